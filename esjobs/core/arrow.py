@@ -1,0 +1,46 @@
+"""Catalogue and tables as Arrow schemas: columns cross every seam as Arrow batches.
+
+The only module of this room that imports pyarrow, so that types are translated in one place.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from esjobs.core.fields import JOB_FIELDS, Field, FieldType
+from esjobs.core.tables import Table
+
+_TYPES: dict[FieldType, pa.DataType] = {
+    "keyword": pa.string(),
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"),
+    "day": pa.date32(),
+}
+
+
+def arrow_type(kind: FieldType) -> pa.DataType:
+    """The Arrow type of a catalogue type."""
+    return _TYPES[kind]
+
+
+def schema_of(columns: Iterable[Field]) -> pa.Schema:
+    """An Arrow schema with one nullable column per field."""
+    return pa.schema([pa.field(column.name, _TYPES[column.type]) for column in columns])
+
+
+def table_schema(table: Table) -> pa.Schema:
+    """The Arrow schema of a result table, as written and as read."""
+    return schema_of(table.columns)
+
+
+ORIGIN_SCHEMA = pa.schema([pa.field("origin_file", pa.string()), pa.field("origin_line", pa.int64())])
+"""Where a row came from: file name without its folder, line (or row) number counted from 1."""
+
+JOB_SCHEMA = schema_of(JOB_FIELDS)
+"""What ``select`` yields: the catalogue's stored fields in their order."""
+
+PUT_SCHEMA = pa.schema([*JOB_SCHEMA, *ORIGIN_SCHEMA])
+"""What ``put_jobs`` takes: a job and where it came from."""

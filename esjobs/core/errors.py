@@ -1,0 +1,65 @@
+"""Every error that esjobs raises on purpose.
+
+    EsjobsError                 one line: what failed, where, what to do
+    ├── UsageError              an argument or option makes no sense (exit code 2)
+    ├── SettingsError           the configuration file or the environment is wrong
+    ├── InputError              a file cannot be read or lacks what it must have
+    ├── WindowError             the window is malformed or not whole days
+    │   └── NoJobsError         nothing is stored in the window; names the nearest stored span
+    ├── StoreError              the store refused or failed
+    │   ├── StoreBusyError      another process holds the store
+    │   └── SchemaError         the store was laid out by another version
+    ├── NoResultError           a step needs a result that no earlier step has published
+    ├── BooksError              counts that must agree do not; nothing was published
+    └── MissingExtraError       an optional dependency is not installed
+
+A message is one line and ends with what the reader can do. Everything else that escapes is a defect.
+"""
+
+
+class EsjobsError(Exception):
+    """Root of all errors that are meant for people; ``str(error)`` is one line."""
+
+
+class UsageError(EsjobsError, ValueError):
+    """An argument makes no sense: unknown field, malformed filter, contradicting options."""
+
+
+class SettingsError(EsjobsError):
+    """The configuration file or an environment variable holds something that is not accepted."""
+
+
+class InputError(EsjobsError):
+    """An input file cannot be read at all; the store is as it was."""
+
+
+class WindowError(EsjobsError, ValueError):
+    """A window is malformed, empty, or not made of whole days where a step needs them."""
+
+
+class NoJobsError(WindowError):
+    """No job is stored in the window; the message names the nearest stored span."""
+
+
+class StoreError(EsjobsError):
+    """The store refused or failed; the message names it and the way out."""
+
+
+class StoreBusyError(StoreError):
+    """Another process holds the store; the message names that process."""
+
+
+class SchemaError(StoreError):
+    """The store was laid out by a version of esjobs that this one cannot read."""
+
+
+class NoResultError(EsjobsError):
+    """A step or a reader needs a result that no earlier step has published."""
+
+
+class BooksError(EsjobsError):
+    """Jobs in and jobs accounted for differ; nothing was published."""
+
+
+class MissingExtraError(EsjobsError):
+    """An optional dependency is not installed; the message names the extra to install."""

@@ -1,0 +1,193 @@
+"""The closed language that stores understand: filters, metrics, drop rules, queries.
+
+Keys and fields are names from the catalogue, values are bound parameters. There are no joins and no
+expressions; ratios are made above the store. What a store cannot answer exactly it must refuse.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from esjobs.core import fields
+from esjobs.core.errors import UsageError
+from esjobs.core.window import Window
+
+Value = str | int | float
+
+
+@dataclass(frozen=True)
+class In:
+    """The field equals one of the values; a missing value never does."""
+
+    field: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The field is null."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Present:
+    """The field is not null."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Range:
+    """The field lies between the bounds that are given; a missing value does not."""
+
+    field: str
+    gt: float | None = None
+    ge: float | None = None
+    lt: float | None = None
+    le: float | None = None
+
+
+@dataclass(frozen=True)
+class NotLike:
+    """The field matches none of the patterns; ``*`` stands for any text, case does not matter."""
+
+    field: str
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """At least one of the filters holds (same field, several values or null)."""
+
+    filters: tuple["In | Missing | Present | Range", ...]
+
+
+Filter = In | Missing | Present | Range | NotLike | Either
+
+
+@dataclass(frozen=True)
+class DropRule:
+    """A job is kept when ``keep`` holds; else it is dropped under ``reason``.
+
+    ``missing``: what happens to a job whose field is null. With ``pass`` it is kept, and counted as
+    a note under ``unknown``.
+    """
+
+    reason: str
+    keep: In | Present | Range | NotLike
+    missing: Literal["drop", "pass"] = "drop"
+    unknown: str | None = None
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of jobs."""
+
+    name: str = "n_jobs"
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum of a field over the jobs that have it; null when none has."""
+
+    field: str
+    name: str
+
+
+@dataclass(frozen=True)
+class SumProduct:
+    """The sum of the product of two fields over the jobs that have both; squares when they are equal."""
+
+    left: str
+    right: str
+    name: str
+
+
+@dataclass(frozen=True)
+class SumWhere:
+    """The sum of a field over those jobs that have every field named in ``having`` (a ratio's terms)."""
+
+    field: str
+    having: tuple[str, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The smallest value of a field."""
+
+    field: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The largest value of a field."""
+
+    field: str
+    name: str
+
+
+Metric = Count | Sum | SumProduct | SumWhere | Minimum | Maximum
+
+
+@dataclass(frozen=True)
+class Query:
+    """Group the jobs of a window by keys and sum over each group.
+
+    ``keys``: groupable fields; ``cpu_model`` is not among them here (a store groups by ``cpu_raw``, the
+    name is resolved above). ``drops``: ordered; each job counts under the first rule it fails.
+    ``window`` None: all that is stored.
+    """
+
+    keys: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    window: Window | None = None
+    where: tuple[Filter, ...] = ()
+    drops: tuple[DropRule, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            found = fields.field(key)
+            if not found.groupable or isinstance(found.derived, fields.ModelOf):
+                raise UsageError(f"a store cannot group by '{key}'; see: esjobs fields")
+        for name in filter_fields((*self.where, *(rule.keep for rule in self.drops))):
+            if isinstance(fields.field(name).derived, fields.ModelOf):
+                raise UsageError(
+                    f"a store cannot filter by '{name}'; filter by {name.replace('model', 'raw')}"
+                )
+        for metric in self.metrics:
+            for name in metric_fields(metric):
+                fields.field(name)
+
+
+@dataclass(frozen=True)
+class Select:
+    """Stream jobs: which fields (empty: all stored ones), of which window, under which filters."""
+
+    fields: tuple[str, ...] = ()
+    window: Window | None = None
+    where: tuple[Filter, ...] = ()
+
+
+def metric_fields(metric: Metric) -> tuple[str, ...]:
+    """The fields that a metric reads."""
+    match metric:
+        case Count():
+            return ()
+        case SumProduct(left, right):
+            return (left, right)
+        case SumWhere(field, having):
+            return (field, *having)
+        case Sum(field) | Minimum(field) | Maximum(field):
+            return (field,)
+
+
+def filter_fields(filters: tuple[Filter, ...]) -> Iterator[str]:
+    """The fields that filters read."""
+    for item in filters:
+        if isinstance(item, Either):
+            yield from filter_fields(item.filters)
+        else:
+            yield item.field

@@ -1,0 +1,61 @@
+"""Cleaning before averaging: which jobs enter the buckets, in which order they are dropped.
+
+The order is fixed and published, because a job counts under the first rule it fails; engines agree on the
+counts only when they agree on the order. Source of the rules: the ATLAS speed-factor study.
+"""
+
+from dataclasses import asdict, dataclass
+
+from esjobs.core.identity import content_id
+from esjobs.core.query import DropRule, In, NotLike, Present, Range
+
+
+@dataclass(frozen=True)
+class CleaningRules:
+    """Thresholds of the cleaning rules; lengths in seconds, efficiency as a fraction.
+
+    All limits on wall time and efficiency are exclusive, those on events and cores inclusive.
+    """
+
+    finished_states: tuple[str, ...] = ("finished",)
+    min_events: int = 1
+    min_cores: int = 1
+    min_wall_s: float = 60.0
+    max_wall_s: float = 30 * 86400.0
+    min_efficiency: float = 0.0
+    max_efficiency: float = 2.0
+    excluded_types: tuple[str, ...] = (
+        "merge",
+        "pmerge",
+        "panda*",
+        "ganga*",
+        "hammercloud*",
+        "gangarobot*",
+    )
+
+    def drops(self) -> tuple[DropRule, ...]:
+        """The rules in their published order; the last one drops jobs that belong to no task."""
+        return (
+            DropRule(
+                "not finished", In("state", self.finished_states), missing="pass", unknown="state unknown"
+            ),
+            DropRule("no events", Range("events", ge=self.min_events)),
+            DropRule("no cores", Range("cores", ge=self.min_cores)),
+            DropRule("wall time out of range", Range("wall_s", gt=self.min_wall_s, lt=self.max_wall_s)),
+            DropRule(
+                "efficiency out of range", Range("efficiency", gt=self.min_efficiency, lt=self.max_efficiency)
+            ),
+            DropRule(
+                "excluded processing type", NotLike("processing_type", self.excluded_types), missing="pass"
+            ),
+            DropRule("no task", Present("task_id")),
+        )
+
+    @property
+    def digest(self) -> str:
+        """A short name of these rules; buckets made under another one are stale."""
+        return content_id({name: _plain(value) for name, value in asdict(self).items()})
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value

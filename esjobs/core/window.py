@@ -1,0 +1,107 @@
+"""Half-open intervals of UTC time; every query, fit and run has one."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from esjobs.core.errors import WindowError
+
+_ACCEPTED = "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01"
+
+
+def parse_time(text: str) -> datetime:
+    """Read one ISO 8601 date or time; without an offset it is UTC.
+
+    >>> parse_time("2018-08-01").isoformat()
+    '2018-08-01T00:00:00+00:00'
+    >>> parse_time("2018-08-01T02:00:00+02:00").isoformat()
+    '2018-08-01T00:00:00+00:00'
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise WindowError(f"'{text}' is not an ISO date or time; {_ACCEPTED}") from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def format_time(moment: datetime) -> str:
+    """Write a time as ISO 8601 with ``Z``; midnight is written as the date alone.
+
+    >>> format_time(datetime(2018, 8, 1, tzinfo=UTC)), format_time(datetime(2018, 8, 1, 12, tzinfo=UTC))
+    ('2018-08-01', '2018-08-01T12:00:00Z')
+    """
+    moment = moment.astimezone(UTC)
+    if moment.time() == time(0):
+        return moment.date().isoformat()
+    return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+@dataclass(frozen=True, order=True)
+class Window:
+    """The half-open interval [start, end) of UTC time.
+
+    Raises :class:`WindowError` when the end does not lie after the start or a time is naive.
+    """
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if self.start.tzinfo is None or self.end.tzinfo is None:
+            raise WindowError(f"a window needs times with a zone, not {self.start} and {self.end}; use UTC")
+        if self.end <= self.start:
+            raise WindowError(
+                f"the window {format_time(self.start)}/{format_time(self.end)} is empty: "
+                "its end must lie after its start"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "Window":
+        """Read ``START/END``.
+
+        >>> str(Window.parse("2018-08-01/2018-09-01"))
+        '2018-08-01/2018-09-01'
+        """
+        start, slash, end = text.partition("/")
+        if not slash:
+            raise WindowError(f"'{text}' is not a window; {_ACCEPTED}")
+        return cls(parse_time(start), parse_time(end))
+
+    @classmethod
+    def of(cls, value: "Window | str | tuple[str | date | datetime, str | date | datetime]") -> "Window":
+        """Read whatever the Python interface accepts: a window, its text, or a pair of times."""
+        if isinstance(value, Window):
+            return value
+        if isinstance(value, str):
+            return cls.parse(value)
+        start, end = (parse_time(part if isinstance(part, str) else part.isoformat()) for part in value)
+        return cls(start, end)
+
+    @classmethod
+    def of_days(cls, first: date, last: date) -> "Window":
+        """The whole days from the first to the last, both included."""
+        return cls(
+            datetime.combine(first, time(0), UTC), datetime.combine(last + timedelta(days=1), time(0), UTC)
+        )
+
+    @property
+    def whole_days(self) -> bool:
+        """Whether both ends are midnight."""
+        return self.start.time() == time(0) and self.end.time() == time(0)
+
+    def require_whole_days(self, step: str) -> "Window":
+        """Return the window itself, or raise :class:`WindowError` naming the step that needs whole days."""
+        if not self.whole_days:
+            raise WindowError(
+                f"{step} takes whole days from midnight to midnight UTC, not {self}; "
+                "only query and export take any time"
+            )
+        return self
+
+    def days(self) -> list[date]:
+        """The days that the window touches, in order."""
+        last = (self.end - timedelta(microseconds=1)).astimezone(UTC).date()
+        first = self.start.astimezone(UTC).date()
+        return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+    def __str__(self) -> str:
+        return f"{format_time(self.start)}/{format_time(self.end)}"

@@ -1,0 +1,139 @@
+"""The seam between esjobs and whatever holds the jobs: a handful of methods, Arrow batches across.
+
+Promises that every store keeps, and the contract suite proves:
+
+- ``put_jobs`` is idempotent and all-or-nothing; a load can be taken back.
+- Counts are exact, or the store refuses. Nothing is dropped without a reason in the books.
+- What ``replace`` writes is invisible until ``publish`` switches readers over in one atomic step; a reader
+  sees the old rows before it and the new ones after it, never both; a process killed in between leaves the
+  old ones. Leftovers are swept later.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import pyarrow as pa
+
+from esjobs.core.query import Filter, Query, Select
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+
+
+@dataclass(frozen=True)
+class PutCounts:
+    """What became of the rows of a load: every row in is stored, updated or superseded.
+
+    ``superseded_rows``: columns source, job_id, origin_file, origin_line of the rows that lost against a
+    newer end time (incoming rows only).
+    """
+
+    stored: int
+    updated: int
+    superseded_rows: pa.Table
+
+    @property
+    def superseded(self) -> int:
+        """Incoming rows older than what is stored or than another row of the load."""
+        return int(self.superseded_rows.num_rows)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Answer to a query.
+
+    ``table``: the keys, then the metrics by their names, one row per group, order unspecified.
+    ``books``: columns day, outcome, kind (``binned``, ``dropped``, ``note``), n_jobs. Per day, the jobs that
+    match window and ``where`` are the sum over ``binned`` and ``dropped``; notes count among the binned.
+    """
+
+    table: pa.Table
+    books: pa.Table
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One answer written for one partition of a table; invisible until published."""
+
+    table: Table
+    partition: str
+    number: str
+
+
+@dataclass(frozen=True)
+class Retired:
+    """Takes a partition of a table out of sight when published."""
+
+    table: Table
+    partition: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """What is stored: how many jobs, and the earliest and latest end time (None when empty)."""
+
+    jobs: int
+    first: datetime | None
+    last: datetime | None
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a store is and can do; shown by ``esjobs doctor``."""
+
+    engine: str
+    version: str
+    location: str
+    days_per_aggregate: int
+    """How many days one ``aggregate`` call may span before the answer should be cut."""
+    details: dict[str, str] = field(default_factory=dict)
+
+
+class JobStore(Protocol):
+    """Where jobs and results live. Not safe for use from several threads."""
+
+    def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+        """Store the rows (schema ``PUT_SCHEMA``) of one load, all of them or none.
+
+        Identity is (source, job_id): the newest end time wins, at equal end time the later row does.
+        Putting the same load again changes nothing but the count of updated rows.
+        """
+
+    def undo_load(self, load_id: str) -> int:
+        """Take back the rows of a load, bring back what they had replaced; the number of rows removed."""
+
+    def select(self, select: Select) -> Iterator[pa.RecordBatch]:
+        """Stream jobs, fields in the order asked for, ordered by nothing."""
+
+    def aggregate(self, query: Query) -> Aggregate:
+        """Group and sum, with the books of the same snapshot."""
+
+    def span(self) -> Span:
+        """How many jobs are stored and which span their end times cover."""
+
+    def day_fingerprints(self, window: Window | None) -> pa.Table:
+        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
+
+    def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        """Write the rows of one partition beside the visible ones. The partition is written as text."""
+
+    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+        """Switch every reader to these generations at once."""
+
+    def sweep(self) -> int:
+        """Delete rows that no reader can see any more; the number of rows deleted."""
+
+    def read(
+        self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the visible rows of a table; all columns when none are named."""
+
+    def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
+        """Set a named value if it is still the old one (None: absent); whether it was."""
+
+    def capabilities(self) -> Capabilities:
+        """What this store is."""
+
+    def close(self) -> None:
+        """Release the store; further calls raise."""
