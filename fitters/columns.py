@@ -1,0 +1,232 @@
+"""Columns of foreign libraries as NumPy arrays: labels as integer codes, numbers as float64.
+
+pandas and Arrow columns are recognised by the methods they have, never by importing those libraries.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.errors import InputError
+
+type_limit = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A label column, factorised.
+
+    Attributes
+    ----------
+    names : array
+        The different labels, sorted (by their text if they cannot be compared with each other).
+    codes : int32 array, one per row
+        Position in `names`; -1 where the label is missing.
+    """
+
+    names: NDArray[Any]
+    codes: NDArray[np.int32]
+
+
+def factorise(column: object, what: str) -> Labels:
+    """Turn a column of labels into codes.
+
+    Parameters
+    ----------
+    column
+        NumPy array, list, pandas Series, Index or Categorical, Arrow Array or ChunkedArray
+        (dictionary-encoded or not). None, NaN and NA are missing labels.
+    what
+        The name of the column in error messages.
+
+    Raises
+    ------
+    InputError
+        If the column is not one-dimensional or holds something that cannot be a label, such as a list.
+
+    Notes
+    -----
+    Linear in the rows plus a sort of the different labels. Columns that are encoded already are not read as
+    text.
+
+    >>> factorise(["b", "a", None, "b"], "unit").codes.tolist()
+    [1, 0, -1, 1]
+    >>> factorise([30, 10, 30], "task").names.tolist()
+    [10, 30]
+    """
+    if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+        msg = f"{what} is one value, {column!r:.60}; a column of labels is needed"
+        raise InputError(msg)
+    raw_codes, names = _encode(column, what)
+    if raw_codes.ndim != 1:
+        msg = f"{what} has {raw_codes.ndim} dimensions; one is needed"
+        raise InputError(msg)
+    if raw_codes.size > type_limit:
+        msg = f"{what} has {raw_codes.size} rows; at most {type_limit} can be fitted"
+        raise InputError(msg)
+    return _sorted_and_used(raw_codes, names)
+
+
+def _encode(column: Any, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas Series of categories
+        return np.asarray(column.cat.codes), _names(column.cat.categories)
+    if hasattr(column, "categories") and hasattr(column, "codes"):  # pandas Categorical
+        return np.asarray(column.codes), _names(column.categories)
+    if hasattr(column, "dictionary_encode"):  # Arrow
+        return _encode_arrow(column)
+    if hasattr(column, "factorize"):  # pandas Series or Index
+        codes, names = column.factorize()
+        return np.asarray(codes), _names(names)
+    if isinstance(column, np.ma.MaskedArray):
+        column = [
+            None if gone else value
+            for value, gone in zip(column.data, np.ma.getmaskarray(column), strict=True)
+        ]
+    if isinstance(column, np.ndarray):
+        if column.ndim != 1:
+            msg = f"{what} has {column.ndim} dimensions; one is needed"
+            raise InputError(msg)
+        if column.dtype.kind in "iu":
+            return _encode_integers(column)
+        column = column.tolist()
+    return _encode_objects(list(column), what)
+
+
+def _encode_arrow(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    column = column.dictionary_encode()
+    if hasattr(column, "combine_chunks"):
+        column = column.unify_dictionaries().combine_chunks()
+    if hasattr(column, "num_chunks"):  # a chunked column without any chunk
+        return np.empty(0, np.int32), np.empty(0, object)
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, _names(column.dictionary.to_pylist())
+
+
+def _encode_integers(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    if column.size == 0:
+        return np.empty(0, np.int32), column
+    low, high = int(column.min()), int(column.max())
+    if high - low <= 4 * column.size + 1000:  # a table is cheaper than a sort
+        shifted = (column - column.dtype.type(low)).astype(np.int64)
+        seen = np.zeros(high - low + 1, bool)
+        seen[shifted] = True
+        return (np.cumsum(seen, dtype=np.int32) - 1)[shifted], np.flatnonzero(seen) + low
+    names, codes = np.unique(column, return_inverse=True)
+    return codes, names
+
+
+def _encode_objects(values: list[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    table: dict[Hashable, int] = {}
+    try:
+        raw = np.fromiter((table.setdefault(value, len(table)) for value in values), np.int64, len(values))
+    except TypeError as error:
+        msg = f"{what} holds something that cannot be a label ({error}); text and numbers are accepted"
+        raise InputError(msg) from None
+    names = list(table)
+    missing = [place for place, name in enumerate(names) if _is_missing(name)]
+    if missing:
+        lookup = np.arange(len(names))
+        lookup[missing] = -1
+        raw = lookup[raw]
+    return raw, _names(names)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # noqa: PLR0124 - only NaN and NaT differ from themselves
+    except (TypeError, ValueError):  # pandas' NA refuses to be a truth value
+        return True
+
+
+def _names(values: Any) -> NDArray[Any]:
+    listed = list(values)
+    if listed and all(type(value) is int or isinstance(value, np.integer) for value in listed):
+        try:
+            return np.array(listed, np.int64)
+        except OverflowError:
+            pass
+    names = np.empty(len(listed), object)
+    names[:] = listed
+    return names
+
+
+def _sorted_and_used(codes: NDArray[Any], names: NDArray[Any]) -> Labels:
+    used = np.zeros(len(names) + 1, bool)  # the last place catches the missing
+    used[codes] = True
+    places = np.flatnonzero(used[:-1])
+    kept = names[places]
+    order = _sort_order(kept)
+    lookup = np.full(len(names) + 1, -1, np.int32)
+    lookup[places[order]] = np.arange(len(order), dtype=np.int32)
+    return Labels(kept[order], lookup[codes])
+
+
+def _sort_order(names: NDArray[Any]) -> NDArray[np.intp]:
+    if names.dtype != object:
+        return np.argsort(names, kind="stable")
+    values = names.tolist()
+    try:
+        return np.array(sorted(range(len(values)), key=values.__getitem__), np.intp)
+    except TypeError:
+        return np.array(sorted(range(len(values)), key=lambda i: (str(values[i]), i)), np.intp)
+
+
+def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:
+    """Read a column of numbers as float64, missing as NaN.
+
+    Parameters
+    ----------
+    column
+        NumPy array, list, pandas Series or Arrow column of numbers.
+    what
+        The name of the column in error messages.
+    rows
+        The length it must have.
+
+    Raises
+    ------
+    InputError
+        If it holds text or complex numbers, is not one-dimensional, or has another length.
+
+    >>> read_numbers([1, None, 2.5], "value", 3).tolist()
+    [1.0, nan, 2.5]
+    """
+    values: Any = column
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    elif hasattr(values, "to_numpy"):
+        values = _from_frame(values)
+    if not isinstance(values, np.ndarray):
+        values = np.asarray(values if not isinstance(values, Iterable) else list(values))
+    if values.dtype.kind in "SUcmM" or (
+        values.dtype.kind == "O" and any(isinstance(v, str) for v in values.flat)
+    ):
+        msg = f"{what} does not hold numbers (type {values.dtype}); real numbers are needed"
+        raise InputError(msg)
+    try:
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = f"{what} does not hold numbers ({error}); real numbers are needed"
+        raise InputError(msg) from None
+    if values.ndim != 1:
+        msg = f"{what} has {values.ndim} dimensions; one is needed"
+        raise InputError(msg)
+    if numbers.size != rows:
+        msg = f"{what} has {numbers.size} rows, the labels have {rows}; they must be equal"
+        raise InputError(msg)
+    return numbers
+
+
+def _from_frame(column: Any) -> NDArray[Any]:
+    if hasattr(column, "null_count"):  # Arrow
+        numbers = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
+    elif column.dtype.kind in "biuf":  # pandas; nullable types spell missing as NA
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = column.to_numpy()
+    return np.asarray(numbers)

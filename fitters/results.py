@@ -1,0 +1,266 @@
+"""What a fit returns: tables of equal-length arrays, read-only, with a status for every row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.buckets import Buckets, Floats
+from fitters.components import Part, Partition
+from fitters.covariance import Propagation, normalised_covariance
+from fitters.errors import UnknownNameError, require_option
+from fitters.interaction import SigmaInt
+from fitters.judge import MinosInterval
+from fitters.solve import Solution
+
+Ints = NDArray[np.int64]
+Texts = NDArray[Any]
+
+
+class Table:
+    """Base of the frozen tables: columns of equal length, made read-only."""
+
+    def __post_init__(self) -> None:
+        for column in self.columns().values():
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
+
+    def columns(self) -> dict[str, Any]:
+        """Columns by name, in order; what `pandas.DataFrame` or `pyarrow.table` take."""
+        return {column.name: getattr(self, column.name) for column in fields(self)}  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(next(iter(self.columns().values())))
+
+    def row(self, name: object) -> dict[str, Any]:
+        """Return one row by its name as a dict; `UnknownNameError` if there is none."""
+        columns = self.columns()
+        for place, other in enumerate(columns["name"]):
+            if other == name:
+                return {key: column[place] for key, column in columns.items()}
+        msg = f"there is no row named {name!r}"
+        raise UnknownNameError(msg)
+
+
+@dataclass(frozen=True, eq=False)
+class Units(Table):
+    """One row per unit that occurred in the input, sorted by name.
+
+    Attributes
+    ----------
+    name : array of labels
+    k : float64 array
+        Speed factor; per component the factors sum to their number. NaN unless the status is ``ok`` or ``no
+        dof``.
+    k_err : float64 array
+        One standard deviation of k: sqrt(k_err_stat^2 + k_err_int^2) where rel_var was given, otherwise
+        k_err_model.
+    k_err_stat, k_err_int : float64 arrays
+        From rel_var, and from the interaction scatter sigma_int. NaN without rel_var.
+    k_err_model : float64 array
+        From the Hessian, scaled with S^2. NaN without degrees of freedom.
+    k_err_sandwich : float64 array
+        Clustered by task. NaN below 20 tasks, without degrees of freedom, or if not asked for.
+    component : int64 array
+        Number of the component; 0 is the largest.
+    n_tasks, n_buckets : int64 arrays
+        Tasks shared with another unit, and buckets in them: what the factor rests on.
+    n_jobs : float64 array
+        Jobs in these buckets; NaN if jobs were not given.
+    n_buckets_in, n_jobs_in
+        The same including tasks that no other unit shares.
+    status : array of str
+        ``ok``; ``no dof`` (k holds, no error can be given); ``no common task``; ``no data`` (all rows
+        dropped); ``fit failed``.
+    reason : array of str
+        Why there is no factor or error; on ``ok`` rows a remark or empty.
+    """
+
+    name: Texts
+    k: Floats
+    k_err: Floats
+    k_err_stat: Floats
+    k_err_int: Floats
+    k_err_model: Floats
+    k_err_sandwich: Floats
+    component: Ints
+    n_tasks: Ints
+    n_buckets: Ints
+    n_jobs: Floats
+    n_buckets_in: Ints
+    n_jobs_in: Floats
+    status: Texts
+    reason: Texts
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks(Table):
+    """One row per task with a bucket, sorted by name.
+
+    Attributes
+    ----------
+    name : array of labels
+    A : float64 array
+        Time per event at k = 1, in the unit of the input and the scale sum k = n of its component; NaN
+        unless ``ok`` or ``no dof``.
+    A_err : float64 array
+        One standard deviation, from rel_var and sigma_int where given, otherwise from the Hessian and S^2.
+    component : int64 array
+    n_units : int64 array
+        Buckets of the task.
+    status : array of str
+        ``ok``, ``no dof``, ``one unit`` (its level says nothing about speed) or ``fit failed``.
+    """
+
+    name: Texts
+    A: Floats
+    A_err: Floats
+    component: Ints
+    n_units: Ints
+    status: Texts
+
+
+@dataclass(frozen=True, eq=False)
+class Components(Table):
+    """One row per component of everything that entered, largest first.
+
+    Attributes
+    ----------
+    name : int64 array
+        Number of the component, 0, 1, ...
+    n_units, n_tasks, n_buckets : int64 arrays
+        All units, tasks and buckets of the component.
+    n_tasks_used, n_buckets_used : int64 arrays
+        Those that more than one unit shares.
+    f : float64 array
+        Cost of the objective at the minimum.
+    dof : int64 array
+        n_buckets_used - n_tasks_used - n_units + 1; 0 without a common task.
+    S : float64 array
+        sqrt(sum w (a k / A - 1)^2 / dof) of this component alone; NaN without degrees of freedom.
+    reduced_chi2 : float64 array
+        chi2 / dof of ln a with the variances rel_var + sigma_int^2, its own weighted log-linear fit; NaN
+        without rel_var or degrees of freedom.
+    condition : float64 array
+        Estimated reciprocal condition number of the Hessian; small values mean weak links.
+    max_step : float64 array
+        Last Newton step in ln k.
+    status : array of str
+        ``ok``, ``no dof`` (fitted exactly), ``no common task`` or ``fit failed``.
+    reason : array of str
+    verdict : array of `Verdict` or None
+        Minuit's flags.
+    """
+
+    name: Ints
+    n_units: Ints
+    n_tasks: Ints
+    n_buckets: Ints
+    n_tasks_used: Ints
+    n_buckets_used: Ints
+    f: Floats
+    dof: Ints
+    S: Floats
+    reduced_chi2: Floats
+    condition: Floats
+    max_step: Floats
+    status: Texts
+    reason: Texts
+    verdict: Texts
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the fit was made; see `fit_speed_factors`."""
+
+    objective: str
+    weights: str
+    errors: str
+    sigma_int: float | None
+    judge: str
+    minos: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """The inside of a fitted component, for what is worked out on request."""
+
+    part: Part
+    solution: Solution
+    propagation: Propagation
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """Everything a fit found.
+
+    Attributes
+    ----------
+    units, tasks, components
+        Tables.
+    S, dof : float, int
+        Residual spread sqrt(sum w r^2 / dof) pooled over components, and its degrees of freedom. S is NaN
+        if dof <= 0.
+    sigma_int : SigmaInt
+        The interaction scatter and where it comes from.
+    n_imputed : int
+        Buckets whose rel_var was unknown and filled in, see `interaction.complete_rel_var`.
+    settings : Settings
+    dropped : mapping reason -> input rows
+        Rows that are not in the fit: those of the cleaning and ``task with one unit``.
+    n_rows, n_used : int
+        Rows that came in and rows in the fit: ``n_rows == n_used + sum(dropped.values())``.
+    minos : mapping name -> MinosInterval
+    timings : mapping stage -> seconds
+    """
+
+    units: Units
+    tasks: Tasks
+    components: Components
+    S: float
+    dof: int
+    sigma_int: SigmaInt
+    n_imputed: int
+    settings: Settings
+    dropped: Mapping[str, int]
+    n_rows: int
+    n_used: int
+    minos: Mapping[object, MinosInterval]
+    timings: Mapping[str, float]
+    buckets: Buckets = field(repr=False)
+    partition: Partition = field(repr=False)
+    fitted: Mapping[int, Fitted] = field(repr=False)
+
+    def covariance(self, component: int = 0, kind: str = "model") -> tuple[Texts, Floats]:
+        """Covariance of ln k in one component, in the scale sum k = n.
+
+        Parameters
+        ----------
+        component
+            Its number.
+        kind
+            ``model`` (2 S^2 times the inverse Hessian) or ``scale_free`` (the same without S^2).
+
+        Returns
+        -------
+        names : array, shape (n,)
+        covariance : float64 array, shape (n, n)
+            Rows and columns in the order of `names`. Cov(k) is diag(k) Cov(ln k) diag(k); its rows sum to 0.
+
+        Raises
+        ------
+        UnknownNameError
+            If the component has no fit.
+        """
+        require_option("kind", kind, ("model", "scale_free"))
+        if component not in self.fitted:
+            msg = f"component {component} was not fitted; fitted are {sorted(self.fitted)}"
+            raise UnknownNameError(msg)
+        inside = self.fitted[component]
+        p = inside.propagation.k / inside.part.n_units
+        factor = 2.0 * (self.S**2 if kind == "model" else 1.0)
+        names: Texts = self.units.name[inside.part.units]
+        return names, factor * normalised_covariance(inside.propagation.inverse_hessian, p)
