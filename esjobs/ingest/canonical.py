@@ -1,0 +1,31 @@
+"""The format ``jobs``: the catalogue's own columns and units, as ``esjobs export jobs`` writes them.
+
+An empty cell is missing, and so is text of nothing but blanks; all other text is kept to the letter.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from esjobs.core.fields import JOB_FIELDS
+from esjobs.ingest.base import Parsed
+from esjobs.ingest.layout import Column, Layout
+from esjobs.ingest.reading import parse_file
+from esjobs.ingest.validate import Context
+
+LAYOUT = Layout(
+    "jobs",
+    tuple(Column(known.name, (known.name,), known.type, bounded=known.bounded) for known in JOB_FIELDS),
+)
+
+
+@dataclass(frozen=True)
+class JobsSource:
+    """CSV, JSON lines or Parquet with canonical columns; columns that are computed or unknown are ignored."""
+
+    name: str = "jobs"
+    default_source: str = "jobs"
+
+    def parse(self, path: Path, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Stream one file; see :class:`esjobs.ingest.base.Source`."""
+        return parse_file(path, LAYOUT, Context(path.name, self.default_source, fill))

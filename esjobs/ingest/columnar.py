@@ -1,0 +1,84 @@
+"""Parquet in batches of rows; rows are numbered from 1."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from esjobs.core.errors import InputError
+from esjobs.ingest.base import EXCERPT
+from esjobs.ingest.convert import acceptable
+from esjobs.ingest.layout import Binding, Layout, bind, require
+from esjobs.ingest.validate import Block
+
+ROWS = 1 << 17
+"""Rows read at a time."""
+
+
+def open_parquet(
+    path: Path, layout: Layout, filled: tuple[str, ...]
+) -> tuple[pyarrow.parquet.ParquetFile, Binding]:
+    """Open a file and match its columns; types that cannot be read are refused before a row is."""
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path.name}: broken Parquet ({_one_line(error)}); write the file again") from error
+    schema = file.schema_arrow
+    binding = bind(layout, schema.names, path.name)
+    require(binding, filled, path.name, schema.names)
+    for column in layout.columns:
+        for name in binding.sources.get(column.target, ()):
+            kind = schema.field(name).type
+            if not acceptable(kind, column):
+                raise InputError(
+                    f"{path.name}: column {name} has type {kind}, which cannot hold {column.target}; "
+                    f"accepted: {_accepted(column.type)}"
+                )
+    return file, binding
+
+
+def read_parquet(file: pyarrow.parquet.ParquetFile, binding: Binding, path: Path) -> Iterator[Block]:
+    """Yield the rows of an opened file."""
+    row = 1
+    batches = file.iter_batches(batch_size=ROWS, columns=list(binding.used), use_threads=True)
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{path.name}, after row {row - 1}: broken Parquet ({_one_line(error)}); write the file again"
+            ) from error
+        if batch is None:
+            return
+        yield _block(batch, row)
+        row += batch.num_rows
+
+
+def _block(batch: pa.RecordBatch, first: int) -> Block:
+    cells = dict(zip(batch.schema.names, batch.columns, strict=True))
+    numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
+    return Block(
+        cells,
+        batch.num_rows,
+        numbers,
+        lambda row, name: str(cells[name][row].as_py()),
+        lambda row: _excerpt(cells, row),
+    )
+
+
+def _excerpt(cells: Mapping[str, pa.Array], row: int) -> str:
+    found = {name: array[row].as_py() for name, array in cells.items() if array[row].is_valid}
+    return json.dumps(found, default=str, ensure_ascii=False)[:EXCERPT]
+
+
+def _accepted(kind: str) -> str:
+    if kind == "time":
+        return "timestamp, date, text or epoch numbers"
+    return "numbers or text" if kind in ("number", "integer") else "text, or whole numbers"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:EXCERPT]

@@ -1,0 +1,144 @@
+"""How the columns of a format become canonical fields: a table per format, read by the common machinery."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.core.errors import InputError
+from esjobs.core.fields import DERIVED_FIELDS, JOB_FIELDS, FieldType
+
+Codes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A target and the columns it is read from; the first that has a value wins.
+
+    ``target``: a canonical field, or a name of the layout's own for a column that only helps to derive one
+    (then ``lenient``: what cannot be read is missing). ``names`` are lower case; columns are matched without
+    regard to case. ``scale`` multiplies. ``whole``: an identifier that must be a whole number, ``1.0`` is
+    read as ``1``. ``unset``: a value by which the producer says "not measured".
+    """
+
+    target: str
+    names: tuple[str, ...]
+    type: FieldType
+    scale: float = 1.0
+    bounded: bool = False
+    lower: bool = False
+    whole: bool = False
+    unset: float | None = None
+    lenient: bool = False
+
+
+@dataclass
+class Values:
+    """A column after conversion: typed values, and per row a code above 0 where the cell was refused.
+
+    ``problems`` is None when there are none. ``column``: what the file calls it.
+    """
+
+    values: pa.Array
+    problems: Codes | None = None
+    column: str = ""
+
+
+Derive = Callable[[dict[str, Values]], None]
+
+
+def _nothing(values: dict[str, Values]) -> None:
+    """Derive no field."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is particular about a format.
+
+    ``nulls``: spellings of a missing cell beside the empty one, ``text_nulls`` more of them in text columns.
+    ``trim``: blanks around text are not data. ``derive`` fills fields from other fields of the record.
+    """
+
+    format: str
+    columns: tuple[Column, ...]
+    nulls: tuple[str, ...] = ()
+    text_nulls: tuple[str, ...] = ()
+    trim: bool = False
+    derive: Derive = _nothing
+    hit_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The columns of one file matched to a layout. ``sources[target]``: names in the file, best first."""
+
+    layout: Layout
+    sources: dict[str, tuple[str, ...]]
+    unknown: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
+    types: dict[str, FieldType] = field(default_factory=dict)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Every column of the file that is read."""
+        return tuple(name for names in self.sources.values() for name in names)
+
+    def notes(self, file: str) -> tuple[str, ...]:
+        """Say which columns are not read."""
+        notes = []
+        if self.computed:
+            notes.append(f"{file}: ignored columns that esjobs computes itself: {', '.join(self.computed)}")
+        if self.unknown:
+            shown = ", ".join(name or "(no name)" for name in self.unknown[:40])
+            more = f" and {len(self.unknown) - 40} more" if len(self.unknown) > 40 else ""
+            notes.append(
+                f"{file}: ignored {len(self.unknown)} columns that esjobs does not use: {shown}{more}"
+            )
+        return tuple(notes)
+
+
+_COMPUTED = {known.name for known in DERIVED_FIELDS}
+
+
+def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
+    """Match a header with a layout; :class:`InputError` when a column that is read appears twice."""
+    by_name: dict[str, list[str]] = {}
+    for name in header:
+        by_name.setdefault(name.strip().lower(), []).append(name)
+    sources: dict[str, tuple[str, ...]] = {}
+    types: dict[str, FieldType] = {}
+    known: set[str] = set()
+    for column in layout.columns:
+        found = []
+        for alias in column.names:
+            names = by_name.get(alias, [])
+            if len(names) > 1:
+                raise InputError(
+                    f"{file}: column {alias} appears {len(names)} times ({', '.join(names)}); keep one"
+                )
+            known.add(alias)
+            found += names
+            types.update(dict.fromkeys(names, column.type))
+        if found:
+            sources[column.target] = tuple(found)
+    rest = [(lower, name) for lower, names in by_name.items() if lower not in known for name in names]
+    computed = tuple(name for lower, name in rest if lower in _COMPUTED)
+    unknown = tuple(name for lower, name in rest if lower not in _COMPUTED)
+    return Binding(layout, sources, unknown, computed, types)
+
+
+def require(binding: Binding, filled: Sequence[str], file: str, header: Sequence[str]) -> None:
+    """Refuse a file whose header lacks a required field that nothing fills, before a row is read."""
+    for known in JOB_FIELDS:
+        if not known.required or known.name in binding.sources or known.name in filled:
+            continue
+        column = next(column for column in binding.layout.columns if column.target == known.name)
+        names = " or ".join(column.names)
+        seen = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
+        way_out = "" if known.name == "job_id" else f", or fill it with --set {known.name}=VALUE"
+        raise InputError(
+            f"{file}: no column for {known.name}: format {binding.layout.format} reads it from {names} "
+            f"(separated by commas, any case){way_out}; the file has: {seen[:300]}"
+        )

@@ -1,0 +1,180 @@
+"""Cuts a stream of bytes into blocks of whole lines, and a block into records when quoting makes it hard."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.ingest.base import EXCERPT, MAX_LINE
+from esjobs.ingest.opening import reading
+
+BLOCK = 4 << 20
+"""Bytes read at a time: large enough for columnar parsing, small enough to stay in the cache of a laptop."""
+
+_QUOTE, _NEWLINE, _RETURN = 0x22, 0x0A, 0x0D
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Whole lines. ``first``: number of the first one. ``final``: nothing follows.
+
+    ``overlong``: the block is the start of one line that exceeds ``MAX_LINE``; its rest was skipped.
+    """
+
+    data: bytes
+    first: int
+    final: bool
+    overlong: bool = False
+
+
+class LineFeed:
+    """Streams blocks of whole lines from ``stream``; holds one block and a partial line at most.
+
+    A reader may hand the end of a block back with :meth:`push_back` when a record goes on in the next one.
+    """
+
+    def __init__(self, stream: BinaryIO, path: Path, block: int = BLOCK) -> None:
+        self.path = path
+        self.line = 1
+        self._stream = stream
+        self._block = block
+        self._carry = b""
+
+    def __iter__(self) -> Iterator[Lines]:
+        while True:
+            new = self._read()
+            data = self._carry + new
+            self._carry = b""
+            if not new:
+                if data:
+                    yield self._lines(data, final=True)
+                return
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                self._carry = data[cut:]
+                yield self._lines(data[:cut], final=False)
+            elif len(data) <= MAX_LINE:
+                self._carry = data
+            else:
+                yield self._skip(data)
+
+    def push_back(self, data: bytes) -> None:
+        """Return the unread end of the block that was yielded last; it starts the next one."""
+        self._carry = data + self._carry
+        self.line -= data.count(b"\n")
+
+    def _lines(self, data: bytes, *, final: bool) -> Lines:
+        lines = Lines(data, self.line, final)
+        self.line += data.count(b"\n")
+        return lines
+
+    def _skip(self, data: bytes) -> Lines:
+        overlong = Lines(data[: 8 * EXCERPT], self.line, final=False, overlong=True)
+        while data:
+            end = data.find(b"\n") + 1
+            if end:
+                self._carry = data[end:]
+                self.line += 1
+                break
+            data = self._read()
+        return overlong
+
+    def _read(self) -> bytes:
+        with reading(self.path, f", after line {max(self.line - 1, 0)}"):
+            return self._stream.read(self._block)
+
+
+@dataclass(frozen=True)
+class Index:
+    """Where the lines of a block lie: line i is ``data[starts[i]:ends[i]]``, without its line end.
+
+    Blank lines (nothing, or a lone carriage return) are left out; ``numbers`` are the lines' numbers.
+    """
+
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    quotes_balanced: bool
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest line."""
+        return int((self.ends - self.starts).max()) if len(self.starts) else 0
+
+
+def index_lines(lines: Lines) -> Index:
+    """Find the lines of a block; a few passes of memory bandwidth."""
+    view = np.frombuffer(lines.data, dtype=np.uint8)
+    newlines = np.flatnonzero(view == _NEWLINE)
+    ends = newlines if len(view) and view[-1] == _NEWLINE else np.append(newlines, len(view))
+    starts = np.empty_like(ends)
+    starts[:1] = 0
+    starts[1:] = ends[:-1] + 1
+    numbers = np.arange(lines.first, lines.first + len(ends), dtype=np.int64)
+    lengths = ends - starts
+    blank = (lengths == 0) | ((lengths == 1) & (view[np.minimum(starts, len(view) - 1)] == _RETURN))
+    balanced = True
+    if b'"' in lines.data:
+        quotes = np.searchsorted(np.flatnonzero(view == _QUOTE), ends)
+        balanced = not bool((quotes % 2).any())
+    if blank.any():
+        starts, ends, numbers = starts[~blank], ends[~blank], numbers[~blank]
+    return Index(starts, ends, numbers, balanced)
+
+
+def excerpt(raw: bytes) -> str:
+    """The start of a raw row as printable text."""
+    text = raw[: 4 * EXCERPT].decode("utf-8", "replace").rstrip("\r\n")
+    return text[:EXCERPT]
+
+
+_FIELD_END = re.compile(rb"[,\n]")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One CSV record of a block: its bytes end before ``end``; ``cells`` as raw bytes, quotes resolved.
+
+    ``open_quote``: a quoted cell does not end inside the block (or not within ``MAX_LINE``).
+    """
+
+    cells: list[bytes]
+    end: int
+    open_quote: bool = False
+
+
+def record_at(data: bytes, start: int) -> Record:
+    """Split the record that starts at ``start``.
+
+    A quote opens a quoted cell only at the start of the cell; inside it two quotes stand for one and line
+    ends are data; text after the closing quote belongs to the cell. Elsewhere quotes are plain characters.
+    """
+    cells: list[bytes] = []
+    at, size = start, len(data)
+    while True:
+        value = b""
+        if data[at : at + 1] == b'"':
+            close = _closing_quote(data, at + 1, start + MAX_LINE)
+            if close < 0:
+                return Record(cells, min(size, start + MAX_LINE), open_quote=True)
+            value = data[at + 1 : close].replace(b'""', b'"')
+            at = close + 1
+        match = _FIELD_END.search(data, at)
+        end = match.start() if match else size
+        cells.append(value + data[at:end])
+        if end == size or data[end] == _NEWLINE:
+            cells[-1] = cells[-1].rstrip(b"\r")
+            return Record(cells, end)
+        at = end + 1
+
+
+def _closing_quote(data: bytes, at: int, limit: int) -> int:
+    while True:
+        at = data.find(b'"', at, limit)
+        if at < 0 or data[at + 1 : at + 2] != b'"':
+            return at
+        at += 2

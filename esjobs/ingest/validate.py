@@ -1,0 +1,205 @@
+"""Rows from converted columns: fills what is missing, refuses what is impossible, keeps the books.
+
+The first offending field, in the catalogue's order, decides the reason; then come rules over several fields.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import PUT_SCHEMA, arrow_type
+from esjobs.core.fields import JOB_FIELDS, Field
+from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
+from esjobs.ingest.convert import NOT_NUMBER, NOT_WHOLE, OUT_OF_RANGE, REASONS, RESERVED_VALUE, convert
+from esjobs.ingest.layout import Binding, Values
+
+MISSING = 100
+END_BEFORE_START = "end before start"
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a file as columns, and the rows that have no columns.
+
+    ``cells``: by the file's column names, all of length ``rows``. ``cell(i, name)`` and ``excerpt(i)``: what
+    stood in the file, for messages; called for refused rows only. ``refused``: rows refused for their form.
+    """
+
+    cells: Mapping[str, pa.Array]
+    rows: int
+    numbers: npt.NDArray[np.int64]
+    cell: Callable[[int, str], str]
+    excerpt: Callable[[int], str]
+    refused: tuple[Reject, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """What holds for every row of a file."""
+
+    file: str
+    default_source: str
+    fill: Mapping[str, object]
+    from_name: Mapping[str, object] = field(default_factory=dict)
+
+
+def rows_of(block: Block, binding: Binding, context: Context, notes: tuple[str, ...] = ()) -> Parsed:
+    """Turn a block into good rows and rejects; rows in = good rows + rejects."""
+    values = {
+        column.target: _column(block, binding, index)
+        for index, column in enumerate(binding.layout.columns)
+        if column.target in binding.sources
+    }
+    binding.layout.derive(values)
+    first = np.zeros(block.rows, dtype=np.uint8)
+    code = np.zeros(block.rows, dtype=np.uint8)
+    arrays: list[pa.Array] = []
+    for number, known in enumerate(JOB_FIELDS):
+        found = values.get(known.name)
+        array = pa.nulls(block.rows, arrow_type(known.type)) if found is None else found.values
+        problems = None if found is None else found.problems
+        if array.null_count:
+            array = _filled(array, known, problems, context)
+        arrays.append(array)
+        if problems is not None:
+            fresh = (problems > 0) & (code == 0)
+            first[fresh], code[fresh] = number, problems[fresh]
+        if known.required and array.null_count:
+            fresh = _nulls(array) & (code == 0)
+            first[fresh], code[fresh] = number, MISSING
+    late = _end_before_start(arrays) & (code == 0)
+    arrays += [pa.repeat(pa.scalar(context.file), block.rows), pa.array(block.numbers)]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA)
+    refused = list(block.refused)
+    bad = (code > 0) | late
+    if bad.any():
+        for row in np.flatnonzero(bad):
+            if late[row]:
+                refused.append(_late(block, context, int(row), batch))
+            else:
+                known = JOB_FIELDS[first[row]]
+                refused.append(_refuse(block, binding, context, int(row), known, int(code[row])))
+        batch = batch.filter(pa.array(~bad))
+        refused.sort(key=lambda reject: reject.line)
+    return Parsed(batch, tuple(refused), batch.num_rows + len(refused), notes)
+
+
+def _column(block: Block, binding: Binding, index: int) -> Values:
+    """Convert the columns that a target is read from; the first that has a value (or a problem) wins."""
+    column = binding.layout.columns[index]
+    names = binding.sources[column.target]
+    best: Values | None = None
+    for name in names:
+        cells = block.cells.get(name)
+        if cells is None:
+            continue
+        found = convert(cells, column, binding.layout)
+        found.column = name
+        if best is None:
+            best = found
+        elif best.values.null_count:
+            missing = _nulls(best.values)
+            if best.problems is not None:
+                missing &= best.problems == 0
+            best.values = pc.if_else(pa.array(missing), found.values, best.values)
+            if found.problems is not None and (missing & (found.problems > 0)).any():
+                base = np.zeros(block.rows, dtype=np.uint8) if best.problems is None else best.problems
+                best.problems = np.where(missing, found.problems, base)
+                best.column = name
+    if best is None:
+        return convert(pa.nulls(block.rows), column, binding.layout)
+    return best
+
+
+def _filled(
+    array: pa.Array, known: Field, problems: npt.NDArray[np.uint8] | None, context: Context
+) -> pa.Array:
+    value = context.from_name.get(known.name, context.fill.get(known.name))
+    if value is None and known.name == "source":
+        value = context.default_source
+    if value is None:
+        return array
+    scalar = pa.scalar(value, arrow_type(known.type))
+    if array.null_count == len(array) and problems is None:
+        return pa.repeat(scalar, len(array))
+    return pc.fill_null(array, scalar)
+
+
+def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
+    nulls: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return nulls
+
+
+_NAMES = [known.name for known in JOB_FIELDS]
+_START, _END = _NAMES.index("start_time"), _NAMES.index("end_time")
+
+
+def _end_before_start(arrays: list[pa.Array]) -> npt.NDArray[np.bool_]:
+    start, end = arrays[_START], arrays[_END]
+    if start.null_count == len(start):
+        return np.zeros(len(start), dtype=bool)
+    late: npt.NDArray[np.bool_] = pc.less(end, start).fill_null(False).to_numpy(zero_copy_only=False)
+    return late
+
+
+# -- messages --------------------------------------------------------------------------------------------
+
+
+def _refuse(block: Block, binding: Binding, context: Context, row: int, known: Field, code: int) -> Reject:
+    names = binding.sources.get(known.name, ())
+    excerpt = block.excerpt(row)[:EXCERPT]
+    line = int(block.numbers[row])
+    if code == MISSING:
+        where = f"the cell of {' and '.join(names)} is empty" if names else "the record has no such column"
+        fix = "" if known.name == "job_id" else f"; give it, or fill it with --set {known.name}=VALUE"
+        return Reject(f"missing {known.name}", context.file, line, known.name, where + fix, excerpt)
+    found, name = "", names[0]
+    for name in names:
+        found = block.cell(row, name)
+        if found:
+            break
+    if code == NOT_NUMBER and is_numeric(found):
+        code = OUT_OF_RANGE
+    column = f"column {name}" if name != known.name else known.name
+    shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
+    detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, known, code)}"
+    return Reject(REASONS[code], context.file, line, known.name, detail, excerpt)
+
+
+def _accepted(binding: Binding, known: Field, code: int) -> str:
+    column = next(column for column in binding.layout.columns if column.target == known.name)
+    if code == RESERVED_VALUE:
+        return "any other value, this one stands for all values together"
+    if known.type == "time":
+        return (
+            "ISO 8601 (UTC unless it names an offset), or seconds or milliseconds since 1970, "
+            f"years {FIRST_YEAR} to {LAST_YEAR}"
+        )
+    if known.type == "integer" or column.whole or code == NOT_WHOLE:
+        return "a whole number from 0, below 2^53" if not column.whole else "a whole number"
+    if known.type == "number":
+        unit = f" ({known.unit})" if known.unit else ""
+        return f"a finite number from 0 to {MAX_NUMBER:g}{unit}"
+    return "text, or a whole number below 2^53"
+
+
+def is_numeric(text: str) -> bool:
+    """Whether a text that is no finite double is written as a number all the same: 1e400, not inf.
+
+    >>> is_numeric("1e400"), is_numeric("inf")
+    (True, False)
+    """
+    digits = text.strip().lstrip("+-").lower()
+    return digits[:1].isdigit() or (digits[:1] == "." and digits[1:2].isdigit())
+
+
+def _late(block: Block, context: Context, row: int, batch: pa.RecordBatch) -> Reject:
+    start, end = batch.column(_START)[row].as_py(), batch.column(_END)[row].as_py()
+    detail = f"end_time {end.isoformat()} lies before start_time {start.isoformat()}; accepted: not before it"
+    excerpt = block.excerpt(row)[:EXCERPT]
+    return Reject(END_BEFORE_START, context.file, int(block.numbers[row]), "end_time", detail, excerpt)
