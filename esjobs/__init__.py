@@ -1,0 +1,45 @@
+"""esjobs turns the job records of a computing grid into speed factors of sites and CPU models.
+
+import esjobs
+
+with esjobs.open("duckdb:jobs.duckdb") as session:
+    session.ingest("panda", ["jobs.csv"])
+    session.run(window=("2018-08-01", "2018-09-01"))
+    session.flags()
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from esjobs.session import Session, open  # noqa: A004
+
+__version__ = "0.1.0"
+__all__ = ["Session", "__version__", "open"]
+
+
+def _check_neighbours() -> None:
+    """The packages shipped beside this one have generic names; a user's own file may stand in front."""
+    home = Path(__file__).resolve().parent.parent
+    for name in ("fitters", "dashboards"):
+        spec = find_spec(name)
+        found = Path(spec.origin).resolve() if spec is not None and spec.origin else None
+        if found is None or found.parent.parent != home:
+            where = found if found is not None else "nothing"
+            raise ImportError(
+                f"esjobs needs its own package '{name}' beside {home / 'esjobs'}, but Python finds {where}; "
+                "rename that file or install esjobs into an environment of its own"
+            )
+
+
+def __getattr__(name: str) -> Any:
+    """Import the session only when it is asked for: the command line's help must answer at once."""
+    if name in ("Session", "open"):
+        from esjobs import session
+
+        return getattr(session, name)
+    raise AttributeError(f"module 'esjobs' has no attribute '{name}'")
+
+
+_check_neighbours()

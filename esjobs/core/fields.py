@@ -181,7 +181,7 @@ def field(name: str) -> Field:
 
 
 def _nearest(name: str) -> str:
-    import difflib  # noqa: PLC0415  only on the way to an error message
+    import difflib
 
     close = difflib.get_close_matches(name, _BY_NAME, n=3)
     return f" (did you mean {', '.join(close)}?)" if close else ""

@@ -198,10 +198,6 @@ LINES = Table(
         _c("spearman", "number", "Spearman's rho over names"),
         _c("pearson_sites", "number", "Pearson's r over sites"),
         _c("spearman_sites", "number", "Spearman's rho over sites"),
-        _c("n_deviates", "integer", "verdicts 'deviates'"),
-        _c("n_ok", "integer", "verdicts 'ok'"),
-        _c("n_undecided", "integer", "verdicts 'undecided'"),
-        _c("sentence", "text", "what can be concluded, in a sentence"),
         *_PROVENANCE,
     ),
 )
@@ -242,6 +238,27 @@ FLAGS = Table(
         _c("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
         _c("corepower_parent", "number", "value of the parent or site, shown, never substituted"),
         _c("unstable_under", "text", "the change under which the verdict is another"),
+        *_PROVENANCE,
+    ),
+)
+
+CONCLUSIONS = Table(
+    "conclusions",
+    "what the flags of one fit say together",
+    "run",
+    (
+        _RUN,
+        _LEVEL,
+        _TYPE,
+        _METHOD,
+        _c("n_names", "integer", "names judged", "names"),
+        _c("n_deviates", "integer", "verdicts 'deviates'", "names"),
+        _c("n_stable", "integer", "those of them that no tried change turns", "names"),
+        _c("n_ok", "integer", "verdicts 'ok'", "names"),
+        _c("n_undecided", "integer", "verdicts 'undecided'", "names"),
+        _c("n_undeclared", "integer", "verdicts 'undeclared'", "names"),
+        _c("n_others", "integer", "every other verdict", "names"),
+        _c("sentence", "text", "what can be concluded, in a sentence"),
         *_PROVENANCE,
     ),
 )
@@ -331,6 +348,7 @@ TABLES: tuple[Table, ...] = (
     COMPONENTS,
     LINES,
     FLAGS,
+    CONCLUSIONS,
     COREPOWER,
     REJECTS,
     LOADS,

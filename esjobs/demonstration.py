@@ -1,0 +1,108 @@
+"""The whole chain on a made-up grid, and how much of its truth was found."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from esjobs.core.errors import InputError
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.demo.grid import Grid
+from esjobs.ingest.export import write_jobs
+from esjobs.session import open as open_session
+from esjobs.steps.aggregate import Progress
+
+_SHOWN = ["name", "corepower", "origin", "k", "k_err", "deviation", "deviation_err", "verdict", "stable"]
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demo shows: reports of the steps, verdicts of the sites, closing lines."""
+
+    reports: tuple[RunReport, ...]
+    verdicts: pd.DataFrame
+    lines: tuple[str, ...]
+
+
+def demonstrate(
+    folder: Path,
+    *,
+    jobs: int,
+    seed: int,
+    store: str | None = None,
+    config: Path | None = None,
+    progress: Progress | None = None,
+) -> Demonstration:
+    """Generate about ``jobs`` jobs into ``folder``, run everything on them, write the report there.
+
+    The folder receives ``jobs.parquet``, ``corepower.csv``, ``demo.duckdb`` (unless ``store`` names another
+    one) and ``report.html``; a demo run there before is overwritten. Deterministic by seed, except for times.
+    """
+    grid = Grid.of_size(jobs, seed=seed)
+    days = grid.days(jobs)
+    database, job_file, declared_file = (
+        folder / name for name in ("demo.duckdb", "jobs.parquet", "corepower.csv")
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if store is None:
+            for leftover in (database, database.with_suffix(".duckdb.wal")):
+                leftover.unlink(missing_ok=True)
+        _tell(progress, "making jobs up")
+        write_jobs((batch for day in days for batch in grid.jobs(day)), job_file, "parquet")
+        _write_declarations(grid, declared_file)
+    except OSError as error:
+        raise InputError(
+            f"cannot write the demo into {folder}: {error.strerror}; choose another folder with --out"
+        ) from error
+    window = Window.of_days(days[0], days[-1])
+    with open_session(store or f"duckdb:{database}", config=config, progress=progress) as session:
+        ingested = session.ingest("jobs", job_file)
+        session.import_corepower(declared_file)
+        reports = session.run(window)
+        report = session.report(folder / "report.html")
+        headline = session.settings.fit.methods[0]
+        flags = session.flags(level="site", type="all", method=headline)
+        sentence = session.conclusions(level="site", type="all", method=headline)["sentence"].iloc[0]
+    score = grid.score(dict(zip(flags["name"], flags["verdict"], strict=True)))
+    verdicts = flags.sort_values(
+        ["verdict", "deviation"],
+        key=lambda column: column.map(_order) if column.name == "verdict" else column,
+    )[_SHOWN]
+    lines = (
+        str(sentence),
+        f"report: {report}",
+        f"truth: {score.sentence}",
+    )
+    return Demonstration((ingested, *reports), verdicts.reset_index(drop=True), lines)
+
+
+def _order(verdict: str) -> int:
+    order = ["deviates", "undecided", "ok"]
+    return order.index(verdict) if verdict in order else len(order)
+
+
+def _tell(progress: Progress | None, what: str) -> None:
+    if progress:
+        progress(what, 0, 0)
+
+
+def _write_declarations(grid: Grid, path: Path) -> None:
+    columns = (
+        "level",
+        "name",
+        "corepower",
+        "benchmark",
+        "valid_from",
+        "rc_site",
+        "parent_corepower",
+        "source",
+    )
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        for row in grid.declarations():
+            values = [getattr(row, column) for column in columns]
+            writer.writerow(["" if value is None else value for value in values])

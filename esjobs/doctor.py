@@ -1,0 +1,112 @@
+"""Looks at an installation: versions, settings, store, row counts, last run, and what is missing."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.errors import EsjobsError
+from esjobs.core.window import format_time
+from esjobs.frames import frame_of
+from esjobs.session import Session
+from esjobs.session import open as open_session
+from esjobs.settings import load
+from esjobs.steps.publication import read_table
+from esjobs.steps.results import stored_runs
+
+_PACKAGES = (
+    "duckdb",
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "scipy",
+    "numba",
+    "iminuit",
+    "altair",
+    "vl-convert-python",
+)
+
+_Finding = tuple[str, str, str, str]
+
+
+def examine(store: str | None, config: Path | None) -> pd.DataFrame:
+    """Columns check, state (``ok``, ``missing``, ``failed``), value, what to do. Never raises our errors."""
+    return pd.DataFrame(list(_findings(store, config)), columns=["check", "state", "value", "what_to_do"])
+
+
+def _findings(store: str | None, config: Path | None) -> Iterator[_Finding]:
+    yield "esjobs", "ok", __version__, ""
+    yield "python", "ok", f"{platform.python_version()} at {sys.executable}", ""
+    for package in _PACKAGES:
+        try:
+            yield package, "ok", version(package), ""
+        except PackageNotFoundError:
+            yield package, "missing", "", f"pip install {package}"
+    try:
+        settings = load(config, store)
+        yield "settings", "ok", str(config) if config else "defaults and environment", ""
+        yield "store", "ok", settings.store, ""
+        with open_session(settings=settings) as session:
+            yield from _store_findings(session)
+    except EsjobsError as error:
+        yield "store", "failed", str(error), "mend what the message says, then run esjobs doctor again"
+
+
+def _store_findings(session: Session) -> Iterator[_Finding]:
+    able = session.store.capabilities()
+    details = ", ".join(f"{name} {value}" for name, value in able.details.items())
+    yield (
+        "engine",
+        "ok",
+        f"{able.engine} {able.version} at {able.location}" + (f", {details}" if details else ""),
+        "",
+    )
+    span = session.store.span()
+    if span.first is None or span.last is None:
+        yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo to look around"
+        return
+    yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
+    for table in tables.TABLES:
+        count = read_table(session.store, table, columns=[table.partition]).num_rows
+        yield f"table {table.name}", "ok", f"{count:,} rows", ""
+    unfinished = [
+        row["load_id"]
+        for row in read_table(session.store, tables.LOADS).to_pylist()
+        if row["state"] != "complete"
+    ]
+    for load_id in unfinished:
+        yield (
+            "load",
+            "failed",
+            f"{load_id} never ended",
+            f"ingest the files again, or esjobs ingest --undo {load_id}",
+        )
+    runs = stored_runs(session.store)
+    if not runs:
+        yield "last run", "missing", "", "esjobs run"
+        return
+    newest = runs[0]
+    yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
+    yield from _result_findings(session)
+
+
+def _result_findings(session: Session) -> Iterator[_Finding]:
+    fits = session.fits()
+    empty = fits[(fits["status"] != "ok") & (fits["processing_type"] == "all")]
+    for row in empty.drop_duplicates("level").itertuples():
+        yield f"fit by {row.level}", "missing", str(row.reason), "see: esjobs show components"
+    declared = frame_of(read_table(session.store, tables.COREPOWER))
+    if declared.empty:
+        yield (
+            "declared corepower",
+            "missing",
+            "nothing imported; only values that follow from hs06_s of the records are compared",
+            "esjobs corepower import FILE",
+        )
+    else:
+        yield "declared corepower", "ok", f"{len(declared):,} rows imported", ""

@@ -1,0 +1,137 @@
+"""Rows to the formats that people and scripts read: a table, CSV, JSON, Parquet.
+
+CSV has a header always, nothing for null, floats that read back exactly, ``true``/``false`` and ISO times
+with ``Z``. JSON is one array. Tables are rounded for people, the other formats never are.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from esjobs.core.errors import InputError
+from esjobs.core.window import format_time
+
+FORMATS = ("table", "csv", "json", "parquet")
+
+
+def write_frame(frame: pd.DataFrame, form: str, out: str, *, title: str = "") -> None:
+    """Write a frame in one of ``FORMATS`` to a file, or to standard output for ``-``.
+
+    Raises :class:`InputError` when the file cannot be written.
+    """
+    rows = pa.Table.from_pandas(frame, preserve_index=False)
+    if out == "-":
+        _write(rows, form, sys.stdout, title)
+        return
+    try:
+        if form == "parquet":
+            with Path(out).open("wb") as stream:
+                _write_parquet(rows, stream)
+        else:
+            with Path(out).open("w", encoding="utf-8", newline="") as stream:
+                _write(rows, form, stream, title)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}; give a path that can be written") from error
+
+
+def _write(rows: pa.Table, form: str, stream: IO[str], title: str) -> None:
+    if form == "parquet":
+        _write_parquet(rows, stream.buffer)  # type: ignore[attr-defined]
+    elif form == "csv":
+        _write_csv(rows, stream)
+    elif form == "json":
+        _write_json(rows, stream)
+    else:
+        _write_table(rows, stream, title)
+
+
+def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(rows, stream)
+
+
+def _write_csv(rows: pa.Table, stream: IO[str]) -> None:
+    import csv
+
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(rows.column_names)
+    writer.writerows([_exact(value) for value in row.values()] for row in _records(rows))
+
+
+def _exact(value: object) -> object:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    return _time_text(value)
+
+
+def _write_json(rows: pa.Table, stream: IO[str]) -> None:
+    stream.write("[")
+    for number, record in enumerate(_records(rows)):
+        plain = {name: _time_text(value) for name, value in record.items()}
+        stream.write(",\n " if number else "\n ")
+        stream.write(json.dumps(plain, ensure_ascii=False, allow_nan=False))
+    stream.write("\n]\n" if rows.num_rows else "]\n")
+
+
+def _records(rows: pa.Table) -> Iterable[dict[str, Any]]:
+    for batch in rows.to_batches(max_chunksize=10_000):
+        for record in batch.to_pylist():
+            yield {name: _finite(value) for name, value in record.items()}
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not -1e308 < value < 1e308 else value
+
+
+def _time_text(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat() + "Z"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _write_table(rows: pa.Table, stream: IO[str], title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = stream.isatty()
+    console = Console(
+        file=stream, width=None if terminal else 10_000, highlight=False, soft_wrap=not terminal
+    )
+    table = Table(title=title or None, box=None, pad_edge=False, header_style="bold", title_justify="left")
+    for column in rows.schema:
+        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        table.add_column(column.name, justify="right" if number else "left", overflow="fold")
+    for record in _records(rows):
+        table.add_row(*(Text(_rounded(value)) for value in record.values()))
+    console.print(table)
+    if not rows.num_rows:
+        console.print("(no rows)")
+
+
+def _rounded(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
+    if isinstance(value, datetime):
+        return format_time(value)
+    return str(value)
+
+
+def concise(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The columns that fit a terminal, in this order; the other formats give all of them."""
+    return frame[[name for name in columns if name in frame.columns]]

@@ -1,0 +1,349 @@
+"""One open store and everything that can be asked of it; the command line is a thin layer over this."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+
+import pyarrow as pa
+
+from esjobs.core import fields, tables
+from esjobs.core.clock import Clock, system_clock
+from esjobs.core.errors import NoJobsError
+from esjobs.core.query import Filter, In
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.frames import frame_of
+from esjobs.settings import Settings, load
+from esjobs.steps.aggregate import Progress
+from esjobs.store.base import JobStore
+from esjobs.wiring import open_store
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from esjobs.steps.chain import Chain, Question
+
+WindowLike = Window | str | tuple[str, str] | None
+"""``"A/B"``, a pair of ISO dates or times, or None for all that is stored."""
+Names = str | Iterable[str]
+
+
+class Filters(TypedDict, total=False):
+    """How :meth:`Session.show` narrows a result table; one value or several each."""
+
+    level: Names
+    type: Names
+    name: Names
+    method: Names
+    run: str | None
+    window: WindowLike
+
+
+def open(  # noqa: A001  used as esjobs.open(...)
+    store: str | None = None,
+    *,
+    config: str | Path | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    clock: Clock = system_clock,
+) -> "Session":
+    """Open a store and return a session; use it as a context manager or close it.
+
+    ``store``: ``duckdb:PATH`` or ``duckdb::memory:``; without it the settings decide. ``progress`` is called
+    with what is being done, how much is done, and of how much. Raises :class:`EsjobsError`.
+    """
+    if settings is None:
+        settings = load(Path(config) if config is not None else None, store)
+    elif store is not None:
+        settings = settings.model_copy(update={"store": store})
+    return Session(open_store(settings), settings, progress=progress, clock=clock)
+
+
+class Session:
+    """Steps, results and questions over one open store. Frames come back with typed columns."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        settings: Settings,
+        *,
+        progress: Progress | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self._progress = progress
+        self._clock = clock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the store."""
+        self.store.close()
+
+    def ingest(
+        self,
+        form: str,
+        files: str | Path | Sequence[str | Path],
+        *,
+        fill: Sequence[str] | Mapping[str, object] = (),
+        dry_run: bool = False,
+    ) -> RunReport:
+        """Read job records of a format (``panda``, ``jobs``); all files of the call or none.
+
+        ``fill``: ``FIELD=VALUE`` texts or a mapping; fills canonical fields where a record lacks them.
+        """
+        from esjobs.ingest.base import parse_fill
+        from esjobs.ingest.sources import source
+        from esjobs.steps.ingest import ingest
+
+        pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
+        paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
+        return ingest(
+            self.store,
+            source(form),
+            paths,
+            parse_fill(pairs),
+            dry_run=dry_run,
+            now=self._clock(),
+            progress=self._progress,
+        )
+
+    def undo(self, load: str) -> RunReport:
+        """Take a load back and bring back what it had replaced."""
+        from esjobs.steps.ingest import undo
+
+        return undo(self.store, load)
+
+    def import_corepower(
+        self,
+        file: str | Path,
+        *,
+        form: str = "csv",
+        benchmark: str | None = None,
+        level: str | None = None,
+        valid_from: str | None = None,
+    ) -> RunReport:
+        """Import declared values by queue or CPU model, from CSV or CRIC's description (``cric``)."""
+        from esjobs.steps.corepower import import_corepower
+
+        return import_corepower(
+            self.store,
+            Path(file),
+            form=form,
+            benchmark=benchmark,
+            level=level,
+            valid_from=valid_from,
+            now=self._clock(),
+        )
+
+    def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
+        """Make the buckets of the days of the window that are missing or stale."""
+        return self._chain().aggregate(self._question(window), rebuild=rebuild)
+
+    def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Names = ()) -> RunReport:
+        """Fit factors from the buckets of the window and publish them."""
+        return self._chain().fit(self._question(window, tasks, where))
+
+    def correlate(self, window: WindowLike = None) -> RunReport:
+        """Fit lines to the newest factors of the window; :class:`NoResultError` when there are none."""
+        return self._chain().correlate(self._days(window))
+
+    def flag(self, window: WindowLike = None) -> RunReport:
+        """Judge the newest factors of the window; :class:`NoResultError` when there are none."""
+        return self._chain().flag(self._days(window))
+
+    def run(
+        self, window: WindowLike = None, *, tasks: Names = (), where: Names = (), rebuild: bool = False
+    ) -> list[RunReport]:
+        """Aggregate, fit, correlate and flag; the results become visible together, at the end."""
+        return self._chain().run(self._question(window, tasks, where), rebuild=rebuild)
+
+    def prune(self, keep: int, *, dry_run: bool = False) -> RunReport:
+        """Remove the results of all but the newest ``keep`` runs; jobs, buckets, entered values stay."""
+        from esjobs.steps.prune import prune
+
+        return prune(self.store, keep, dry_run=dry_run)
+
+    def factors(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """Speed factors; filters as in :meth:`show`."""
+        return self.show("factors", **filters)
+
+    def fits(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """Fits and their quality; filters as in :meth:`show`."""
+        return self.show("fits", **filters)
+
+    def lines(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """Lines through the origin; filters as in :meth:`show`."""
+        return self.show("lines", **filters)
+
+    def flags(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """Deviations and verdicts; filters as in :meth:`show`."""
+        return self.show("flags", **filters)
+
+    def components(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """Components; filters as in :meth:`show`."""
+        return self.show("components", **filters)
+
+    def conclusions(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """What the flags of each fit say together; filters as in :meth:`show`."""
+        return self.show("conclusions", **filters)
+
+    def show(self, what: str, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """The rows of a result table, those of the newest run that has them unless ``run`` names another.
+
+        ``level``, ``type``, ``name``, ``method``: one value or several; only tables with such columns take
+        them. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible rows are given,
+        buckets and days of the window. Raises :class:`NoResultError` when no run has the results.
+        """
+        from esjobs.steps import conditions, results
+        from esjobs.steps.publication import read_table
+
+        table = tables.table(what)
+        run, window = filters.get("run"), filters.get("window")
+        where: list[Filter] = [
+            *conditions.row_filters(
+                table,
+                {
+                    "level": _listed(filters.get("level", ())),
+                    "processing_type": _listed(filters.get("type", ())),
+                    "name": _listed(filters.get("name", ())),
+                    "method": _listed(filters.get("method", ())),
+                },
+            )
+        ]
+        if what in results.MADE_BY:
+            within = None if window is None else Window.of(window)
+            found = results.find_run(self.store, results.MADE_BY[what], run, within)
+            return frame_of(results.read_results(self.store, table, found, where))
+        if window is not None and table.partition == "day":
+            where.append(In("day", tuple(map(str, Window.of(window).days()))))
+        if run is not None and "run" in table.column_names:
+            where.append(In("run", (run,)))
+        rows = read_table(self.store, table, where)
+        newest = {"runs": "at", "loads": "loaded_at"}.get(what)
+        order = [(newest, "descending")] if newest else [(n, "ascending") for n in table.column_names[:6]]
+        return frame_of(rows.sort_by(order))
+
+    def query(
+        self,
+        by: Names,
+        metrics: Names = ("jobs",),
+        *,
+        where: Names = (),
+        window: WindowLike = None,
+        clean: bool = False,
+    ) -> "pd.DataFrame":
+        """Group the stored jobs by fields of the catalogue; metrics as listed by ``esjobs fields``.
+
+        ``where``: ``FIELD=VALUE`` texts; the same field again means or, another field means and. All stored
+        jobs count unless ``clean``. Ratios are ratios of sums over the jobs that have every term.
+        """
+        from esjobs.steps.query import query_jobs
+
+        table = query_jobs(
+            self.store,
+            _listed(by),
+            _listed(metrics),
+            where=_listed(where),
+            window=None if window is None else Window.of(window),
+            clean=self.settings.rules if clean else None,
+        )
+        return frame_of(table)
+
+    def compare(self, run_a: str, run_b: str) -> "pd.DataFrame":
+        """What changed between two runs: factors in sigma, and verdicts."""
+        from esjobs.steps.compare import compare_runs
+
+        return frame_of(compare_runs(self.store, run_a, run_b))
+
+    def export_jobs(
+        self, out: str | Path, *, form: str | None = None, where: Names = (), window: WindowLike = None
+    ) -> int:
+        """Write stored jobs in canonical columns (``csv``, ``json`` lines, ``parquet``); how many they were."""
+        from esjobs.steps.export import export_jobs
+
+        chosen = None if window is None else Window.of(window)
+        return export_jobs(self.store, str(out), form=form, where=_listed(where), window=chosen)
+
+    def report(self, out: str | Path, *, run: str | None = None) -> Path:
+        """Write the report of a run as one HTML file that needs no network; its path."""
+        from esjobs.steps.report import write_report
+
+        return write_report(self.store, Path(out), run=run)
+
+    def plot_line(
+        self,
+        level: str = "site",
+        type: str = "all",  # noqa: A002
+        method: str | None = None,
+        run: str | None = None,
+    ) -> "alt.TopLevelMixin":
+        """The report's chart of factors against declared corepower, for notebooks."""
+        from dashboards.charts import plot_line
+
+        chosen = method or self.settings.fit.methods[0]
+        flags = self.flags(level=level, type=type, method=chosen, run=run)
+        lines = self.lines(level=level, type=type, method=chosen, run=run)
+        return plot_line(flags, lines)
+
+    def _chain(self) -> "Chain":
+        from esjobs.steps.chain import Chain
+
+        return Chain(self.store, self._clock, self._progress)
+
+    def _question(self, window: WindowLike, tasks: Names = (), where: Names = ()) -> "Question":
+        from esjobs.steps.chain import Question
+
+        return Question(
+            self._days(window), self.settings.rules, self.settings.fit, _listed(tasks), _listed(where)
+        )
+
+    def _days(self, window: WindowLike) -> Window:
+        if window is not None:
+            return Window.of(window).require_whole_days("this step")
+        span = self.store.span()
+        if span.first is None or span.last is None:
+            raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+        return Window.of_days(span.first.date(), span.last.date())
+
+
+def _listed(values: Names) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def fields_frame() -> "pd.DataFrame":
+    """Every field and metric that queries take: kind, name, type, unit, meaning."""
+    from esjobs.steps.query import METRICS
+
+    rows: list[dict[str, object]] = [
+        {
+            "kind": "field",
+            "name": field.name,
+            "type": field.type,
+            "unit": field.unit,
+            "by": field.groupable,
+            "meaning": field.meaning + (" (required)" if field.required else ""),
+        }
+        for field in (*fields.JOB_FIELDS, *fields.DERIVED_FIELDS)
+    ]
+    rows += [
+        {
+            "kind": "metric",
+            "name": metric.name,
+            "type": "number",
+            "unit": metric.unit,
+            "by": False,
+            "meaning": metric.meaning,
+        }
+        for metric in METRICS
+    ]
+    return frame_of(pa.Table.from_pylist(rows))

@@ -1,0 +1,107 @@
+"""What a user can set: in a file (``esjobs.toml``), in the environment (``ESJOBS_...``), on the command line.
+
+The command line wins over the environment, the environment over the file. Unknown keys are refused.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from platformdirs import user_data_path
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from esjobs.core.errors import SettingsError
+from esjobs.core.rules import CleaningRules
+
+Method = Literal["paper", "gamma"]
+Level = Literal["site", "cpu_model"]
+LEVELS: tuple[Level, ...] = ("site", "cpu_model")
+
+
+class FitSettings(BaseModel):
+    """What enters the fits and when a name gets a verdict."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    methods: tuple[Method, ...] = Field(("paper", "gamma"), min_length=1)
+    """Methods to fit, headline first."""
+    min_bucket_jobs: Annotated[int, Field(ge=1)] = 20
+    """Jobs a task must have at a site (or on a CPU model) to enter the fit."""
+    min_name_jobs: Annotated[int, Field(ge=1)] = 50
+    """Jobs a name needs for a verdict."""
+    deviation_limit: Annotated[float, Field(gt=0, lt=1)] = 0.20
+    """Relative deviation that matters."""
+
+
+class Settings(BaseSettings):
+    """All settings, validated and frozen."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ESJOBS_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}")
+    """Where jobs and results live: ``duckdb:PATH`` or ``duckdb::memory:``."""
+    memory: str = "1GB"
+    """How much memory the embedded store may use before it spills to disk."""
+    fit: FitSettings = FitSettings()
+    rules: CleaningRules = CleaningRules()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over what :func:`load` passes from the file."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def default_store_path() -> Path:
+    """The embedded store in the user's data directory; nothing is created here."""
+    return user_data_path("esjobs") / "jobs.duckdb"
+
+
+def load(config: Path | None = None, store: str | None = None) -> Settings:
+    """Read settings from the file (if named) and the environment; ``store`` overrides both.
+
+    Raises :class:`SettingsError` in one line that names the file, the key, the value and what is accepted.
+    """
+    values: dict[str, object] = {}
+    if config is not None:
+        try:
+            values = tomllib.loads(config.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SettingsError(f"no configuration file {config}; create it or leave --config out") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"cannot read the configuration file {config}: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(f"{config} is not TOML: {error}") from error
+    try:
+        settings = Settings(**_strict_rules(values))  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        where = config if config is not None else "the environment (ESJOBS_...)"
+        raise SettingsError(
+            f"setting '{key}' in {where}: {first['msg']}, found {first['input']!r}"
+        ) from error
+    return settings if store is None else settings.model_copy(update={"store": store})
+
+
+def _strict_rules(values: dict[str, object]) -> dict[str, object]:
+    """Refuse keys that the cleaning rules do not have: a dataclass would silently take its default."""
+    rules = values.get("rules")
+    if isinstance(rules, dict):
+        known = TypeAdapter(CleaningRules).json_schema()["properties"]
+        unknown = sorted(set(rules) - set(known))
+        if unknown:
+            raise SettingsError(
+                f"no setting 'rules.{unknown[0]}'; there are {', '.join(f'rules.{name}' for name in known)}"
+            )
+    return values

@@ -1,0 +1,211 @@
+"""Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.analysis.cpu_models import RESOLVER_VERSION, resolve_names
+from esjobs.core import tables
+from esjobs.core.arrow import table_schema
+from esjobs.core.errors import BooksError, NoJobsError
+from esjobs.core.query import Count, In, Query, Sum, SumProduct
+from esjobs.core.report import RunReport
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window, format_time
+from esjobs.steps.publication import Change, read_table
+from esjobs.store.base import JobStore, Retired
+
+BUCKET_KEYS = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
+BUCKET_METRICS = (
+    Count("n_jobs"),
+    Sum("events", "events"),
+    SumProduct("events", "events", "events_sq"),
+    Sum("cpu_s", "cpu_s"),
+    SumProduct("cpu_s", "cpu_s", "cpu_s_sq"),
+    SumProduct("events", "cpu_s", "events_cpu_s"),
+    Sum("wall_s", "wall_s"),
+    Sum("core_s", "core_s"),
+    Sum("cpu_s_per_event", "cpe_sum"),
+    SumProduct("cpu_s_per_event", "cpu_s_per_event", "cpe_sq"),
+)
+"""What a bucket sums. Nothing here may contain the declared corepower."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many units are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """Generations of buckets and books, still invisible, and the report."""
+
+    changes: list[Change]
+    report: RunReport
+
+
+def aggregate(
+    store: JobStore,
+    window: Window,
+    rules: CleaningRules,
+    *,
+    run: str,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> Aggregated:
+    """Make the buckets of the whole days of a window that are missing or stale.
+
+    A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated;
+    ``rebuild`` takes every day as stale. Per day, jobs in = jobs binned + jobs dropped by reason, or
+    :class:`BooksError` is raised and nothing is published. Raises :class:`NoJobsError` for an empty window.
+
+    Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days.
+    """
+    window.require_whole_days("aggregate")
+    prints = store.day_fingerprints(window).to_pylist()
+    if not prints:
+        raise NoJobsError(_nothing_stored(store, window))
+    marks = {row["day"]: row["mark"] for row in prints}
+    counts = {row["day"]: row["n_jobs"] for row in prints}
+    days = [day for day in window.days() if day in marks]
+    known = read_table(store, tables.DAYS, [In("day", tuple(map(str, window.days())))]).to_pylist()
+    fresh = {
+        row["day"]
+        for row in known
+        if not rebuild
+        and (row["mark"], row["rules"], row["resolver"])
+        == (marks.get(row["day"]), rules.digest, RESOLVER_VERSION)
+    }
+    stale = [day for day in days if day not in fresh]
+    gone = {row["day"] for row in known} - set(days)
+    changes: list[Change] = [
+        Retired(table, str(day)) for day in sorted(gone) for table in (tables.BUCKETS, tables.DAYS)
+    ]
+    books = [row for row in known if row["day"] in fresh]
+    n_buckets = 0
+    for span in _spans(stale, store.capabilities().days_per_aggregate):
+        if progress:
+            progress("aggregating", stale.index(span[0]), len(stale))
+        for day, buckets, account in _aggregate_span(store, span, rules):
+            rows = _balance(day, counts[day], buckets, account, marks[day], rules)
+            changes.append(store.replace(tables.BUCKETS, str(day), buckets.to_batches()))
+            changes.append(
+                store.replace(
+                    tables.DAYS,
+                    str(day),
+                    pa.Table.from_pylist(rows, schema=table_schema(tables.DAYS)).to_batches(),
+                )
+            )
+            books.extend(rows)
+            n_buckets += buckets.num_rows
+    if progress:
+        progress("aggregating", len(stale), len(stale))
+    return Aggregated(changes, _report(run, window, rules, books, len(days), len(stale), n_buckets))
+
+
+def _nothing_stored(store: JobStore, window: Window) -> str:
+    span = store.span()
+    if span.first is None or span.last is None:
+        return f"no jobs are stored at all, so none in {window}; ingest some first: esjobs ingest"
+    nearest = Window.of_days(span.first.date(), span.last.date())
+    return f"no jobs in {window}; the stored jobs lie in {nearest} ({format_time(span.first)} to " + (
+        f"{format_time(span.last)}): use --window {nearest}"
+    )
+
+
+def _spans(days: list[date], longest: int) -> Iterator[list[date]]:
+    span: list[date] = []
+    for day in days:
+        if span and (day - span[-1] != timedelta(days=1) or len(span) >= longest):
+            yield span
+            span = []
+        span.append(day)
+    if span:
+        yield span
+
+
+def _aggregate_span(
+    store: JobStore, span: list[date], rules: CleaningRules
+) -> Iterator[tuple[date, pa.Table, list[dict[str, object]]]]:
+    query = Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(span[0], span[-1]), drops=rules.drops())
+    answer = store.aggregate(query)
+    buckets = resolve_models(answer.table).select(tables.BUCKETS.column_names)
+    buckets = buckets.cast(table_schema(tables.BUCKETS))
+    books = answer.books.to_pylist()
+    for day in span:
+        mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
+        yield day, mine, [row for row in books if row["day"] == day]
+
+
+def resolve_models(table: pa.Table, keys: tuple[str, ...] = BUCKET_KEYS) -> pa.Table:
+    """Replace the raw CPU string among the keys by the canonical model and merge rows that became alike."""
+    encoded = table.column("cpu_raw").combine_chunks().dictionary_encode()
+    raws = encoded.dictionary.to_pylist()
+    names = resolve_names(raws)
+    models = pa.array(names, pa.string()).take(encoded.indices)
+    position = table.schema.get_field_index("cpu_raw")
+    renamed = table.set_column(position, "cpu_model", models)
+    distinct = [name for name in names if name is not None]
+    if len(set(distinct)) == len(raws):
+        return renamed
+    group = ["cpu_model" if key == "cpu_raw" else key for key in keys]
+    sums = [name for name in renamed.column_names if name not in group]
+    merged = renamed.group_by(group).aggregate([(name, "sum") for name in sums])
+    return merged.select([*group, *(f"{name}_sum" for name in sums)]).rename_columns([*group, *sums])
+
+
+def _balance(
+    day: date,
+    n_stored: int,
+    buckets: pa.Table,
+    account: list[dict[str, object]],
+    mark: str,
+    rules: CleaningRules,
+) -> list[dict[str, object]]:
+    binned = pc.sum(buckets.column("n_jobs")).as_py() or 0
+    booked = {
+        kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")
+    }
+    if binned != booked["binned"] or n_stored != booked["binned"] + booked["dropped"]:
+        raise BooksError(
+            f"the books of {day} do not balance: {n_stored} jobs stored, {binned} in buckets, "
+            f"{booked['binned']} counted as binned, {booked['dropped']} as dropped; nothing was published, "
+            "run again (jobs may have arrived meanwhile)"
+        )
+    made_from = {"mark": mark, "rules": rules.digest, "resolver": RESOLVER_VERSION}
+    return [{**row, **made_from} for row in account]
+
+
+def _count(row: dict[str, object]) -> int:
+    return cast("int", row["n_jobs"])
+
+
+def _report(
+    run: str,
+    window: Window,
+    rules: CleaningRules,
+    books: list[dict[str, object]],
+    n_days: int,
+    n_stale: int,
+    n_buckets: int,
+) -> RunReport:
+    in_order = {rule.reason: 0 for rule in rules.drops()}
+    totals: dict[str, dict[str, int]] = {"binned": {}, "dropped": in_order, "note": {}}
+    for row in books:
+        kind = totals[str(row["kind"])]
+        kind[str(row["outcome"])] = kind.get(str(row["outcome"]), 0) + _count(row)
+    n_binned = sum(totals["binned"].values())
+    dropped = {reason: count for reason, count in totals["dropped"].items() if count}
+    return RunReport(
+        "aggregate",
+        run,
+        n_binned + sum(dropped.values()),
+        n_binned,
+        0.0,
+        rows_are="jobs",
+        dropped=dropped,
+        counts={**totals["note"], "days": n_days, "days recomputed": n_stale, "new buckets": n_buckets},
+        window=str(window),
+    )

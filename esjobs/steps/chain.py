@@ -1,0 +1,229 @@
+"""The steps in their order, alone or together; the only place that publishes results.
+
+A run answers a question: a window, cleaning rules, settings, a restriction. Its id is the hash of the
+question, so asking again replaces the answer instead of adding one. What a run writes becomes visible in one switch.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.analysis.cpu_models import RESOLVER_VERSION
+from esjobs.core import tables
+from esjobs.core.clock import Clock
+from esjobs.core.errors import NoResultError
+from esjobs.core.identity import content_id
+from esjobs.core.report import RunReport
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window
+from esjobs.settings import LEVELS, FitSettings
+from esjobs.steps import aggregate as aggregation
+from esjobs.steps.aggregate import Progress
+from esjobs.steps.conditions import bucket_filters
+from esjobs.steps.correlate import Declarations, correlate
+from esjobs.steps.declarations import declared_values
+from esjobs.steps.fit import METHOD_VERSION, Factors, Fit, fit
+from esjobs.steps.fit_input import fit_input, read_buckets
+from esjobs.steps.flag import flag
+from esjobs.steps.publication import Change, Outcome, record, write
+from esjobs.steps.results import StoredRun, find_run, read_results
+from esjobs.steps.stability import unstable_names
+from esjobs.store.base import JobStore
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a run answers; ``tasks`` and ``where`` restrict the buckets that enter the fits."""
+
+    window: Window
+    rules: CleaningRules
+    fit: FitSettings
+    tasks: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        """The question as plain data, from which :meth:`of_run` makes it again."""
+        described: dict[str, Any] = json.loads(
+            json.dumps(
+                {
+                    "window": str(self.window),
+                    "rules": asdict(self.rules),
+                    "fit": self.fit.model_dump(mode="json"),
+                    "tasks": sorted(self.tasks),
+                    "where": sorted(self.where),
+                    "method_version": METHOD_VERSION,
+                    "resolver": RESOLVER_VERSION,
+                }
+            )
+        )
+        return described
+
+    @property
+    def run(self) -> str:
+        """The run id: it names the question, not the moment."""
+        return content_id(self.describe())
+
+    @classmethod
+    def of_run(cls, run: StoredRun) -> Self:
+        """The question that a stored run answered."""
+        rules: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in run.settings["rules"].items()
+        }
+        return cls(
+            run.window,
+            CleaningRules(**rules),
+            FitSettings(**run.settings["fit"]),
+            tuple(run.settings["tasks"]),
+            tuple(run.settings["where"]),
+        )
+
+
+class Chain:
+    """The steps over one store. ``clock`` stamps reports, ``progress`` is told what is being done."""
+
+    def __init__(self, store: JobStore, clock: Clock, progress: Progress | None = None) -> None:
+        self._store = store
+        self._clock = clock
+        self._progress = progress
+
+    def aggregate(self, question: Question, *, rebuild: bool = False) -> RunReport:
+        """Make missing or stale buckets of the window, and publish them with their books."""
+        began = time.perf_counter()
+        aggregated = aggregation.aggregate(
+            self._store,
+            question.window,
+            question.rules,
+            run=question.run,
+            rebuild=rebuild,
+            progress=self._progress,
+        )
+        report = replace(aggregated.report, seconds=time.perf_counter() - began)
+        self._publish(question, aggregated.changes, [report])
+        return report
+
+    def fit(self, question: Question) -> RunReport:
+        """Fit the buckets of the window and publish the factors."""
+        _, outcome = self._fit(question)
+        return self._finish(question, question.run, [outcome])[0]
+
+    def correlate(self, window: Window) -> RunReport:
+        """Compare the newest factors of the window with what is declared, and publish the lines."""
+        run, question, factors = self._stored(window)
+        limit = question.fit.deviation_limit
+        _, outcome = correlate(factors, self._declarations(factors, window), window, run.run, limit)
+        return self._finish(question, run.run, [outcome])[0]
+
+    def flag(self, window: Window) -> RunReport:
+        """Judge the newest factors of the window and publish the verdicts."""
+        run, question, factors = self._stored(window)
+        buckets = read_buckets(self._store, window, bucket_filters(question.where, question.tasks))
+        fits = [_with_data(buckets, item, question.fit) for item in factors]
+        _, flagged = self._judge(question, run.run, fits)
+        return self._finish(question, run.run, [flagged])[0]
+
+    def run(self, question: Question, *, rebuild: bool = False) -> list[RunReport]:
+        """All four steps; results become visible together at the end."""
+        first = self.aggregate(question, rebuild=rebuild)
+        self._tell("fitting", 0)
+        fits, fitted = self._fit(question)
+        self._tell("judging", 1)
+        correlated, flagged = self._judge(question, question.run, fits)
+        reports = self._finish(question, question.run, [fitted, correlated, flagged])
+        self._tell("done", 2)
+        return [first, *reports]
+
+    def _fit(self, question: Question) -> tuple[list[Fit], Outcome]:
+        buckets = read_buckets(self._store, question.window, bucket_filters(question.where, question.tasks))
+        if not buckets.num_rows:
+            restricted = " with these restrictions" if question.tasks or question.where else ""
+            raise NoResultError(
+                f"no buckets in {question.window}{restricted}; make them first: "
+                f"esjobs aggregate --window {question.window}"
+            )
+        return fit(buckets, question.window, question.run, question.fit)
+
+    def _stored(self, window: Window) -> tuple[StoredRun, Question, list[Factors]]:
+        run = find_run(self._store, "fit", window=window)
+        return run, Question.of_run(run), stored_factors(self._store, run)
+
+    def _declarations(self, factors: Sequence[Factors], window: Window) -> Declarations:
+        names: dict[str, set[str]] = {level: set() for level in LEVELS}
+        for item in factors:
+            names[item.level].update(item.name)
+        return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
+
+    def _judge(self, question: Question, run: str, fits: Sequence[Fit]) -> tuple[Outcome, Outcome]:
+        began = time.perf_counter()
+        factors = [item.factors for item in fits]
+        declarations = self._declarations(factors, question.window)
+        limit = question.fit.deviation_limit
+        compared, correlated = correlate(factors, declarations, question.window, run, limit)
+        after = time.perf_counter()
+        unstable = unstable_names(fits, compared, declarations, question.fit)
+        flagged = flag(compared, declarations, unstable, question.window, run, question.fit)
+        return (
+            replace(correlated, report=replace(correlated.report, seconds=after - began)),
+            replace(flagged, report=replace(flagged.report, seconds=time.perf_counter() - after)),
+        )
+
+    def _finish(self, question: Question, run: str, outcomes: Sequence[Outcome]) -> list[RunReport]:
+        changes = [change for outcome in outcomes for change in write(self._store, run, outcome)]
+        reports = [outcome.report for outcome in outcomes]
+        self._publish(question, changes, reports)
+        return reports
+
+    def _publish(self, question: Question, changes: Sequence[Change], reports: Sequence[RunReport]) -> None:
+        entries = [
+            record(self._store, report, question.window, question.describe(), self._clock())
+            for report in reports
+        ]
+        self._store.publish([*changes, *entries])
+        self._store.sweep()
+
+    def _tell(self, what: str, done: int) -> None:
+        if self._progress:
+            self._progress(what, done, 2)
+
+
+def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
+    """The factors of a stored run, one item per fit, headline method first."""
+    fits = read_results(store, tables.FITS, run).to_pylist()
+    rows = read_results(store, tables.FACTORS, run)
+    found = []
+    for item in fits:
+        chosen = pc.equal(rows.column("level"), item["level"])
+        for key in ("processing_type", "method"):
+            chosen = pc.and_(chosen, pc.equal(rows.column(key), item[key]))
+        mine = rows.filter(chosen)
+        columns = {name: mine.column(name).to_numpy(zero_copy_only=False) for name in mine.column_names}
+        component = columns["component"].astype(np.int64)
+        found.append(
+            Factors(
+                level=item["level"],
+                processing_type=item["processing_type"],
+                method=item["method"],
+                name=columns["name"],
+                k=columns["k"].astype(float),
+                k_err=columns["k_err"].astype(float),
+                component=component,
+                n_tasks=columns["n_tasks"].astype(np.int64),
+                n_jobs=columns["n_jobs"].astype(np.int64),
+                status=columns["status"],
+                reason=np.array([text or "" for text in columns["reason"]], object),
+                n_components=int(component.max(initial=-1)) + 1,
+            )
+        )
+    return found
+
+
+def _with_data(buckets: pa.Table, factors: Factors, settings: FitSettings) -> Fit:
+    """A stored fit with its columns again, for what is refitted to test the verdicts."""
+    data = fit_input(buckets, factors.level, factors.processing_type)
+    return Fit(data, data.n_jobs >= settings.min_bucket_jobs, factors, None, 0.0)

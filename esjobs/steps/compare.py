@@ -1,0 +1,85 @@
+"""What changed between two runs, in sigma: factors on a common scale, and verdicts."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core import tables
+from esjobs.core.errors import NoResultError
+from esjobs.steps.results import StoredRun, find_run, read_results
+from esjobs.store.base import JobStore
+
+_KEY = ("level", "processing_type", "method", "name")
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in _KEY),
+        ("k_a", pa.float64()),
+        ("k_b", pa.float64()),
+        ("change", pa.float64()),
+        ("change_err", pa.float64()),
+        ("sigma", pa.float64()),
+        ("verdict_a", pa.string()),
+        ("verdict_b", pa.string()),
+        ("n_jobs_a", pa.int64()),
+        ("n_jobs_b", pa.int64()),
+    ]
+)
+
+
+def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
+    """One row per name of either run, largest change first.
+
+    ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
+    the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
+    overstates it when the runs share jobs. ``sigma`` is their ratio. Null where a run has no factor.
+    """
+    runs = [find_run(store, "fit", run) for run in (run_a, run_b)]
+    factors = [_by_key(read_results(store, tables.FACTORS, run)) for run in runs]
+    verdicts = [_verdicts(store, run) for run in runs]
+    scales = _scales(*factors)
+    rows = []
+    for key in sorted(set(factors[0]) | set(factors[1])):
+        a, b = factors[0].get(key, {}), factors[1].get(key, {})
+        row: dict[str, Any] = dict(zip(_KEY, key, strict=True))
+        row |= {
+            "k_a": a.get("k"),
+            "k_b": b.get("k"),
+            "n_jobs_a": a.get("n_jobs"),
+            "n_jobs_b": b.get("n_jobs"),
+        }
+        row |= {"verdict_a": verdicts[0].get(key), "verdict_b": verdicts[1].get(key)}
+        scale = scales.get(key[:3])
+        if scale is not None and _comparable(a) and _comparable(b):
+            change = b["k"] / a["k"] / scale - 1
+            error = (1 + change) * float(np.hypot(a["k_err"] / a["k"], b["k_err"] / b["k"]))
+            row |= {"change": change, "change_err": error, "sigma": change / error if error > 0 else None}
+        rows.append(row)
+    if not rows:
+        raise NoResultError(f"runs {run_a} and {run_b} have no factors to compare; see: esjobs show runs")
+    rows.sort(key=lambda row: -abs(row.get("sigma") or 0.0))
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {tuple(row[name] for name in _KEY): row for row in rows.to_pylist()}
+
+
+def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], str]:
+    rows = read_results(store, tables.FLAGS, run)
+    return {key: row["verdict"] for key, row in _by_key(rows).items()}
+
+
+def _comparable(row: dict[str, Any]) -> bool:
+    return bool(row) and row["status"] == "ok" and row["component"] == 0 and row["k_err"] is not None
+
+
+def _scales(
+    first: dict[tuple[str, ...], dict[str, Any]], second: dict[tuple[str, ...], dict[str, Any]]
+) -> dict[tuple[str, ...], float]:
+    ratios: dict[tuple[str, ...], list[float]] = {}
+    for key, a in first.items():
+        b = second.get(key, {})
+        if _comparable(a) and _comparable(b):
+            ratios.setdefault(key[:3], []).append(float(np.log(b["k"] / a["k"])))
+    return {key: float(np.exp(np.median(values))) for key, values in ratios.items()}

@@ -1,0 +1,185 @@
+"""Imports declared corepower: a table by queue or CPU model, or CRIC's description of queues."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+
+from esjobs.core import tables
+from esjobs.core.errors import InputError, UsageError, WindowError
+from esjobs.core.identity import content_id
+from esjobs.core.report import RunReport
+from esjobs.core.window import parse_time
+from esjobs.steps.publication import rows_table
+from esjobs.store.base import JobStore
+
+BENCHMARKS = ("HS06", "HS23")
+_NAME_COLUMNS = {"name": None, "queue": "site", "site": "site", "cpu_model": "cpu_model", "cpu": "cpu_model"}
+_ACCEPTED = (
+    "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
+    "rc_site, parent_corepower, source"
+)
+_LARGEST = 1000.0
+"""No core of any machine delivers more HS06 or HS23 than this; larger numbers are whole servers."""
+
+
+def import_corepower(
+    store: JobStore,
+    path: Path,
+    *,
+    form: str,
+    benchmark: str | None,
+    level: str | None,
+    valid_from: str | None,
+    now: datetime,
+) -> RunReport:
+    """Read a file of declared values and store it; importing it again replaces its own rows only.
+
+    ``benchmark``, ``level`` and ``valid_from`` fill in what the file does not say. A value without a named
+    benchmark is refused. Raises :class:`InputError` naming file, line and column; nothing is stored then.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; give an existing file") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text at byte {error.start}; convert it first") from error
+    if benchmark is not None and benchmark not in BENCHMARKS:
+        raise UsageError(f"benchmark '{benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
+    defaults = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
+    reader = _cric if form == "cric" else _csv
+    digest = blake2b(content, digest_size=16).hexdigest()
+    import_id = content_id({"content": digest, "form": form, **defaults})
+    rows = [{"import_id": import_id, "imported_at": now, **row} for row in reader(text, path, defaults)]
+    if not rows:
+        raise InputError(f"{path} declares nothing: it has no rows; {_ACCEPTED}")
+    seen: dict[tuple[object, ...], object] = {}
+    for row in rows:
+        key = (row["level"], row["name"], row["benchmark"], row["valid_from"])
+        if seen.setdefault(key, row["corepower"]) != row["corepower"]:
+            raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
+    generation = store.replace(tables.COREPOWER, import_id, rows_table(tables.COREPOWER, rows).to_batches())
+    store.publish([generation])
+    declared = sum(row["corepower"] is not None for row in rows)
+    return RunReport(
+        "corepower",
+        import_id,
+        len(rows),
+        len(rows),
+        0.0,
+        counts={"declared": declared, "without a value": len(rows) - declared},
+    )
+
+
+def _csv(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator[dict[str, object]]:
+    head = text[: text.find("\n")] if "\n" in text else text
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    columns = {name.strip().lower(): name for name in reader.fieldnames or ()}
+    names = [name for name in _NAME_COLUMNS if name in columns]
+    if not names or "corepower" not in columns:
+        raise InputError(f"{path}, line 1: expected {_ACCEPTED}; found {', '.join(columns) or 'nothing'}")
+    try:
+        for raw in reader:
+            row = {key: (raw.get(column) or "").strip() for key, column in columns.items()}
+            if not any(row.values()):
+                continue
+            where = f"{path}, line {reader.line_num}"
+            level = row.get("level") or _NAME_COLUMNS[names[0]] or defaults["level"] or "site"
+            yield _row(where, {**row, "name": row[names[0]], "level": level}, defaults, path.name)
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error
+
+
+def _row(
+    where: str, row: Mapping[str, str], defaults: Mapping[str, str | None], source: str
+) -> dict[str, object]:
+    if not row["name"]:
+        raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
+    if row["level"] not in ("site", "cpu_model"):
+        raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
+    benchmark = row.get("benchmark") or defaults["benchmark"] or ""
+    if benchmark not in BENCHMARKS:
+        found = f"'{benchmark}'" if benchmark else "none"
+        raise InputError(
+            f"{where}: the benchmark must be named, HS06 or HS23; found {found}; "
+            "add a column benchmark or give --benchmark"
+        )
+    moment = row.get("valid_from") or defaults["valid_from"] or "1970-01-01"
+    try:
+        valid_from = parse_time(moment)
+    except WindowError as error:
+        raise InputError(f"{where}, column valid_from: {error}") from error
+    return {
+        "level": row["level"],
+        "name": row["name"],
+        "corepower": _number(where, "corepower", row["corepower"]),
+        "benchmark": benchmark,
+        "valid_from": valid_from,
+        "rc_site": row.get("rc_site") or None,
+        "parent_corepower": _number(where, "parent_corepower", row.get("parent_corepower", "")),
+        "source": row.get("source") or source,
+    }
+
+
+def _number(where: str, column: str, text: str) -> float | None:
+    if text in ("", "-", "\\N") or text.lower() in ("null", "none"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value == 0:
+        return None
+    if not 0 < value < _LARGEST:
+        raise InputError(
+            f"{where}, column {column}: '{text}' is no corepower; expected a score per core, "
+            f"above 0 and below {_LARGEST:g}, or nothing"
+        )
+    return value
+
+
+def _cric(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator[dict[str, object]]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg}); expected CRIC queues"
+        ) from error
+    queues = document
+    if isinstance(document, dict):
+        queues = [document] if "corepower" in document else list(document.values())
+    if not isinstance(queues, list):
+        raise InputError(f"{path}: expected a CRIC queue, a list of them, or a mapping by name")
+    for number, queue in enumerate(queues, 1):
+        if not isinstance(queue, dict) or not (queue.get("name") or queue.get("nickname")):
+            raise InputError(f"{path}, queue {number}: no name; expected a CRIC queue description")
+        yield _queue(f"{path}, queue {queue.get('name') or queue.get('nickname')}", queue, defaults)
+
+
+def _queue(where: str, queue: Mapping[str, object], defaults: Mapping[str, str | None]) -> dict[str, object]:
+    """CRIC serves ``corepower`` to jobs; what the parents declare is shown beside it, never substituted."""
+    data = queue.get("corepower_data")
+    details: Mapping[str, object] = data if isinstance(data, dict) else {}
+    parents = (
+        details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
+    )
+    parent = next((str(value) for value in parents if value is not None), "")
+    moment = defaults["valid_from"] or queue.get("last_modified") or "1970-01-01"
+    served = _number(where, "corepower", str(queue.get("corepower") or ""))
+    return {
+        "level": "site",
+        "name": str(queue.get("name") or queue.get("nickname")),
+        "corepower": served,
+        "benchmark": defaults["benchmark"] or "HS06",
+        "valid_from": parse_time(str(moment)),
+        "rc_site": str(queue["rc_site"]) if queue.get("rc_site") else None,
+        "parent_corepower": _number(where, "parent corepower", parent),
+        "served_corepower": served,
+        "source": "CRIC",
+    }

@@ -1,0 +1,159 @@
+"""Factors against declared corepower: a line through the origin per fit and benchmark."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import fitters
+from esjobs import __version__
+from esjobs.analysis.declarations import Declared
+from esjobs.analysis.verdicts import MIN_LINE_SITES
+from esjobs.core import tables
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.steps.fit import Factors
+from esjobs.steps.publication import Outcome, rows_table
+
+Declarations = Mapping[str, Mapping[str, Declared]]
+"""Level, then name, to what the name declares."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The names of one fit that share a benchmark, against their line.
+
+    ``places`` are positions in the factors; the arrays of ``line`` are aligned with them. Only names with a
+    factor in the largest component take part; ``rests`` says whether verdicts may rest on the line.
+    """
+
+    benchmark: str
+    places: np.ndarray
+    line: fitters.LineResult
+    n_sites: int
+    reason: str | None
+
+
+def compare_with_declared(
+    factors: Factors, declared: Mapping[str, Declared], limit: float
+) -> list[Comparison]:
+    """Fit one line per benchmark to the names of the largest component.
+
+    Defaults are listed and never fitted; the line leaves out the whole site of the name it judges.
+    """
+    comparable = [
+        int(place)
+        for place in np.flatnonzero(factors.main)
+        if declared[factors.name[place]].corepower is not None
+    ]
+    benchmarks = sorted({declared[factors.name[place]].benchmark or "" for place in comparable})
+    return [
+        _compare(
+            factors,
+            declared,
+            benchmark,
+            [place for place in comparable if declared[factors.name[place]].benchmark == benchmark],
+            limit,
+        )
+        for benchmark in benchmarks
+    ]
+
+
+def _compare(
+    factors: Factors, declared: Mapping[str, Declared], benchmark: str, places: Sequence[int], limit: float
+) -> Comparison:
+    chosen = np.array(places, np.int64)
+    those = [declared[factors.name[place]] for place in places]
+    measured = np.array([item.origin != "default" for item in those])
+    line = fitters.fit_line(
+        factors.k[chosen],
+        factors.k_err[chosen],
+        np.array([item.corepower for item in those], float),
+        group=[item.rc_site for item in those],
+        in_line=measured,
+        name=[item.name for item in those],
+        limit=limit,
+    )
+    n_sites = len({item.rc_site for item, real in zip(those, measured, strict=True) if real})
+    reason = None
+    if line.status != "ok":
+        reason = line.reason
+    elif n_sites < MIN_LINE_SITES:
+        reason = f"{n_sites} sites declare a value, a line that verdicts rest on needs {MIN_LINE_SITES}"
+    return Comparison(benchmark, chosen, line, n_sites, reason)
+
+
+def correlate(
+    all_factors: Sequence[Factors],
+    declarations: Declarations,
+    window: Window,
+    run: str,
+    limit: float,
+) -> tuple[list[tuple[Factors, list[Comparison]]], Outcome]:
+    """Compare every fit with what is declared; returns the comparisons and the rows for ``lines``."""
+    began = time.perf_counter()
+    compared = [
+        (factors, compare_with_declared(factors, declarations[factors.level], limit))
+        for factors in all_factors
+    ]
+    rows = [row for factors, found in compared for row in _line_rows(factors, found)]
+    stamp = {
+        "run": run,
+        "window_start": window.start,
+        "window_end": window.end,
+        "program_version": __version__,
+    }
+    table = rows_table(tables.LINES, ({**stamp, **row} for row in rows))
+    n_factors = sum(len(factors.name) for factors in all_factors)
+    report = RunReport(
+        "correlate",
+        run,
+        n_factors,
+        table.num_rows,
+        time.perf_counter() - began,
+        rows_are="factors in, lines out",
+        counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
+        window=str(window),
+    )
+    return compared, Outcome(report, {tables.LINES: table})
+
+
+def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[str, object]]:
+    head: dict[str, object] = {
+        "level": factors.level,
+        "processing_type": factors.processing_type,
+        "method": factors.method,
+        "component": 0,
+    }
+    if not found:
+        why = (
+            "no name has a factor" if not factors.main.any() else "no name with a factor declares a corepower"
+        )
+        yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_sites": 0}
+    for item in found:
+        line = item.line
+        unusable = "too few sites" if line.status == "ok" else "too few"
+        status = "ok" if item.reason is None else unusable
+        yield {
+            **head,
+            "benchmark": item.benchmark,
+            "status": status,
+            "reason": item.reason,
+            "slope": _number(line.slope),
+            "slope_err": _number(line.slope_err),
+            "slope_ols": _number(line.slope_ols),
+            "slope_wls": _number(line.slope_wls),
+            "tau": _number(line.tau),
+            "n_names": int(line.n_points),
+            "n_entries": int(line.n_entries),
+            "n_sites": item.n_sites,
+            "pearson": _number(line.pearson),
+            "spearman": _number(line.spearman),
+            "pearson_sites": _number(line.pearson_groups),
+            "spearman_sites": _number(line.spearman_groups),
+        }
+
+
+def _number(value: float | None) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None

@@ -1,0 +1,93 @@
+"""Brings together what was imported and what the records say, for every name of a level."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.analysis.declarations import Declaration, Declared, RecordedValue, declare, newest_valid
+from esjobs.analysis.site_names import guess_rc_site
+from esjobs.core import tables
+from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
+from esjobs.core.window import Window
+from esjobs.steps.publication import read_table
+from esjobs.store.base import JobStore
+
+
+def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
+    """What each name declares in the window, with origin and site. One read and, for sites, one query."""
+    imported = _imported(store, level)
+    recorded = recorded_values(store, window) if level == "site" else {}
+    found: dict[str, Declared] = {}
+    newest = {name: newest_valid(rows, window.end) for name, rows in imported.items()}
+    site_values: dict[str, float] = {}
+    for row in newest.values():
+        if row and row.rc_site and row.parent_corepower is not None:
+            site_values.setdefault(row.rc_site, row.parent_corepower)
+    for name in names:
+        found[name] = declare(
+            name,
+            newest.get(name),
+            recorded.get(name),
+            guessed_site=guess_rc_site(name) if level == "site" else name,
+            site_values=site_values,
+        )
+    return found
+
+
+def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
+    rows = read_table(store, tables.COREPOWER, [In("level", (level,))]).to_pylist()
+    found: dict[str, list[Declaration]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row["imported_at"]):
+        found[row["name"]].append(
+            Declaration(
+                row["name"],
+                row["corepower"],
+                row["benchmark"],
+                row["valid_from"],
+                row["rc_site"],
+                row["parent_corepower"],
+                row["source"],
+            )
+        )
+    return found
+
+
+def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:
+    """Sums over the jobs of each site that carry normalised work, wall time and cores.
+
+    Grouped by cores as well, so that products with wall x cores follow without an expression in the store.
+    """
+    query = Query(
+        keys=("site", "cores"),
+        metrics=(
+            Count(),
+            Sum("hs06_s", "work"),
+            Sum("wall_s", "wall"),
+            SumProduct("hs06_s", "hs06_s", "work_sq"),
+            SumProduct("hs06_s", "wall_s", "work_wall"),
+            SumProduct("wall_s", "wall_s", "wall_sq"),
+        ),
+        window=window,
+        where=(Range("hs06_s", gt=0), Range("wall_s", gt=0), Range("cores", gt=0)),
+    )
+    table = store.aggregate(query).table
+    cores = _column(table, "cores")
+    sums = {
+        "n_jobs": _column(table, "n_jobs"),
+        "work": _column(table, "work"),
+        "core_s": _column(table, "wall") * cores,
+        "work_sq": _column(table, "work_sq"),
+        "work_core_s": _column(table, "work_wall") * cores,
+        "core_s_sq": _column(table, "wall_sq") * cores**2,
+    }
+    totals: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(sums, 0.0))
+    for position, site in enumerate(table.column("site").to_pylist()):
+        for name, values in sums.items():
+            totals[site][name] += float(values[position])
+    return {site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total) for site, total in totals.items()}
+
+
+def _column(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).to_numpy().astype(float)

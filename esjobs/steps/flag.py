@@ -1,0 +1,280 @@
+"""Deviations to verdicts: who deviates, how sure that is, and what may be sent."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import fitters
+from esjobs import __version__
+from esjobs.analysis.declarations import Declared
+from esjobs.analysis.verdicts import Evidence, Verdict, decide, propose, sentence
+from esjobs.core import tables
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.settings import FitSettings
+from esjobs.steps.correlate import Comparison, Declarations
+from esjobs.steps.fit import Factors
+from esjobs.steps.fit_input import ALL_TYPES
+from esjobs.steps.publication import Outcome, rows_table
+
+FALSE_DISCOVERY_RATE = 0.05
+JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One name with its verdict, before its stability is known."""
+
+    evidence: Evidence
+    verdict: Verdict
+    why: str
+    k_err: float | None
+    expected_k: float | None
+    p_value: float | None
+    component: int
+    benchmark: str | None
+
+
+def judge(
+    factors: Factors,
+    comparisons: Sequence[Comparison],
+    declared: Mapping[str, Declared],
+    settings: FitSettings,
+) -> list[Judged]:
+    """The verdict of every name of one fit, in the order of the factors."""
+    lines: dict[int, tuple[Comparison, int]] = {
+        int(place): (item, position) for item in comparisons for position, place in enumerate(item.places)
+    }
+    main_k = factors.k[factors.main]
+    median = float(np.median(main_k)) if len(main_k) else None
+    judged = []
+    for place, name in enumerate(factors.name):
+        comparison, position = lines.get(place, (None, 0))
+        line = None if comparison is None else comparison.line
+        deviation = None if line is None else _number(line.deviation[position])
+        evidence = Evidence(
+            name=name,
+            status=factors.status[place],
+            reason=factors.reason[place],
+            k=_number(factors.k[place]),
+            n_jobs=int(factors.n_jobs[place]),
+            n_tasks=int(factors.n_tasks[place]),
+            in_main_component=bool(factors.main[place]),
+            declared=declared[name],
+            deviation=deviation,
+            deviation_err=None if line is None else _number(line.deviation_err[position]),
+            median_k=median,
+            n_line_sites=_other_sites(comparison, declared[name]),
+            line_reason=None if comparison is None else comparison.reason,
+        )
+        verdict, why = decide(
+            evidence,
+            None if line is None or deviation is None else line.verdict[position],
+            settings.min_name_jobs,
+        )
+        judged.append(
+            Judged(
+                evidence,
+                verdict,
+                why,
+                _number(factors.k_err[place]),
+                None if line is None else _number(line.expected_k[position]),
+                None if line is None or verdict not in JUDGED else _number(line.p_value[position]),
+                int(factors.component[place]),
+                declared[name].benchmark,
+            )
+        )
+    return judged
+
+
+def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
+    if comparison is None:
+        return 0
+    return comparison.n_sites - (declared.origin not in ("default", "none"))
+
+
+def _number(value: float | None) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def flag(
+    compared: Sequence[tuple[Factors, list[Comparison]]],
+    declarations: Declarations,
+    unstable: Sequence[Mapping[str, str]],
+    window: Window,
+    run: str,
+    settings: FitSettings,
+) -> Outcome:
+    """Verdicts of all fits with q-values, and what they say together.
+
+    ``unstable``: per fit, names whose verdict changes, and under what.
+    """
+    began = time.perf_counter()
+    verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
+    q_values = _q_values([factors for factors, _ in compared], verdicts, settings)
+    stamp = {
+        "run": run,
+        "window_start": window.start,
+        "window_end": window.end,
+        "program_version": __version__,
+    }
+    flags: list[dict[str, object]] = []
+    conclusions: list[dict[str, object]] = []
+    for (factors, found), judged, values, changing in zip(
+        compared, verdicts, q_values, unstable, strict=True
+    ):
+        mine = list(_flag_rows(factors, judged, values, changing, settings))
+        flags.extend({**stamp, **row} for row in mine)
+        conclusions.append({**stamp, **_conclusion_row(factors, found, mine)})
+    counted = Counter(
+        str(row["verdict"])
+        for row in flags
+        if (row["level"], row["processing_type"], row["method"]) == ("site", ALL_TYPES, settings.methods[0])
+    )
+    report = RunReport(
+        "flag",
+        run,
+        sum(len(judged) for judged in verdicts),
+        len(flags),
+        time.perf_counter() - began,
+        rows_are="factors in, flags out",
+        counts={f"sites {verdict}": count for verdict, count in sorted(counted.items())},
+        window=str(window),
+    )
+    return Outcome(
+        report,
+        {
+            tables.FLAGS: rows_table(tables.FLAGS, flags),
+            tables.CONCLUSIONS: rows_table(tables.CONCLUSIONS, conclusions),
+        },
+    )
+
+
+def _q_values(
+    fits: Sequence[Factors], verdicts: Sequence[Sequence[Judged]], settings: FitSettings
+) -> list[list[float | None]]:
+    """q-values per method: a run's tests are those of one method over all levels and types."""
+    found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
+    for method in settings.methods:
+        places = [
+            (number, position)
+            for number, factors in enumerate(fits)
+            if factors.method == method
+            for position, item in enumerate(verdicts[number])
+            if item.p_value is not None
+        ]
+        if places:
+            q = fitters.benjamini_hochberg([verdicts[n][p].p_value or 0.0 for n, p in places])
+            for (number, position), value in zip(places, q, strict=True):
+                found[number][position] = float(value)
+    return found
+
+
+def _flag_rows(
+    factors: Factors,
+    judged: Sequence[Judged],
+    q_values: Sequence[float | None],
+    unstable: Mapping[str, str],
+    settings: FitSettings,
+) -> Iterator[dict[str, object]]:
+    for item, q_value in zip(judged, q_values, strict=True):
+        evidence, declared = item.evidence, item.evidence.declared
+        stable = evidence.name not in unstable if item.verdict in JUDGED else None
+        proposal = propose(evidence, item.verdict, stable, settings.min_name_jobs)
+        compared = item.verdict in JUDGED
+        yield {
+            "level": factors.level,
+            "name": evidence.name,
+            "processing_type": factors.processing_type,
+            "method": factors.method,
+            "corepower": declared.corepower,
+            "benchmark": declared.benchmark,
+            "origin": declared.origin,
+            "k": evidence.k,
+            "k_err": item.k_err,
+            "expected_k": item.expected_k,
+            "deviation": evidence.deviation,
+            "deviation_err": evidence.deviation_err,
+            "verdict": item.verdict,
+            "significant": q_value <= FALSE_DISCOVERY_RATE if q_value is not None else None,
+            "q_value": q_value,
+            "stable": stable,
+            "proposed_corepower": proposal.corepower,
+            "proposed_corepower_err": proposal.corepower_err,
+            "sentence": sentence(evidence, item.verdict, item.why, proposal),
+            "n_tasks": evidence.n_tasks,
+            "n_jobs": evidence.n_jobs,
+            "component": item.component,
+            "rc_site": declared.rc_site if factors.level == "site" else None,
+            "corepower_records": declared.from_records,
+            "corepower_parent": declared.parent,
+            "unstable_under": unstable.get(evidence.name) if compared else None,
+        }
+
+
+def _conclusion_row(
+    factors: Factors, comparisons: Sequence[Comparison], flags: Sequence[Mapping[str, object]]
+) -> dict[str, object]:
+    counts = {
+        verdict: sum(flag["verdict"] == verdict for flag in flags) for verdict in (*JUDGED, "undeclared")
+    }
+    return {
+        "level": factors.level,
+        "processing_type": factors.processing_type,
+        "method": factors.method,
+        "n_names": len(flags),
+        "n_deviates": counts["deviates"],
+        "n_stable": sum(flag["verdict"] == "deviates" and flag["stable"] is True for flag in flags),
+        "n_ok": counts["ok"],
+        "n_undecided": counts["undecided"],
+        "n_undeclared": counts["undeclared"],
+        "n_others": len(flags) - sum(counts.values()),
+        "sentence": _conclusion(factors, comparisons, flags, counts),
+    }
+
+
+def _conclusion(
+    factors: Factors,
+    comparisons: Sequence[Comparison],
+    flags: Sequence[Mapping[str, object]],
+    counts: Mapping[str, int],
+) -> str:
+    what = "sites" if factors.level == "site" else "CPU models"
+    if not any(comparison.reason is None for comparison in comparisons):
+        return f"Nothing can be concluded: {_why_no_line(factors, comparisons)}."
+    deviating = [flag for flag in flags if flag["verdict"] == "deviates"]
+    stable = [flag for flag in deviating if flag["stable"]]
+    most_tasks = int(factors.n_tasks.max(initial=0))
+    needed = _needed(most_tasks, counts["undecided"])
+    if not deviating:
+        return (
+            f"No deviation beyond the limit is certain: {counts['ok']} {what} are within it, "
+            f"{counts['undecided']} are undecided. {needed}"
+        ).strip()
+    names = ", ".join(str(flag["name"]) for flag in deviating[:5]) + (" ..." if len(deviating) > 5 else "")
+    sent = f"{len(stable)} of them stable" if stable else "none of them stable enough to be sent"
+    comparable = sum(counts[verdict] for verdict in JUDGED)
+    return (
+        f"{counts['deviates']} of {comparable} comparable {what} deviate beyond the limit "
+        f"({names}), {sent}; {counts['ok']} are within it, {counts['undecided']} undecided."
+        + (f" {needed}" if not stable and needed else "")
+    )
+
+
+def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:
+    if comparisons:
+        return comparisons[0].reason or ""
+    if factors.main.any():
+        return "no name with a factor declares a corepower"
+    return "no name has a factor"
+
+
+def _needed(most_tasks: int, undecided: int) -> str:
+    if most_tasks < 2:
+        return "Every name rests on one task: a second task common to the sites would tell site from task."
+    if undecided:
+        return "More tasks at the undecided names would help, more jobs of the same tasks would not."
+    return ""

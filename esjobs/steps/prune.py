@@ -1,0 +1,38 @@
+"""Takes the results of old runs out of sight and sweeps them away; never what people entered."""
+
+import time
+
+from esjobs.core import tables
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.steps.publication import Change, read_table
+from esjobs.steps.results import MADE_BY, stored_runs
+from esjobs.store.base import JobStore, Retired
+
+
+def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
+    """Keep the newest ``keep`` runs, remove the results of the others in one switch.
+
+    Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only counts.
+    """
+    began = time.perf_counter()
+    runs = stored_runs(store)
+    old = {run.run for run in runs[keep:]}
+    kept = {run.run for run in runs[:keep]}
+    changes: list[Change] = [Retired(tables.table(name), run) for run in sorted(old) for name in MADE_BY]
+    entries = read_table(store, tables.RUNS, [In("run", tuple(old))]).to_pylist() if old else []
+    changes += [Retired(tables.RUNS, row["run_step"]) for row in entries]
+    removed = 0
+    if not dry_run:
+        store.publish(changes)
+        removed = store.sweep()
+    return RunReport(
+        "prune",
+        "-",
+        len(runs),
+        len(kept),
+        time.perf_counter() - began,
+        rows_are="runs in, runs kept",
+        dropped={"would be removed" if dry_run else "old": len(old)} if old else {},
+        counts={"rows removed": removed},
+    )

@@ -1,0 +1,79 @@
+"""Writes results beside the visible ones and switches readers over at once."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pyarrow as pa
+
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.arrow import table_schema
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.store.base import Generation, JobStore, Retired
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step made: rows of result tables, not yet written, and its report."""
+
+    report: RunReport
+    rows: Mapping[tables.Table, pa.Table] = field(default_factory=dict)
+
+
+def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.Table:
+    """Build rows of a result table; a column that a row does not name is null, an unknown one raises."""
+    listed = list(rows)
+    known = set(table.column_names)
+    for row in listed:
+        unknown = set(row) - known
+        if unknown:
+            raise KeyError(f"table {table.name} has no column {sorted(unknown)[0]}")
+    return pa.Table.from_pylist(listed, schema=table_schema(table))
+
+
+def write(store: JobStore, run: str, outcome: Outcome) -> list[Generation]:
+    """Write the rows of an outcome into the partition of its run; still invisible."""
+    return [
+        store.replace(table, run, rows.cast(table_schema(table)).to_batches())
+        for table, rows in outcome.rows.items()
+    ]
+
+
+def record(
+    store: JobStore, report: RunReport, window: Window, settings: Mapping[str, object], now: datetime
+) -> Generation:
+    """Write the report of one step into ``runs``; the only table with the time of the clock in it."""
+    partition = f"{report.run}-{report.step}"
+    row = {
+        "run_step": partition,
+        "run": report.run,
+        "step": report.step,
+        "at": now,
+        "seconds": report.seconds,
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "dropped": json.dumps(report.dropped),
+        "counts": json.dumps(report.counts),
+        "notes": json.dumps(report.notes),
+        "window_start": window.start,
+        "window_end": window.end,
+        "settings": json.dumps(settings, sort_keys=True),
+        "program_version": __version__,
+    }
+    return store.replace(tables.RUNS, partition, rows_table(tables.RUNS, [row]).to_batches())
+
+
+def read_table(
+    store: JobStore, table: tables.Table, where: Sequence[object] = (), columns: Sequence[str] = ()
+) -> pa.Table:
+    """Read the visible rows of a table into one Arrow table; right schema also when there are none."""
+    schema = table_schema(table)
+    if columns:
+        schema = pa.schema([schema.field(name) for name in columns])
+    return pa.Table.from_batches(store.read(table, where, columns), schema=schema)  # type: ignore[arg-type]
+
+
+Change = Generation | Retired

@@ -1,0 +1,113 @@
+"""Reads results back: the newest run's unless another is named."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core import tables
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import Filter, In
+from esjobs.core.window import Window
+from esjobs.steps.publication import read_table
+from esjobs.store.base import JobStore
+
+MADE_BY = {
+    "factors": "fit",
+    "fits": "fit",
+    "components": "fit",
+    "lines": "correlate",
+    "flags": "flag",
+    "conclusions": "flag",
+}
+"""Which step writes a table of results."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as its steps left it: the question, and when each step answered."""
+
+    run: str
+    window: Window
+    settings: Mapping[str, Any]
+    steps: Mapping[str, datetime]
+
+    @property
+    def newest(self) -> datetime:
+        """When its last step ended."""
+        return max(self.steps.values())
+
+
+def stored_runs(store: JobStore) -> list[StoredRun]:
+    """Every visible run with at least one step of results, newest first."""
+    columns = ("run", "step", "at", "window_start", "window_end", "settings")
+    found: dict[str, dict[str, Any]] = {}
+    for row in read_table(store, tables.RUNS, columns=columns).to_pylist():
+        if row["step"] not in MADE_BY.values():
+            continue
+        entry = found.setdefault(row["run"], {**row, "steps": {}})
+        entry["steps"][row["step"]] = row["at"]
+    runs = [
+        StoredRun(
+            run, Window(row["window_start"], row["window_end"]), json.loads(row["settings"]), row["steps"]
+        )
+        for run, row in found.items()
+    ]
+    return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
+
+
+def find_run(store: JobStore, step: str, run: str | None = None, window: Window | None = None) -> StoredRun:
+    """The named run, or the newest that has the step (and the window); :class:`NoResultError` otherwise."""
+    runs = stored_runs(store)
+    if run is not None:
+        matching = [item for item in runs if item.run.startswith(run)]
+        if len(matching) > 1 and not any(item.run == run for item in matching):
+            raise NoResultError(f"'{run}' is the start of several run ids; give more of it")
+        runs = [item for item in matching if item.run == run] or matching
+    with_step = [item for item in runs if step in item.steps and (window is None or item.window == window)]
+    if with_step:
+        return with_step[0]
+    which = f"run '{run}'" if run else "a run"
+    where = f" of the window {window}" if window else ""
+    raise NoResultError(
+        f"no result of step {step} for {which}{where}; see: esjobs show runs, or run it: esjobs run"
+    )
+
+
+def read_results(
+    store: JobStore, table: tables.Table, run: StoredRun, filters: Sequence[Filter] = ()
+) -> pa.Table:
+    """The rows of one run, sorted by level, processing type, method (headline first) and name."""
+    rows = read_table(store, table, [In("run", (run.run,)), *filters])
+    methods = list(run.settings.get("fit", {}).get("methods", ()))
+    order = (
+        sorted(
+            range(rows.num_rows),
+            key=lambda place: _sort_key(keys[place], methods),
+        )
+        if (keys := _keys(rows))
+        else []
+    )
+    return rows.take(pa.array(order, pa.int64()))
+
+
+def _keys(rows: pa.Table) -> list[dict[str, Any]]:
+    wanted = ("level", "processing_type", "method", "name", "component")
+    present = [name for name in wanted if name in rows.column_names]
+    listed: list[dict[str, Any]] = rows.select(present).to_pylist()
+    return listed
+
+
+def _sort_key(row: Mapping[str, Any], methods: Sequence[str]) -> tuple[Any, ...]:
+    method = row["method"]
+    return (
+        row["level"] != "site",
+        row["processing_type"] != "all",
+        row["processing_type"],
+        methods.index(method) if method in methods else len(methods),
+        row.get("name") or "",
+        row.get("component") or 0,
+    )

@@ -1,0 +1,123 @@
+"""Would the verdict be another one under a change that should not matter? Only what stays may be sent.
+
+The changes: the other method, half and double the minimum jobs of a bucket and of a name, each task left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import fitters
+from esjobs.analysis.declarations import Declared
+from esjobs.settings import FitSettings
+from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
+from esjobs.steps.fit import Factors, Fit, solve
+from esjobs.steps.flag import JUDGED, Judged, judge
+
+EXACT_TASKS = 40
+"""Up to so many tasks each one is left out by a fit of its own, above by one Newton step of the full fit."""
+
+
+@dataclass(frozen=True)
+class _Base:
+    """A fit with its verdicts, and how to judge a variant of it."""
+
+    fit: Fit
+    judged: Sequence[Judged]
+    declared: Mapping[str, Declared]
+    settings: FitSettings
+
+    def verdicts(self, factors: Factors, settings: FitSettings) -> dict[str, str]:
+        lines = compare_with_declared(factors, self.declared, settings.deviation_limit)
+        return {item.evidence.name: item.verdict for item in judge(factors, lines, self.declared, settings)}
+
+
+def unstable_names(
+    fits: Sequence[Fit],
+    compared: Sequence[tuple[Factors, list[Comparison]]],
+    declarations: Declarations,
+    settings: FitSettings,
+) -> list[dict[str, str]]:
+    """Per fit, the names whose verdict changes under some change, and the first change that does it.
+
+    Cost per fit: two fits with other minimum jobs and, for each of up to 40 tasks, one fit without it.
+    """
+    judged = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
+    verdicts = [{item.evidence.name: item.verdict for item in one} for one in judged]
+    found: list[dict[str, str]] = []
+    for number, item in enumerate(fits):
+        base = _Base(item, judged[number], declarations[item.data.level], settings)
+        mine = {name: verdict for name, verdict in verdicts[number].items() if verdict in JUDGED}
+        changed: dict[str, str] = {}
+        if mine:
+            others: Iterator[tuple[str, Mapping[str, str]]] = (
+                (f"method {other.factors.method}", verdicts[place])
+                for place, other in enumerate(fits)
+                if _same_data(other, item) and other is not item
+            )
+            for change, variant in (*others, *_other_minimum(base), *_without_tasks(base)):
+                for name, verdict in mine.items():
+                    if variant.get(name, "not comparable") != verdict:
+                        changed.setdefault(name, f"{change}: {variant.get(name, 'not comparable')}")
+        found.append(changed)
+    return found
+
+
+def _same_data(left: Fit, right: Fit) -> bool:
+    return (left.data.level, left.data.processing_type) == (right.data.level, right.data.processing_type)
+
+
+def _other_minimum(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
+    for word, factor in (("half", 0.5), ("double", 2.0)):
+        settings = base.settings.model_copy(
+            update={
+                "min_bucket_jobs": max(1, round(base.settings.min_bucket_jobs * factor)),
+                "min_name_jobs": max(1, round(base.settings.min_name_jobs * factor)),
+            }
+        )
+        variant = solve(base.fit.data, base.fit.factors.method, settings.min_bucket_jobs)
+        yield f"{word} the minimum jobs", base.verdicts(variant.factors, settings)
+
+
+def _without_tasks(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
+    data, settings = base.fit.data, base.settings
+    tasks = np.unique(data.task[base.fit.entered].astype(str))
+    if len(tasks) > EXACT_TASKS:
+        yield from _without_tasks_linear(base)
+        return
+    for task in tasks:
+        rest = data.keep(data.task != task)
+        variant = solve(rest, base.fit.factors.method, settings.min_bucket_jobs)
+        yield f"without task {task}", base.verdicts(variant.factors, settings)
+
+
+def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
+    """Shift each deviation by what one task does to its factor; the line, made of all sites, stays."""
+    settings = base.settings
+    result = base.fit.result or solve(base.fit.data, base.fit.factors.method, settings.min_bucket_jobs).result
+    if result is None:
+        return
+    by_name = {item.evidence.name: item for item in base.judged if item.verdict in JUDGED}
+    verdicts: dict[str, str] = {name: item.verdict for name, item in by_name.items()}
+    culprit: dict[str, tuple[str, str]] = {}
+    left_out = fitters.leave_one_task_out(result)
+    for task, name, shift, jobs in zip(
+        left_out.task, left_out.unit, left_out.shift, left_out.jobs, strict=True
+    ):
+        item = by_name.get(name)
+        if item is None or name in culprit:
+            continue
+        evidence = item.evidence
+        deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
+        n_left = evidence.n_tasks - 1
+        if n_left < 1 or evidence.n_jobs - jobs < settings.min_name_jobs:
+            verdict = "too few"
+        else:
+            grown = error * np.sqrt(evidence.n_tasks / n_left)
+            moved = (1 + deviation) * np.exp(shift) - 1
+            verdict = fitters.verdict(moved, grown, settings.deviation_limit)
+        if verdict != item.verdict:
+            culprit[name] = (task, verdict)
+    for name, (task, verdict) in culprit.items():
+        yield f"without task {task}", {**verdicts, name: verdict}

@@ -1,0 +1,103 @@
+"""What people see on a terminal: progress, reports of steps, tables that fit the screen."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import pandas as pd
+
+from esjobs.core.report import RunReport
+from esjobs.steps.aggregate import Progress
+
+_COLUMNS = {
+    "factors": "level name processing_type method k k_err k_err_stat component n_tasks n_jobs events_per_job "
+    "status reason",
+    "flags": "level name processing_type method corepower origin k k_err deviation deviation_err verdict "
+    "stable n_tasks n_jobs sentence",
+    "fits": "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof sigma_int "
+    "sigma_int_kind minuit_valid reason",
+    "lines": "level processing_type method benchmark status slope slope_err tau n_names n_sites pearson "
+    "spearman pearson_sites reason",
+    "components": "level processing_type method component n_names n_tasks n_jobs names link",
+    "conclusions": "level processing_type method n_names n_deviates n_stable n_ok n_undecided n_undeclared "
+    "sentence",
+    "runs": "run step at window_start window_end rows_in rows_out seconds",
+    "loads": "load_id state format files filled rows_in stored updated rejected loaded_at",
+    "corepower": "level name corepower benchmark valid_from rc_site parent_corepower source",
+    "rejects": "load_id reason file line field detail excerpt",
+}
+"""Columns that fit a terminal; the other formats give all of them."""
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
+    """A bar on standard error while it is a terminal; None otherwise."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        yield tell
+
+
+def print_report(report: RunReport) -> None:
+    """One step's account in a few lines on standard output."""
+    head = f"{report.step}: {report.rows_in:,} {report.rows_are}"
+    if report.rows_out != report.rows_in or report.dropped:
+        head += f", {report.rows_out:,} out"
+    if report.n_dropped:
+        head += f", {report.n_dropped:,} dropped"
+    where = f" [{report.window}]" if report.window else ""
+    click.echo(f"{head}, {report.seconds:.1f} s{where} ({report.run})")
+    for reason, count in report.dropped.items():
+        click.echo(f"    dropped  {count:>12,}  {reason}")
+    for name, count in report.counts.items():
+        click.echo(f"             {count:>12,}  {name}")
+    for note in report.notes:
+        click.echo(f"    note: {note}")
+
+
+def print_conclusion(conclusions: pd.DataFrame) -> None:
+    """The sentence of each level for all types together, headline method, on standard error."""
+    together = conclusions[conclusions["processing_type"] == "all"]
+    for row in together.drop_duplicates("level").itertuples():
+        click.echo(f"by {row.level}: {row.sentence}", err=True)
+    click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
+
+
+def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
+    """Reports as rows, for the formats that scripts read."""
+    rows: list[dict[str, Any]] = [
+        {
+            "step": report.step,
+            "run": report.run,
+            "window": report.window,
+            "rows_are": report.rows_are,
+            "rows_in": report.rows_in,
+            "rows_out": report.rows_out,
+            "dropped": json.dumps(report.dropped),
+            "counts": json.dumps(report.counts),
+            "notes": json.dumps(report.notes),
+            "seconds": report.seconds,
+        }
+        for report in reports
+    ]
+    return pd.DataFrame(rows)
+
+
+def for_people(what: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns of a result table that fit a terminal."""
+    columns = _COLUMNS.get(what)
+    return frame if columns is None else frame[columns.split()]

@@ -1,0 +1,22 @@
+"""Builds the parts from the settings; the only place that knows which class stands behind which address."""
+
+from pathlib import Path
+
+from esjobs.core.errors import UsageError
+from esjobs.settings import Settings
+from esjobs.store.base import JobStore
+
+
+def open_store(settings: Settings) -> JobStore:
+    """Open the store that ``settings.store`` names; its folder is made when it does not exist.
+
+    Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
+    """
+    kind, _, rest = settings.store.partition(":")
+    if kind != "duckdb" or not rest:
+        raise UsageError(
+            f"'{settings.store}' is no store; expected duckdb:PATH or duckdb::memory: (--store, ESJOBS_STORE)"
+        )
+    from esjobs.store.duck import DuckStore
+
+    return DuckStore(None if rest == ":memory:" else Path(rest).expanduser(), memory=settings.memory)

@@ -1,0 +1,152 @@
+"""The rooms and who may import whom, read from the source itself."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("esjobs", "fitters", "dashboards")
+
+ROOMS = {
+    "esjobs.core": {"esjobs.core"},
+    "esjobs.ingest": {"esjobs.core", "esjobs.ingest"},
+    "esjobs.store": {"esjobs.core", "esjobs.store"},
+    "esjobs.analysis": {"esjobs.core", "esjobs.analysis"},
+    "esjobs.demo": {"esjobs.core", "esjobs.demo"},
+    "fitters": {"fitters"},
+    "dashboards": {"dashboards", "esjobs.core"},
+}
+"""Room -> rooms it may import. What is not listed (steps, entry points) may import everything below it."""
+
+THIRD_PARTY = {
+    "esjobs.core": {"numpy", "pyarrow"},
+    "esjobs.ingest": {"numpy", "pyarrow"},
+    "esjobs.store": {"numpy", "pandas", "pyarrow", "duckdb"},
+    "esjobs.analysis": {"numpy"},
+    "esjobs.demo": {"numpy", "pyarrow"},
+    "fitters": {"numpy", "scipy", "iminuit", "numba", "matplotlib"},
+    "dashboards": {"numpy", "pandas", "altair", "jinja2", "markupsafe", "vl_convert"},
+}
+
+ONLY_IMPORTERS = {
+    "duckdb": "esjobs/store/duck",
+    "numba": "fitters/kernels",
+    "iminuit": "fitters/",
+    "click": ("esjobs/cli.py", "esjobs/terminal.py"),
+    "pydantic": "esjobs/settings.py",
+    "pydantic_settings": "esjobs/settings.py",
+    "vl_convert": "dashboards/",
+    "jinja2": "dashboards/",
+}
+"""Library -> the only place (start of the path) that imports it."""
+
+STDLIB_FORBIDDEN_BELOW_CLI = ("print", "exit", "quit")
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> set[str]:
+    """Absolute names of everything a file imports, lazily or not; type-checking blocks included."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            names.update(
+                f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module
+                for alias in node.names
+            )
+    return names
+
+
+def room(name: str) -> str:
+    return next((known for known in ROOMS if name == known or name.startswith(f"{known}.")), name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down_only(name: str) -> None:
+    here = room(name)
+    if here not in ROOMS:
+        return
+    for target in imports(MODULES[name]):
+        top = target.split(".")[0]
+        if top in PACKAGES:
+            assert room(target) in ROOMS[here], f"{name} imports {target}"
+        elif top in set().union(*THIRD_PARTY.values()):
+            assert top in THIRD_PARTY[here], f"{name} imports {target}"
+
+
+@pytest.mark.parametrize("library", ONLY_IMPORTERS)
+def test_a_library_has_one_importer(library: str) -> None:
+    allowed = ONLY_IMPORTERS[library]
+    for path in MODULES.values():
+        if any(target.split(".")[0] == library for target in imports(path)):
+            relative = path.relative_to(ROOT).as_posix()
+            assert relative.startswith(allowed), f"{relative} imports {library}"
+
+
+def test_no_step_is_imported_by_what_it_uses() -> None:
+    """Steps may import the rooms below and each other, never the session or an entry point."""
+    entry = {"esjobs.cli", "esjobs.session", "esjobs.wiring", "esjobs.terminal", "esjobs.output"}
+    for name, path in MODULES.items():
+        if name.startswith("esjobs.steps"):
+            assert not imports(path) & entry, name
+
+
+def test_no_cycles() -> None:
+    graph: dict[str, set[str]] = defaultdict(set)
+    for name, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        graph[name] = {
+            target
+            for node in tree.body
+            for target in _targets(node)
+            if target in MODULES and target != name and not name.startswith(f"{target}.")
+        }
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join((*trail[trail.index(name) :], name))
+        if name not in done:
+            for target in graph[name]:
+                visit(target, (*trail, name))
+            done.add(name)
+
+    for name in MODULES:
+        visit(name, ())
+
+
+def _targets(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    if isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        return {module} | {f"{module}.{alias.name}" for alias in node.names}
+    return set()
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in ("esjobs.cli", "esjobs.terminal")])
+def test_nothing_prints_exits_or_asks_the_clock_below_the_entry_points(name: str) -> None:
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        assert called not in ("print", "exit", "quit", "sys.exit"), f"{name}:{node.lineno}"
+        if name != "esjobs.core.clock":
+            assert called not in ("datetime.now", "datetime.utcnow", "date.today", "time.time"), (
+                f"{name}:{node.lineno}"
+            )
