@@ -49,14 +49,15 @@ def _defect(name: str) -> int:
 class Hosts:
     """The queues as columns: what a job finds where it runs (arrays over queues).
 
-    ``mixture_edges``: cumulative fractions of CPU models (queues x 5), ``models``: their indices.
+    ``mixture_edges``: cumulative fractions of CPU models (4 x queues), ``models``: their indices
+    (queues x 5).
     """
 
     names: pa.Array
     raw: pa.Array
     mixture_edges: Floats
     models: Ints
-    newer: Ints
+    newer: Floats
     speed: Floats
     efficiency: Floats
     events_factor: Floats
@@ -76,9 +77,9 @@ class Hosts:
         return cls(
             names=pa.array([queue.name for queue in queues], pa.string()),
             raw=pa.array([raw for cpu in cpus for raw in cpu.raw], pa.string()),
-            mixture_edges=edges,
+            mixture_edges=np.ascontiguousarray(edges.T[:-1]),
             models=models,
-            newer=np.asarray([int(queue.newer_pilot) for queue in queues]),
+            newer=np.asarray([queue.newer_pilot for queue in queues]),
             speed=np.asarray([cpu.speed for cpu in cpus]),
             efficiency=np.asarray([queue.efficiency for queue in queues]),
             events_factor=np.asarray([queue.events_factor for queue in queues]),
@@ -90,7 +91,8 @@ class Hosts:
 class Shift:
     """All that runs on one day: payloads of several days of birth, and cells (payload x queue) with jobs.
 
-    ``edges``: cumulative probability of the cells; ``payload``, ``queue``, ``interaction``: of each cell.
+    ``draw``: a cell per entry, each as often as it is probable, so that one random index picks a cell.
+    ``payload``, ``queue``, ``interaction``: of each cell.
     """
 
     task_id: pa.Array
@@ -103,16 +105,17 @@ class Shift:
     fixed: Floats
     events: Floats
     spread: Floats
-    edges: Floats
+    draw: Ints
     payload: Ints
     queue: Ints
     interaction: Floats
 
 
-def shift(day_births: Sequence[tuple[int, Births]]) -> Shift:
+def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
     """Join the births of several days, given as (age in days, births), to what runs today.
 
-    A task starts strong and fades: its rate falls linearly to 0 at the end of its life.
+    A task starts strong and fades: its rate falls linearly to 0 at the end of its life. ``n_jobs``: jobs
+    of the day; probabilities are rounded to a sixteenth of a job or better, up to a million jobs a day.
     """
     ages = [age for age, _ in day_births]
     lots = [lot for _, lot in day_births]
@@ -126,8 +129,8 @@ def shift(day_births: Sequence[tuple[int, Births]]) -> Shift:
     merging = np.concatenate([lot.merging for lot in lots])
     task_id = [name for lot in lots for name in lot.task_id]
     programs = [transformation(int(k), bool(m)) for k, m in zip(kinds, merging, strict=True)]
-    edges = np.cumsum(probability / probability.sum())
-    edges[-1] = 1.0
+    slots = min(max(16 * n_jobs, 1 << 16), 1 << 20)
+    edges = np.rint(np.cumsum(probability) * (slots / probability.sum())).astype(np.int64)
     return Shift(
         task_id=pa.array(task_id, pa.string()),
         kind=pa.array([KINDS[k].name for k in kinds], pa.string()),
@@ -139,7 +142,7 @@ def shift(day_births: Sequence[tuple[int, Births]]) -> Shift:
         fixed=np.concatenate([lot.fixed for lot in lots]),
         events=np.concatenate([lot.events for lot in lots]),
         spread=np.concatenate([lot.spread for lot in lots]),
-        edges=edges,
+        draw=np.repeat(np.arange(len(edges)), np.diff(edges, prepend=0)),
         payload=payload,
         queue=queue,
         interaction=np.concatenate([lot.interaction for lot in lots])[payload, queue],
@@ -169,10 +172,14 @@ def _batch(
     first_row: int,
 ) -> pa.RecordBatch:
     n = len(ids)
-    cell = np.searchsorted(running.edges, rng.random(n), side="right")
+    cell = running.draw[rng.integers(0, len(running.draw), n)]
     payload, queue = running.payload[cell], running.queue[cell]
-    place = (rng.random(n)[:, None] >= hosts.mixture_edges[queue]).sum(axis=1)
+    place = np.zeros(n, np.int64)
+    drawn = rng.random(n)
+    for edge in hosts.mixture_edges:
+        place += drawn >= edge[queue]
     model = hosts.models[queue, place]
+    newer = rng.random(n) < hosts.newer[queue]
     noise = rng.standard_normal((7, n))
 
     cores = np.where(running.multi[payload], MULTI_CORES, 1)
@@ -208,7 +215,7 @@ def _batch(
         "job_id": pa.array(ids).cast(pa.string()),
         "task_id": _pick(running.task_id, payload, defect == _defect("task missing")),
         "site": _pick(hosts.names, queue),
-        "cpu_raw": _pick(hosts.raw, 2 * model + hosts.newer[queue], defect == _defect("CPU string missing")),
+        "cpu_raw": _pick(hosts.raw, 2 * model + newer, defect == _defect("CPU string missing")),
         "processing_type": _pick(running.kind, payload),
         "transformation": _pick(running.transformation, payload),
         "state": _pick(_STATES, failed.astype(np.int64), defect == _defect("state missing")),

@@ -79,7 +79,7 @@ def plan_queues(rng: np.random.Generator, n_sites: int, models: Sequence[CpuTrut
     speeds = np.asarray([_mean_speed(mixture, models) for mixture in mixtures])
     scatter = np.exp(rng.normal(0.0, 0.04, n_sites).clip(-0.09, 0.09))
     efficiency = rng.uniform(0.72, 0.97, n_sites)
-    newer = rng.random(len(sizes)) < 0.55
+    newer = rng.choice((0.0, 0.5, 1.0), len(sizes), p=(0.4, 0.15, 0.45))
     parents = _parent_values(rng, site_of, speeds, shares)
     queues = []
     for n in range(n_sites):
@@ -101,7 +101,7 @@ def plan_queues(rng: np.random.Generator, n_sites: int, models: Sequence[CpuTrut
                 island=n in roles.island,
                 events_factor=0.4 if n in roles.short else 1.0,
                 efficiency=float(efficiency[n]),
-                newer_pilot=bool(newer[site_of[n]]),
+                newer_pilot=float(newer[site_of[n]]),
             )
         )
     return tuple(queues)

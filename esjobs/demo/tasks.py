@@ -18,6 +18,7 @@ MULTI_CORES = 8
 MIXED_EVERY_DAYS = 30
 """A mixed task is born once in so many days."""
 _MIXED_PHASE = 17
+"""Day of birth (ordinal modulo 30): in the last week of June 2025."""
 _FIXED_COST_FRACTION = 0.2
 _INTERACTION = 0.05
 """Width of the site x task interaction, in ln."""
@@ -154,7 +155,9 @@ def births(seed: int, day: date, tasks_per_day: int, places: Places) -> Births:
     second = np.concatenate([[False], task[1:] == task[:-1]])
     columns = _payloads(rng, kind[task], np.where(both[task], second, multi[task]))
     merging = mixed[task] & second
-    columns.work[merging] *= 0.1
+    normal = np.flatnonzero(merging) - 1
+    columns.work[merging] = 0.1 * columns.work[normal]
+    columns.events[merging] = 3.0 * columns.events[normal]
     columns.fixed[mixed[task]] = 0.0
     columns.spread[mixed[task]] = 0.3
     eligible = np.where(island[task, None], places.island, ~places.island)
@@ -221,8 +224,8 @@ def _weights(
     """Fractions of jobs per payload (row) and queue (column): rows sum to 1, or to 0 where none can run."""
     keys = rng.exponential(1.0, (len(n_sites), len(share)))[task] / share**0.35
     keys = np.where(eligible, keys, np.inf)
-    rank = np.argsort(np.argsort(keys, axis=1), axis=1)
-    chosen = eligible & (rank < n_sites[task][:, None])
+    last = np.take_along_axis(np.sort(keys, axis=1), n_sites[task][:, None] - 1, axis=1)
+    chosen = eligible & (keys <= last)
     noise = np.exp(rng.normal(0.0, np.where(uneven, 1.2, 0.5)[:, None], eligible.shape))
     weights = np.where(chosen, share**0.7 * noise, 0.0)
     total = weights.sum(axis=1, keepdims=True)

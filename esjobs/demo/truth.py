@@ -17,10 +17,12 @@ class QueueTruth:
     """The truth about one computing queue.
 
     ``speed``: HS06 per core that its jobs get, the harmonic mean over its jobs' CPU models (CPU time adds
-    up, speed does not). ``share``: planned fraction of the grid's jobs. ``mixture``: CPU model and
+    up, speed does not). ``share``: its size, summing to 1 over the grid (the jobs
+    it gets grow with it, but also depend on the tasks that choose it). ``mixture``: CPU model and
     fraction of the queue's jobs. ``declared``: corepower in HS06 per core, null when none is declared.
     ``factor``: declared over honest; 1 unless misdeclared. ``events_factor``: events of its jobs over
-    those of other queues. ``efficiency``: usual CPU time over wall time x cores.
+    those of other queues. ``efficiency``: usual CPU time over wall time x cores. ``newer_pilot``:
+    fraction of jobs that report their CPU in the newer form.
     """
 
     name: str
@@ -36,7 +38,7 @@ class QueueTruth:
     island: bool
     events_factor: float
     efficiency: float
-    newer_pilot: bool
+    newer_pilot: float
 
     @property
     def misdeclared(self) -> bool:
