@@ -6,16 +6,22 @@ Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows n
 from fitters.buckets import Buckets
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.factors import fit_speed_factors
+from fitters.line import LineResult, fit_line
 from fitters.results import FitResult
 from fitters.significance import benjamini_hochberg
+from fitters.stability import compare, leave_one_task_out
 
 __all__ = [
     "Buckets",
     "FitError",
     "FitResult",
     "InputError",
+    "LineResult",
     "SettingError",
     "UnknownNameError",
     "benjamini_hochberg",
+    "compare",
+    "fit_line",
     "fit_speed_factors",
+    "leave_one_task_out",
 ]

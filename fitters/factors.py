@@ -17,6 +17,7 @@ from fitters.judge import MinosInterval, Verdict
 from fitters.results import FitResult, Fitted, Settings
 from fitters.solve import Solution, minimise, modes
 from fitters.tables import Outcome, Pooled, component_table, task_table, unit_table
+from fitters.threads import modest_blas
 
 
 class Stopwatch:
@@ -95,9 +96,14 @@ def fit_speed_factors(
     ([1.333333, 0.666667], ['ok', 'ok'], 2)
     """
     settings = _settings(buckets, Settings(objective, weights, errors, sigma_int, judge, tuple(minos)))
+    with modest_blas(buckets.n_units):
+        return _fit(buckets, settings)
+
+
+def _fit(buckets: Buckets, settings: Settings) -> FitResult:
     watch = Stopwatch()
-    mode = modes[objective]
-    weight = buckets.jobs if weights == "jobs" and buckets.jobs is not None else empty
+    mode = modes[settings.objective]
+    weight = buckets.jobs if settings.weights == "jobs" and buckets.jobs is not None else empty
     rel_var, n_imputed = complete_rel_var(buckets)
     split = partition(buckets, weight, rel_var)
     watch.stop("layout")
@@ -105,7 +111,7 @@ def fit_speed_factors(
     watch.stop("solve")
     sound = [place for place, solution in enumerate(solutions) if solution.converged]
     sound_parts = tuple(split.parts[place] for place in sound)
-    scatter = estimate_sigma_int(sound_parts, tuple(solutions[place] for place in sound), sigma_int)
+    scatter = estimate_sigma_int(sound_parts, tuple(solutions[place] for place in sound), settings.sigma_int)
     watch.stop("interaction")
     dof = sum(part.dof for part in sound_parts)
     squares = sum(solutions[place].squares for place in sound)
@@ -114,12 +120,12 @@ def fit_speed_factors(
     for part, solution in zip(split.parts, solutions, strict=True):
         propagation = None
         if solution.converged:
-            propagation = propagate(part, solution, mode, scatter.value, sandwich=errors != "model")
+            propagation = propagate(part, solution, mode, scatter.value, sandwich=settings.errors != "model")
         watch.stop("covariance")
         verdict = _verdict(part, solution, propagation, variance, settings)
         watch.stop("judge")
         outcomes.append(Outcome(part, solution, propagation, verdict, _reduced_chi2(part, solution, scatter)))
-    pooled = Pooled(variance, dof, scatter, errors)
+    pooled = Pooled(variance, dof, scatter, settings.errors)
     units = unit_table(buckets, split, outcomes, pooled)
     fitted = {
         outcome.part.number: Fitted(outcome.part, outcome.solution, outcome.propagation)
