@@ -53,6 +53,8 @@ class Grid:
     def of_size(cls, n_jobs: int, seed: int = 1, days: int = DEFAULT_DAYS, n_sites: int = 60) -> "Grid":
         """A grid that gives about ``n_jobs`` jobs in so many days: ``grid.days(n_jobs)`` lists them.
 
+        Fewer than 10 000 jobs a day make few buckets with jobs enough for a fit; then take fewer days.
+
         >>> grid = Grid.of_size(300_000)
         >>> grid.jobs_per_day, len(grid.days(300_000))
         (10000, 30)
@@ -74,7 +76,7 @@ class Grid:
         """The jobs that end on a day (UTC), in order of their end, as batches of ``PUT_SCHEMA``.
 
         A pure function of the grid and the day: any day, in any order, any number of times. Batches of at
-        most 65 536 rows; about 30 MB of memory and 0.05 s for a batch.
+        most 65 536 rows; below 200 MB of memory however many jobs a day, about 0.05 s for a batch.
         """
         lots = [(age, self._births(day - timedelta(days=age))) for age in range(MAX_LIFE_DAYS)]
         running = shift(lots, self.jobs_per_day)
