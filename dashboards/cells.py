@@ -1,0 +1,172 @@
+"""How values read: numbers rounded sensibly, names made visible. Nothing here knows HTML or Vega."""
+
+import json
+import math
+import unicodedata
+from datetime import UTC, date, datetime
+from typing import Any
+
+from dashboards.panels import LOOKS, NINETY_PERCENT, Entry, look_of
+from dashboards.rows import Row
+from esjobs.core.window import format_time
+
+MISSING = "–"
+_MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
+_MAX_NAMES = 12
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_LEVELS = {"site": "sites", "cpu_model": "CPU models"}
+
+
+def visible(text: str) -> str:
+    """A name from a job record as text that shows everything it contains.
+
+    Control characters and other invisible or unpaired code points (directional overrides, surrogates) are
+    written as escapes: they would hide a difference, reorder what follows, or not be encoded at all.
+
+    >>> print(visible("A\\nB"), visible("A\\u202eB"))
+    A\\nB A\\u202eB
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _UNSEEN:
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def count(value: float | None) -> str:
+    """An integer with thin spaces between thousands.
+
+    >>> count(13012).replace("\\u202f", "_"), count(None)
+    ('13_012', '–')
+    """
+    return MISSING if value is None else f"{round(value):,}".replace(",", _NARROW).replace("-", _MINUS)
+
+
+def _decimals(value: float) -> int:
+    """Places after the point that leave three significant digits, at most six."""
+    if value == 0:
+        return 2
+    return min(6, max(0, 2 - math.floor(math.log10(abs(value)))))
+
+
+def number(value: float | None, error: float | None = None) -> str:
+    """Three significant digits, with the error to the same place; fewer where the error makes them idle.
+
+    >>> number(1.0836, 0.0312), number(1.0836), number(12.345, 0.004), number(0.08, 0.01)
+    ('1.08 ± 0.03', '1.08', '12.345 ± 0.004', '0.080 ± 0.010')
+    """
+    if value is None:
+        return MISSING
+    if value != 0 and not 1e-6 <= abs(value) < 1e7:
+        text = f"{value:.2e}" + (f" ± {error:.0e}" if error is not None else "")
+        return text.replace("-", _MINUS)
+    places = _decimals(value)
+    if error is not None and error > 0:
+        first = -math.floor(math.log10(error))
+        places = first if places < first <= places + 2 else max(0, min(places, first + 1))
+    text = f"{value:.{places}f}"
+    if error is not None:
+        text += f" ± {error:.{places}f}"
+    return text.replace("-", _MINUS)
+
+
+def percent(value: float | None, error: float | None = None) -> str:
+    """A signed relative deviation in percent, with the half-width of its 90 % interval.
+
+    >>> percent(-0.372, 0.03).replace("\\u202f", " "), percent(0.004).replace("\\u202f", " ")
+    ('−37 ± 5 %', '0 %')
+    """
+    if value is None:
+        return MISSING
+    rounded = round(100 * value)
+    text = f"{rounded:+,d}".replace(",", _NARROW) if rounded else "0"
+    if error is not None:
+        text += f" ± {round(100 * NINETY_PERCENT * error):,d}".replace(",", _NARROW)
+    return text.replace("-", _MINUS) + _NARROW + "%"
+
+
+def names(text: str) -> str:
+    """A long list of names, shortened, with the number of those left out."""
+    parts = [part.strip() for part in text.split(",")]
+    shown = ", ".join(parts[:_MAX_NAMES])
+    return shown if len(parts) <= _MAX_NAMES else f"{shown} and {count(len(parts) - _MAX_NAMES)} more"
+
+
+def readable_json(text: str) -> str:
+    """A JSON list or object as words; text that is not JSON is returned as it is.
+
+    >>> readable_json('{"no events": 12, "no cores": 3}'), readable_json("[]"), readable_json("plain")
+    ('no events: 12; no cores: 3', '–', 'plain')
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {item}" for key, item in value.items()) or MISSING
+    if isinstance(value, list):
+        return "; ".join(str(item) for item in value) or MISSING
+    return text
+
+
+def level_name(level: object) -> str:
+    """What a level is called in a sentence.
+
+    >>> level_name("cpu_model")
+    'CPU models'
+    """
+    return _LEVELS.get(str(level), visible(str(level)))
+
+
+def moment(value: Any) -> str:
+    """A time in UTC or a day, as ISO 8601; a time without a zone is UTC.
+
+    >>> moment(datetime(2018, 8, 1, 12)), moment(date(2018, 8, 1))
+    ('2018-08-01T12:00:00Z', '2018-08-01')
+    """
+    if isinstance(value, datetime):
+        return format_time(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+    return visible(str(value))
+
+
+def read(row: Row, entry: Entry) -> str:
+    """The text of one field of a row, as its panel wants it read."""
+    value = row.get(entry.column)
+    error = row.get(entry.error) if entry.error else None
+    return MISSING if value is None else _read(value, error, entry, row)
+
+
+def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:
+    match entry.show:
+        case "count":
+            return count(value)
+        case "number":
+            return number(value, error)
+        case "percent":
+            return percent(value, error)
+        case "fraction":
+            return percent(value).lstrip("+")
+        case "yesno":
+            return "yes" if value else "no"
+        case "time":
+            return moment(value)
+        case "verdict":
+            look = look_of(value, row.get("origin"))
+            return visible(str(value)) if look == "other" else LOOKS[look].label
+        case "names":
+            return visible(names(str(value)))
+        case "json":
+            return visible(readable_json(str(value)))
+        case "level":
+            return level_name(value)
+        case _:
+            return visible(str(value))
+
+
+def numeric(entry: Entry) -> bool:
+    """Whether a field is set flush right and sorts by its value."""
+    return entry.show in {"count", "number", "percent", "fraction"}

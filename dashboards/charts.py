@@ -1,0 +1,271 @@
+"""A panel and the rows of its table, drawn as an Altair chart; the same in the report and in notebooks."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from dashboards.cells import number, visible
+from dashboards.contents import SCATTER
+from dashboards.labels import Label, place_labels
+from dashboards.marks import (
+    BAND,
+    DENSE_FROM,
+    DENSE_ROW_HEIGHT,
+    INK,
+    LINE,
+    MUTED,
+    ROW_HEIGHT,
+    Drawing,
+    bars,
+    details,
+    look_scales,
+    points,
+    span,
+)
+from dashboards.panels import ALL_TYPES, Panel
+from dashboards.rows import Row, complete, records, relative_to_siblings, select
+from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
+
+LIMIT = 0.20
+"""Accepted deviation from the line, unless the run was made with another one."""
+
+_HEIGHT, _LABELS, _MANY = 460, 24, 120
+
+
+def plot_line(
+    flags: pd.DataFrame,
+    lines: pd.DataFrame,
+    *,
+    processing_type: str = ALL_TYPES,
+    method: str | None = None,
+    benchmark: str | None = None,
+    limit: float = LIMIT,
+    panel: Panel = SCATTER,
+) -> alt.LayerChart:
+    """The report's chart of speed factors against declared corepower, from the frames of one run.
+
+    ``flags``, ``lines``: frames with the columns of the result tables. ``method`` and ``benchmark`` default to
+    those of the first line (headline first); ``limit`` is the half-width of the band, relative to the line.
+    ``panel``: another panel of kind ``scatter-line``, such as that of CPU models.
+    Without a line the points stand alone; without points the axes are empty.
+    """
+    wanted = Panel("lines", "", "table", "", "lines", level=panel.level)
+    found = select(wanted, records(complete("lines", lines)), processing_type, method)
+    line = next((row for row in found if benchmark in {None, row["benchmark"]}), None)
+    if line is not None:
+        method, benchmark = line["method"], line["benchmark"]
+    rows = select(panel, records(complete("flags", flags)), processing_type, method)
+    rows = [row for row in rows if benchmark in {None, row["benchmark"]}]
+    return scatter_line(panel, rows, line, limit).chart()
+
+
+def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float = LIMIT) -> Drawing:
+    """One quantity with its error against another, the line through the origin and its band.
+
+    ``rows``: those the panel selects, of one benchmark; ``line``: a row of ``lines``, or ``None``. Names of
+    deviating rows and of those off the scale are written beside their marks. One mark and one bar per row.
+    """
+    across, up = panel.entry("x"), panel.entry("y")
+    slope = line["slope"] if line is not None else None
+    spans = [span(row, up, panel.interval) for row in rows]
+    x_axis = axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)
+    y_axis = axis_of([*spans, *((slope * row[across.column],) * 2 for row in rows if slope)])
+    marks = [
+        {
+            "x": x_axis.clip(row[across.column]),
+            "y": y_axis.clip(row[up.column]),
+            "lo": y_axis.clip(low),
+            "hi": y_axis.clip(high),
+            **details(panel, row),
+        }
+        for row, (low, high) in zip(rows, spans, strict=True)
+    ]
+    placed = place_labels(
+        [(mark["x"], mark["y"]) for mark in marks], _named(rows, up.column, y_axis), x_axis, y_axis, _HEIGHT
+    )
+    unit = f" ({line['benchmark']} per core)" if line is not None and line["benchmark"] else ""
+    x = alt.X("x:Q", scale=_scale(x_axis), title=across.title + unit, axis=alt.Axis(tickCount=10))
+    y = alt.Y("y:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
+    low = alt.Y("lo:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
+    high = alt.Y("hi:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
+    scale = look_scales(marks)
+    text = {"align": "right", "color": MUTED, "fontSize": 11, "dx": -2, "clip": True}
+    ground = alt.Chart(alt.NamedData("line"))
+    dash = [1, 0] if line is not None and line["status"] == "ok" else [6, 4]
+    layers = [
+        ground.mark_area(color=BAND, clip=True).encode(x=x, y=low, y2="hi:Q"),
+        ground.mark_line(color=LINE, strokeWidth=1.3, strokeDash=dash, clip=True).encode(x=x, y=y),
+        ground.mark_text(dy=11, **text).encode(x=x, y=high, text="upper:N"),
+        ground.mark_text(dy=-8, **text).encode(x=x, y=low, text="lower:N"),
+        bars("points", scale, {"x": x, "y": low, "y2": "hi:Q"}),
+        points("points", panel, scale, 75 if len(marks) <= _MANY else 42, {"x": x, "y": y}),
+        *_label_layers(placed, x, y),
+    ]
+    datasets = {
+        "points": marks,
+        "line": _line_rows(slope, limit, x_axis, y_axis),
+        **_label_rows(placed),
+    }
+    return Drawing(tuple(layers), datasets, _HEIGHT, f"{panel.title}: {len(marks)} marks with error bars.")
+
+
+def _scale(axis: Axis) -> alt.Scale:
+    return alt.Scale(domain=[axis.low, axis.high], zero=False, nice=False)
+
+
+def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]]:
+    """Index and text of the rows whose name is written, the largest deviation first."""
+    chosen = [n for n, row in enumerate(rows) if row["verdict"] == "deviates" or not axis.holds(row[column])]
+    chosen.sort(key=lambda n: -abs(rows[n]["deviation"] or 0.0))
+    return [(n, _label(rows[n], column, axis)) for n in chosen[:_LABELS]]
+
+
+def _label(row: Row, column: str, axis: Axis) -> str:
+    name = _short(visible(str(row["name"])))
+    return name if axis.holds(row[column]) else f"{name}: {number(row[column])}, off the scale"
+
+
+def _short(name: str, letters: int = 40) -> str:
+    return name if len(name) <= letters else name[: letters - 1] + "…"
+
+
+def _line_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
+    """The two ends of the line and of its band; the labels of the band stand at the last."""
+    if not slope or slope <= 0:
+        return []
+    end = min(across.high, up.high / slope)
+    places = (across.low, end) if end > across.low else ()
+    rows = [
+        {"x": x, "y": slope * x, "lo": slope * x * (1 - limit), "hi": slope * x * (1 + limit)} for x in places
+    ]
+    for row in rows[-1:]:
+        row |= {"upper": f"+{limit:.0%}", "lower": f"−{limit:.0%}"}
+    return rows
+
+
+def _label_rows(placed: Sequence[Label]) -> dict[str, list[Row]]:
+    return {
+        f"labels_{side}": [{"x": at.x, "y": at.y, "label": at.text} for at in placed if at.side == side]
+        for side in ("left", "right")
+    }
+
+
+def _label_layers(placed: Sequence[Label], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    return [
+        alt.Chart(alt.NamedData(f"labels_{side}"))
+        .mark_text(align="right" if side == "left" else "left", dx=shift, color=INK, fontSize=11)
+        .encode(x=x, y=y, text="label:N")
+        for side, shift in (("left", -9), ("right", 9))
+        if any(at.side == side for at in placed)
+    ]
+
+
+def dots_axis(panel: Panel, rows: Sequence[Row], limit: float = LIMIT) -> Axis:
+    """The axis of values for :func:`dots_with_errors`; give it to each chart when rows are spread over several."""
+    spans = [span(row, panel.entry("x"), panel.interval) for row in rows]
+    axis = axis_of(spans)
+    reach = 1.25 * limit if panel.band else 0.0
+    return Axis(min(axis.low, -reach), max(axis.high, reach)) if panel.band else axis
+
+
+def dots_with_errors(
+    panel: Panel, rows: list[Row], *, limit: float = LIMIT, axis: Axis | None = None, legend: bool = True
+) -> Drawing:
+    """Names from top to bottom in the order of the rows, each with its value and error bar.
+
+    The height grows with the number of names. Values off the axis are drawn at its edge and written out.
+    ``axis`` and ``legend=False``: for rows spread over several charts that share both.
+    """
+    field = panel.entry("x")
+    axis = axis or dots_axis(panel, rows, limit)
+    marks = []
+    seen: dict[str, int] = {}
+    for row in rows:
+        low, high = span(row, field, panel.interval)
+        name = visible(str(row["name"]))
+        seen[name] = seen.get(name, 0) + 1
+        marks.append(
+            {
+                "name": name if seen[name] == 1 else f"{name} ({seen[name]})",
+                "x": axis.clip(row[field.column]),
+                "lo": axis.clip(low),
+                "hi": axis.clip(high),
+                **details(panel, row),
+            }
+        )
+    place = panel.fields.index(field)
+    beyond = [
+        {"name": mark["name"], "x": mark["x"], "label": mark[f"text_{place}"]}
+        for row, mark in zip(rows, marks, strict=True)
+        if not axis.holds(row[field.column])
+    ]
+    form = ".0%" if panel.band else ".2~f"
+    top = alt.Axis(format=form, orient="top", tickCount=6, domain=False, ticks=False)
+    x = alt.X("x:Q", scale=_scale(axis), title=None, axis=top)
+    low_x = alt.X("lo:Q", scale=_scale(axis), title=None, axis=top)
+    names = alt.Axis(labelLimit=190, ticks=False, domain=False, labelColor=INK, labelPadding=8)
+    y = alt.Y("name:N", sort=None, title=None, axis=names)
+    scale = look_scales(marks, legend=legend)
+    centre = 0.0 if panel.band else 1.0
+    ground = alt.Chart(alt.NamedData("ground"))
+    layers = [
+        ground.mark_rect(color=BAND).encode(x=low_x, x2="hi:Q"),
+        ground.mark_rule(color=LINE, strokeWidth=1).encode(x=x),
+        bars("points", scale, {"x": low_x, "x2": "hi:Q", "y": y}),
+        points("points", panel, scale, 48, {"x": x, "y": y}),
+        alt.Chart(alt.NamedData("beyond"))
+        .mark_text(align="right", dx=-8, dy=0, color=INK, fontSize=10)
+        .encode(x=x, y=y, text="label:N"),
+    ]
+    band = {"x": centre, "lo": -limit, "hi": limit} if panel.band else {"x": centre, "lo": centre, "hi": centre}
+    datasets = {"points": marks, "ground": [band] if axis.holds(centre) else [], "beyond": beyond}
+    step = ROW_HEIGHT if len(rows) < DENSE_FROM else DENSE_ROW_HEIGHT
+    height = max(step * len(marks), 2 * step)
+    return Drawing(tuple(layers), datasets, height, f"{panel.title}: {len(marks)} names with error bars.")
+
+
+def siblings(panel: Panel, rows: list[Row]) -> Drawing:
+    """Queues of one site joined by a line: speed against events per job, both relative to the site's mean."""
+    across, up = panel.entry("x"), panel.entry("y")
+    related = relative_to_siblings(rows, panel.entry("group").column, across.column, up.column)
+    x_axis, y_axis = (ratio_axis([item[n] for item in related]) for n in (1, 2))
+    marks = []
+    for row, right, high in related:
+        error = (row[up.error] or 0.0) / row[up.column] if up.error else 0.0
+        marks.append(
+            {
+                "x": x_axis.clip(right),
+                "y": y_axis.clip(high),
+                "lo": y_axis.clip(high * max(1 - error, 0.01)),
+                "hi": y_axis.clip(high * (1 + error)),
+                "group": visible(str(row[panel.entry("group").column])),
+                **details(panel, row),
+            }
+        )
+    x, y, low = (
+        channel(
+            f"{column}:Q",
+            scale=alt.Scale(type="log", domain=[axis.low, axis.high], nice=False),
+            axis=alt.Axis(values=ratio_ticks(axis), format=".1~f"),
+            title=title,
+        )
+        for channel, column, axis, title in (
+            (alt.X, "x", x_axis, "Events per job, relative to the site's mean"),
+            (alt.Y, "y", y_axis, "Speed factor, relative to the site's mean"),
+            (alt.Y, "lo", y_axis, "Speed factor, relative to the site's mean"),
+        )
+    )
+    scale = look_scales(marks)
+    even = alt.Chart(alt.NamedData("even"))
+    layers = [
+        even.mark_rule(color=LINE, strokeWidth=1).encode(x=x),
+        even.mark_rule(color=LINE, strokeWidth=1).encode(y=y),
+        alt.Chart(alt.NamedData("points"))
+        .mark_line(color=MUTED, strokeWidth=1, opacity=0.45)
+        .encode(x=x, y=y, detail="group:N"),
+        bars("points", scale, {"x": x, "y": low, "y2": "hi:Q"}),
+        points("points", panel, scale, 60, {"x": x, "y": y}),
+    ]
+    datasets = {"points": marks, "even": [{"x": 1.0, "y": 1.0, "lo": 1.0}]}
+    return Drawing(tuple(layers), datasets, 320, f"{panel.title}: {len(marks)} queues.")

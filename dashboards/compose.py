@@ -1,0 +1,250 @@
+"""From the frames of a run to the sections of its report, panel by panel."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from dashboards.books import books_of
+from dashboards.cells import count, level_name, number, readable_json, visible
+from dashboards.charts import LIMIT, dots_axis, dots_with_errors, scatter_line, siblings
+from dashboards.contents import REPORT, panel
+from dashboards.marks import look
+from dashboards.panels import ALL_TYPES, GROUPS, LOOKS, Look, Panel
+from dashboards.parts import (
+    Block,
+    BooksPart,
+    Charts,
+    FigurePart,
+    FitAccount,
+    Part,
+    Section,
+    TermsPart,
+    TextPart,
+    TypePart,
+    table_part,
+    tiles_part,
+)
+from dashboards.rows import Row, complete, keeps, records, relative_to_siblings, select, siblings_of
+
+_TABLES = ("factors", "fits", "components", "lines", "flags", "conclusions", "days", "runs", "corepower")
+_ONE_COLUMN, _TWO_COLUMNS = 20, 90
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The results of one run, as frames with the columns of the result tables.
+
+    A frame may be ``None`` or empty, and may lack columns: what is missing is null. ``provenance``: what else
+    a reader should know about the origin of the numbers, as text by term. ``method``: the headline, on which
+    verdicts rest. ``limit``: the accepted deviation. ``jobs_in``: jobs stored in the window, counted
+    independently of the books, so that a reader sees them balance; ``None`` when nobody counted.
+    """
+
+    factors: pd.DataFrame | None = None
+    fits: pd.DataFrame | None = None
+    components: pd.DataFrame | None = None
+    lines: pd.DataFrame | None = None
+    flags: pd.DataFrame | None = None
+    conclusions: pd.DataFrame | None = None
+    days: pd.DataFrame | None = None
+    runs: pd.DataFrame | None = None
+    corepower: pd.DataFrame | None = None
+    provenance: Mapping[str, object] = field(default_factory=dict)
+    method: str = "paper"
+    limit: float = LIMIT
+    jobs_in: int | None = None
+
+
+class Composer:
+    """Makes blocks of panels. Each table is read once; charts are collected as they are made."""
+
+    def __init__(self, data: ReportData) -> None:
+        """Turn the frames into plain rows; ``data`` itself is not changed."""
+        self.data = data
+        self.charts = Charts()
+        self.tables = {name: records(complete(name, getattr(data, name))) for name in _TABLES}
+        types = Counter(row["processing_type"] for row in self.tables["factors"])
+        self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
+        self._makers: dict[str, Callable[[Panel, str, str], Block]] = {
+            "tiles": self._tiles,
+            "sentence": self._sentences,
+            "table": self._table,
+            "scatter-line": self._scatter,
+            "dots-with-errors": self._dots,
+            "siblings": self._siblings,
+            "types": self._types,
+            "books": self._books,
+            "markdown": self._markdown,
+            "provenance": self._provenance,
+        }
+
+    def sections(self) -> list[Section]:
+        """All panels of the report, grouped under their headings."""
+        made: dict[str, list[Block]] = {}
+        for each in REPORT:
+            made.setdefault(each.section, []).append(self.block(each, self.main_type))
+        return [Section(title, _anchor(title), tuple(blocks)) for title, blocks in made.items()]
+
+    def block(self, each: Panel, processing_type: str, anchor: str = "") -> Block:
+        """One panel for one processing type."""
+        return self._makers[each.kind](each, processing_type, anchor or each.id)
+
+    def rows(self, each: Panel, processing_type: str) -> list[Row]:
+        """The rows that a panel shows."""
+        return select(each, self.tables[each.table], processing_type, self.data.method)
+
+    def _tiles(self, each: Panel, processing_type: str, anchor: str) -> Block:
+        counts = []
+        for tile in each.tiles:
+            source = replace(each, table=tile.table, where=tile.where)
+            counts.append(len(self.rows(source, processing_type)))
+        return Block(anchor, each, (tiles_part(each, counts),))
+
+    def _sentences(self, each: Panel, processing_type: str, anchor: str) -> Block:
+        column = each.fields[0].column
+        texts = tuple(visible(str(row[column])) for row in self.rows(each, processing_type))
+        return Block(anchor, each, (TextPart(texts or (each.empty,), loud=True),))
+
+    def _table(self, each: Panel, processing_type: str, anchor: str) -> Block:
+        rows = self.rows(each, processing_type)
+        return Block(anchor, each, (table_part(each, rows),) if rows else (), len(rows))
+
+    def _scatter(self, each: Panel, processing_type: str, anchor: str) -> Block:
+        rows = self.rows(each, processing_type)
+        lines = self.rows(Panel("lines", "", "table", "", "lines", level=each.level), processing_type)
+        parts: list[Part] = []
+        for benchmark in dict.fromkeys(row["benchmark"] for row in rows):
+            chosen = [row for row in rows if row["benchmark"] == benchmark]
+            line = next((row for row in lines if row["benchmark"] == benchmark), None)
+            chart = self.charts.add(scatter_line(each, chosen, line, self.data.limit))
+            parts.append(FigurePart((chart,), len(chosen), each.title, _line_caption(line, benchmark)))
+        return Block(anchor, each, tuple(parts), len(rows))
+
+    def _dots(self, each: Panel, processing_type: str, anchor: str) -> Block:
+        rows = self.rows(each, processing_type)
+        if not rows:
+            return Block(anchor, each, (), 0)
+        axis = dots_axis(each, rows, self.data.limit)
+        columns = 1 if len(rows) <= _ONE_COLUMN else 2 if len(rows) <= _TWO_COLUMNS else 3
+        height = math.ceil(len(rows) / columns)
+        numbers = tuple(
+            self.charts.add(
+                dots_with_errors(
+                    each, rows[start : start + height], limit=self.data.limit, axis=axis, legend=False
+                )
+            )
+            for start in range(0, len(rows), height)
+        )
+        return Block(anchor, each, (FigurePart(numbers, len(rows), each.title, "", _looks(each, rows)),), len(rows))
+
+    def _siblings(self, each: Panel, processing_type: str, anchor: str) -> Block:
+        group, across, up = (each.entry(role).column for role in ("group", "x", "y"))
+        rows = siblings_of(self.rows(each, processing_type), group)
+        related = relative_to_siblings(rows, group, across, up)
+        parts: list[Part] = []
+        if related:
+            chart = self.charts.add(siblings(each, [item[0] for item in related]))
+            parts.append(FigurePart((chart,), len(related), each.title, _siblings_caption(related)))
+        if rows:
+            parts.append(table_part(each, rows, folded=bool(related)))
+        return Block(anchor, each, tuple(parts), len(rows))
+
+    def _types(self, each: Panel, _main: str, anchor: str) -> Block:
+        found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
+        parts = []
+        for place, kind in enumerate(sorted(str(name) for name in found - {self.main_type, None})):
+            blocks = tuple(self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
+            parts.append(TypePart(visible(kind), self._type_summary(each, kind), blocks))
+        return Block(anchor, each, tuple(parts), len(parts))
+
+    def _type_summary(self, each: Panel, kind: str) -> str:
+        fitted = self.rows(replace(panel("factors-site"), level=each.level), kind)
+        verdicts = Counter(row["verdict"] for row in self.rows(replace(each, types="main"), kind))
+        if not fitted:
+            fit = next((row for row in self.rows(replace(panel("fits"), level="site", types="main"), kind)), None)
+            return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no site has a factor"
+        words = [f"{count(len(fitted))} fitted"]
+        words += [f"{count(verdicts[v])} {LOOKS[v].label}" for v in ("deviates", "undecided", "ok") if verdicts[v]]
+        return " · ".join(words)
+
+    def _books(self, each: Panel, _type: str, anchor: str) -> Block:
+        rows = self.rows(each, _type)
+        if not rows:
+            return Block(anchor, each, (), 0)
+        books = books_of(rows, self.data.jobs_in)
+        wanted = replace(panel("fits"), types="main", methods="headline")
+        accounts = []
+        for fit in self.rows(wanted, self.main_type):
+            used, left = int(fit["n_jobs"] or 0), fit["n_jobs_dropped"]
+            if left is not None:
+                missing = books.binned - used - int(left)
+                accounts.append(FitAccount(level_name(fit["level"]), used, int(left), missing))
+        return Block(anchor, each, (BooksPart(books, tuple(accounts)),), len(rows))
+
+    def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
+        limit = f"{100 * self.data.limit:.3g} %"
+        return Block(anchor, each, (TermsPart(tuple((t, text.replace("{limit}", limit)) for t, text in each.text)),))
+
+    def _provenance(self, each: Panel, _type: str, anchor: str) -> Block:
+        terms = [(visible(str(term)), _words(value)) for term, value in self.data.provenance.items()]
+        settings = dict.fromkeys(row["settings"] for row in self.tables["runs"] if row["settings"])
+        terms += [("Settings", visible(readable_json(str(text)))) for text in settings]
+        terms += self._declarations()
+        rows = self.rows(each, _type)
+        parts: list[Part] = [TermsPart(tuple(terms))] if terms else []
+        if rows:
+            parts.append(table_part(each, rows))
+        return Block(anchor, each, tuple(parts), len(rows))
+
+    def _declarations(self) -> list[tuple[str, str]]:
+        sources = Counter((row["source"], row["benchmark"]) for row in self.tables["corepower"])
+        text = "; ".join(f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items())
+        return [("Imported declarations", visible(text) if text else "none; values come from the records")]
+
+
+def _looks(each: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:
+    drawn = {look(each, row).label for row in rows}
+    return tuple(item for item in (*LOOKS.values(), *GROUPS.values()) if item.label in drawn)
+
+
+def _line_caption(line: Row | None, benchmark: Any) -> str:
+    name = visible(str(benchmark or "corepower"))
+    if line is None or not line["slope"]:
+        return f"No line for {name}: too few sites declare a value of their own."
+    text = f"Line: k = ({number(line['slope'], line['slope_err'])}) × {name}"
+    text += f", from {count(line['n_entries'])} declarations of {count(line['n_sites'])} sites."
+    if line["tau"] is not None:
+        text += f" Scatter beyond the errors: {100 * line['tau']:.0f} %."
+    if line["status"] != "ok":
+        text += f" Dashed, because no verdict rests on it: {visible(str(line['reason'] or line['status']))}."
+    return text
+
+
+def _siblings_caption(related: Sequence[tuple[Any, ...]]) -> str:
+    steep = [(math.log(item[1]), math.log(item[2])) for item in related]
+    weight = math.fsum(x * x for x, _ in steep)
+    if len(steep) < 6 or weight < 0.05:
+        return ""
+    slope = math.fsum(x * y for x, y in steep) / weight
+    return (
+        f"Within sites, k grows like events per job to the power {slope:.2f}".replace("-", "−")
+        + " (0: no fixed cost left; 1: nothing but fixed cost)."
+    )
+
+
+def _words(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{visible(str(key))}: {_words(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_words(item) for item in value)
+    return visible(str(value))
+
+
+def _anchor(title: str) -> str:
+    return "section-" + title.lower().replace(" ", "-")
+
+

@@ -1,0 +1,224 @@
+"""What a report page is made of: tables, figures, tiles, paragraphs, as plain records that a template prints."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboards.books import Books
+from dashboards.cells import numeric, read
+from dashboards.marks import Drawing
+from dashboards.panels import LOOKS, Entry, Look, Panel, look_of
+from dashboards.rows import Row
+
+_LONG, _LONG_SENTENCE = 160, 600
+_FILTER_FROM = 10
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The head of a table column; ``style`` is one of a fixed set of CSS classes."""
+
+    text: str
+    style: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, the number it sorts by (``None``: by its text), and how it looks.
+
+    ``look``: the key of a verdict's look, or empty. ``long``: too long to be shown in full at once.
+    """
+
+    text: str
+    order: str | None = None
+    look: str = ""
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """The cells of one row, and the sentence that stands below them."""
+
+    cells: tuple[Cell, ...]
+    words: Cell | None = None
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A table that can be sorted and, when it is long, filtered."""
+
+    headings: tuple[Heading, ...]
+    rows: tuple["TableRow", ...]
+    caption: str
+    folded: bool = False
+    kind: str = "table"
+
+    @property
+    def filterable(self) -> bool:
+        """Whether a filter is worth its place."""
+        return len(self.rows) >= _FILTER_FROM
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """One or several charts side by side, by their numbers in the page's list of charts."""
+
+    charts: tuple[int, ...]
+    marks: int
+    label: str
+    caption: str = ""
+    looks: tuple[Look, ...] = ()
+    kind: str = "figure"
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Paragraphs; ``loud`` ones are the page's conclusion."""
+
+    paragraphs: tuple[str, ...]
+    loud: bool = False
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class TermsPart:
+    """Terms with their explanation."""
+
+    terms: tuple[tuple[str, str], ...]
+    kind: str = "terms"
+
+
+@dataclass(frozen=True)
+class TileCount:
+    """One count; ``look`` is the key of a verdict's look, or empty."""
+
+    label: str
+    n: int
+    look: str
+    note: str
+
+
+@dataclass(frozen=True)
+class TilesPart:
+    """Counts; those with a look add up to a bar."""
+
+    tiles: tuple[TileCount, ...]
+    kind: str = "tiles"
+
+
+@dataclass(frozen=True)
+class FitAccount:
+    """What a fit took of the binned jobs."""
+
+    level: str
+    used: int
+    left: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class BooksPart:
+    """The books with what the fits took of them."""
+
+    books: Books
+    fits: tuple[FitAccount, ...]
+    kind: str = "books"
+
+
+@dataclass(frozen=True)
+class TypePart:
+    """One processing type: its name, a line of counts, and the panels made for it."""
+
+    name: str
+    summary: str
+    blocks: tuple["Block", ...]
+    kind: str = "type"
+
+
+Part = TablePart | FigurePart | TextPart | TermsPart | TilesPart | BooksPart | TypePart
+
+
+@dataclass(frozen=True)
+class Block:
+    """A panel made concrete: its parts, or the sentence that stands in for them. ``n`` counts its rows."""
+
+    anchor: str
+    panel: Panel
+    parts: tuple[Part, ...]
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under one heading."""
+
+    title: str
+    anchor: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass
+class Charts:
+    """The charts of a page, numbered in the order in which they are added."""
+
+    specs: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, drawing: Drawing) -> int:
+        """Keep a drawing and return its number; its rows are packed by column names."""
+        spec = drawing.spec()
+        spec["datasets"] = {name: _packed(rows) for name, rows in drawing.datasets.items()}
+        self.specs.append(spec)
+        return len(self.specs) - 1
+
+
+def _packed(rows: list[Row]) -> dict[str, list[Any]]:
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    return {"names": names, "rows": [[_short(row.get(name)) for name in names] for row in rows]}
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TablePart:
+    """The rows as a table. Columns without a value in any row are left out, except the first."""
+    found = [
+        entry
+        for place, entry in enumerate(panel.fields)
+        if place == 0 or any(row.get(entry.column) is not None for row in rows)
+    ]
+    columns = [entry for entry in found if entry.show != "sentence"]
+    sentences = [entry for entry in found if entry.show == "sentence"]
+    headings = tuple(Heading(entry.title, _style(entry), entry.note) for entry in columns)
+    body = tuple(
+        TableRow(
+            tuple(_cell(row, entry) for entry in columns),
+            next((_cell(row, entry) for entry in sentences if row.get(entry.column) is not None), None),
+        )
+        for row in rows
+    )
+    return TablePart(headings, body, panel.title, folded)
+
+
+def _style(entry: Entry) -> str:
+    return "n" if numeric(entry) else "w" if entry.column in {"link", "reason"} else ""
+
+
+def _cell(row: Row, entry: Entry) -> Cell:
+    value, text = row.get(entry.column), read(row, entry)
+    long = len(text) > (_LONG_SENTENCE if entry.show == "sentence" else _LONG)
+    if numeric(entry):
+        return Cell(text, "" if value is None else f"{value:.7g}")
+    if entry.show == "verdict":
+        return Cell(text, look=look_of(value, row.get("origin")))
+    return Cell(text, long=long)
+
+
+def tiles_part(panel: Panel, counts: list[int]) -> TilesPart:
+    """The tiles of a panel with their counts."""
+    return TilesPart(
+        tuple(
+            TileCount(tile.label, n, tile.verdict if tile.verdict in LOOKS else "", tile.note)
+            for tile, n in zip(panel.tiles, counts, strict=True)
+        )
+    )

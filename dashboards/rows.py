@@ -1,0 +1,136 @@
+"""From a table of results to the rows that a panel wants, as plain Python values.
+
+Missing is ``None`` from here on, whatever kind of null the frame held.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from dashboards.panels import ALL_TYPES, Panel, Where
+from esjobs.core.tables import table
+
+Row = dict[str, Any]
+
+
+def complete(name: str, frame: pd.DataFrame | None) -> pd.DataFrame:
+    """The frame with exactly the columns of the result table; what it lacks is null, ``None`` is empty."""
+    columns = list(table(name).column_names)
+    if frame is None:
+        return pd.DataFrame({column: pd.Series(dtype=object) for column in columns})
+    return frame.reindex(columns=columns)
+
+
+def records(frame: pd.DataFrame) -> list[Row]:
+    """Rows as dictionaries of plain values: ``int``, ``float``, ``str``, ``bool``, a timestamp or ``None``.
+
+    >>> records(pd.DataFrame({"k": [1.5, float("nan")], "name": ["A", None]}))
+    [{'k': 1.5, 'name': 'A'}, {'k': None, 'name': None}]
+    """
+    columns = {}
+    for name in frame.columns:
+        series = frame[name]
+        columns[str(name)] = [
+            None if null else plain(value)
+            for value, null in zip(series.astype(object), series.isna(), strict=True)
+        ]
+    if not columns:
+        return []
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """A value without NumPy in it; an infinite number says nothing and becomes ``None``."""
+    item = getattr(value, "item", None)
+    if callable(item) and not isinstance(value, pd.Timestamp):
+        value = item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def keeps(row: Row, conditions: Iterable[Where]) -> bool:
+    """Whether a row meets every condition.
+
+    >>> keeps({"verdict": "ok"}, [Where("verdict", ("ok",))]), keeps({"k": None}, [Where("k")])
+    (True, False)
+    """
+    for condition in conditions:
+        value = row.get(condition.column)
+        held = value in condition.values if condition.values else value is not None
+        if held == condition.negate:
+            return False
+    return True
+
+
+def sort_key(row: Row, column: str) -> tuple[bool, Any]:
+    """A key that puts missing values last, for ``c``, ``-c`` and ``|c|`` or ``-|c|`` of numbers."""
+    descending = column.startswith("-")
+    name = column.removeprefix("-").strip("|")
+    value = row.get(name)
+    if value is None:
+        return True, 0
+    if "|" in column:
+        value = abs(value)
+    return False, -value if descending and not isinstance(value, str) else value
+
+
+def sort_rows(rows: list[Row], columns: tuple[str, ...]) -> list[Row]:
+    """Sort by several columns; ties keep their order, text sorts descending with ``-`` too."""
+    result = rows
+    for column in reversed(columns):
+        textual = any(isinstance(row.get(column.strip("-|")), str) for row in result)
+        flip = column.startswith("-") and textual
+        result = sorted(result, key=lambda row, c=column: sort_key(row, c), reverse=flip)  # type: ignore[misc]
+    return result
+
+
+def select(panel: Panel, rows: list[Row], processing_type: str = ALL_TYPES, method: str | None = None) -> list[Row]:
+    """The rows of the panel's table that the panel shows, in its order.
+
+    ``processing_type`` and ``method`` apply as far as the panel follows them and the table has such columns.
+    """
+    chosen = []
+    for row in rows:
+        if panel.level is not None and row.get("level", panel.level) != panel.level:
+            continue
+        if panel.types == "main" and row.get("processing_type", processing_type) != processing_type:
+            continue
+        if panel.methods == "headline" and method is not None and row.get("method", method) != method:
+            continue
+        if keeps(row, panel.where):
+            chosen.append(row)
+    return sort_rows(chosen, panel.sort)
+
+
+def siblings_of(rows: list[Row], group: str) -> list[Row]:
+    """Rows whose group, within one component, has at least two members; in their order."""
+    sizes = Counter((row[group], row.get("component")) for row in rows if row[group] is not None)
+    return [row for row in rows if sizes[row[group], row.get("component")] >= 2]
+
+
+def relative_to_siblings(rows: list[Row], group: str, *columns: str) -> list[tuple[Any, ...]]:
+    """Each row with its values divided by the geometric mean of its group (within one component).
+
+    Rows in which a value is missing or not positive are left out before groups are formed.
+    """
+    usable = siblings_of([row for row in rows if all((row[column] or 0) > 0 for column in columns)], group)
+    logs: dict[tuple[Any, Any], list[tuple[float, ...]]] = {}
+    for row in usable:
+        logs.setdefault((row[group], row.get("component")), []).append(
+            tuple(math.log(row[column]) for column in columns)
+        )
+    means = {key: [math.fsum(part) / len(part) for part in zip(*parts, strict=True)] for key, parts in logs.items()}
+    return [
+        (
+            row,
+            *(
+                math.exp(math.log(row[column]) - mean)
+                for column, mean in zip(columns, means[row[group], row.get("component")], strict=True)
+            ),
+        )
+        for row in usable
+    ]

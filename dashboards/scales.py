@@ -1,0 +1,76 @@
+"""Axes that a single absurd value cannot stretch: limits from the bulk of the data, the rest at the edge."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Span = tuple[float, float]
+
+_ROUND_RATIOS = (0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 3.0, 5.0, 10.0)
+_TICKS = 9
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The interval that an axis covers."""
+
+    low: float
+    high: float
+
+    def clip(self, value: float) -> float:
+        """The value, or the nearer end for one that lies beyond.
+
+        >>> Axis(0, 2).clip(5.0)
+        2
+        """
+        return min(max(value, self.low), self.high)
+
+    def holds(self, value: float) -> bool:
+        """Whether the value lies on the axis."""
+        return self.low <= value <= self.high
+
+    def share(self, value: float) -> float:
+        """Where the value lies, 0 at the low end and 1 at the high end."""
+        return (value - self.low) / (self.high - self.low)
+
+
+def axis_of(spans: Sequence[Span], margin: float = 0.04) -> Axis:
+    """An axis over all spans (low, high), unless some lie far outside the bulk of their middles.
+
+    The bulk is the 10 % to 90 % range of the middles; the axis reaches at most three times its width beyond
+    it. It never falls below 0 when no span does. Without spans: 0 to 1.
+    """
+    if not spans:
+        return Axis(0.0, 1.0)
+    low, high = (np.array([span[end] for span in spans], dtype=float) for end in (0, 1))
+    middle = (low + high) / 2
+    tenth, median, ninetieth = np.quantile(middle, [0.1, 0.5, 0.9])
+    width = max(ninetieth - tenth, float(np.median(high - low)), 0.1 * abs(float(median)), 1e-9)
+    start = max(float(low.min()), float(tenth - 3 * width))
+    end = min(float(high.max()), float(ninetieth + 3 * width))
+    if end <= start:
+        start, end = start - width / 2, end + width / 2
+    room = margin * (end - start)
+    return Axis(max(0.0, start - room) if low.min() >= 0 else start - room, end + room)
+
+
+def ratio_axis(values: Sequence[float]) -> Axis:
+    """An axis of ratios around 1, the same distance up and down, at least from 0.8 to 1.25, at most 0.1 to 10."""
+    reach = max((abs(math.log(value)) for value in values), default=0.0)
+    top = math.exp(min(max(1.08 * reach, math.log(1.25)), math.log(10)))
+    return Axis(1 / top, top)
+
+
+def ratio_ticks(axis: Axis) -> list[float]:
+    """Round ratios on the axis, thinned out when there are many, with 1 always among them.
+
+    >>> ratio_ticks(Axis(0.5, 2.0))
+    [0.5, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0]
+    """
+    inside = [value for value in _ROUND_RATIOS if axis.holds(value)]
+    if len(inside) <= _TICKS:
+        return inside
+    one = inside.index(1.0)
+    return [value for place, value in enumerate(inside) if (place - one) % 2 == 0]

@@ -1,0 +1,42 @@
+"""The page's colours: one style sheet for light and dark, for the page and, by their fills, for its charts."""
+
+from dashboards.marks import BAND, GRID, INK, LINE, MUTED, PAPER
+from dashboards.panels import GROUPS, LOOKS
+
+_GROUND = (
+    ("paper", PAPER, "#16191d"),
+    ("ink", INK, "#e7eaed"),
+    ("muted", MUTED, "#9da6b0"),
+    ("grid", GRID, "#2b3138"),
+    ("band", BAND, "#232a31"),
+    ("line", LINE, "#cfd5db"),
+)
+
+
+def look_names() -> dict[str, str]:
+    """The custom property that holds the colour of a look, by the look's label."""
+    found = {look.label: f"look-{key}".replace(" ", "-") for key, look in LOOKS.items()}
+    return found | {look.label: f"group-{key}" for key, look in GROUPS.items()}
+
+
+def palette_css() -> str:
+    """Custom properties for both grounds, and rules that let the marks of a chart follow them.
+
+    A chart names its colours literally, so that it looks the same in a notebook; here each literal colour is
+    bound to a property, which changes on a dark screen but not on paper.
+    """
+    names = look_names()
+    looks = (*LOOKS.values(), *GROUPS.values())
+    colours = [*_GROUND, *((names[look.label], look.light, look.dark) for look in looks)]
+    light = "".join(f"--{name}:{value};" for name, value, _ in colours)
+    dark = "".join(f"--{name}:{value};" for name, _, value in colours)
+    bound = "".join(
+        f'.chart [{side}="{value}"]{{{side}:var(--{name})}}'
+        for name, value, _ in colours
+        for side in ("fill", "stroke")
+    )
+    verdicts = "".join(f".{names[look.label]}{{color:var(--{names[look.label]})}}" for look in LOOKS.values())
+    return (
+        f":root{{color-scheme:light dark;{light}}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{bound}{verdicts}"
+    )

@@ -1,0 +1,304 @@
+"""A made-up run in the shape of the result tables, with every kind of verdict and of hostile name."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboards.report import ReportData
+from esjobs.core.tables import table
+
+Rows = list[dict[str, object]]
+MakeData = Callable[..., ReportData]
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(2)>',
+    "</script><script>alert(3)</script>",
+    "{{7*7}}",
+    "line\nbreak",
+    "datum.x';alert(4)//",
+    "https://example.org/image.png",
+    "\u202eright to left",
+    "x" * 5000,
+)
+"""Names that a job record may carry and that must be shown as text, nothing else."""
+
+_TYPES = ("all", "evgen", "simul", "reprocessing")
+_SUFFIXES = ("", "_MCORE", "_UCORE", "_HIMEM")
+_WINDOW = {
+    "run": "run-4f1c2a",
+    "window_start": pd.Timestamp("2018-08-01", tz="UTC"),
+    "window_end": pd.Timestamp("2018-09-01", tz="UTC"),
+    "program_version": "0.1.0",
+}
+_MODELS = ("Xeon E5-2650 v2", "Xeon E5-2680 v3", "Xeon Gold 6130", "Opteron 6376", "EPYC 7302", "Xeon E5-2630 v4")
+_SLOPE = 0.0768
+
+
+def frame(name: str, rows: Rows) -> pd.DataFrame:
+    """Rows as a frame with exactly the columns of a result table."""
+    columns = table(name).column_names
+    unknown = {key for row in rows for key in row} - set(columns)
+    assert not unknown, f"{name} has no {unknown}"
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def site_names(count: int) -> list[tuple[str, str]]:
+    """Queues with the site behind each; three of four sites have one queue."""
+    names = []
+    site = 0
+    while len(names) < count:
+        rc_site = f"GRID-{site:03d}-T{1 + site % 3}"
+        names += [(rc_site + suffix, rc_site) for suffix in _SUFFIXES[: 3 if site % 4 == 0 else 1]]
+        site += 1
+    return names[:count]
+
+
+def _verdict(deviation: float, error: float, origin: str) -> str:
+    if origin == "default":
+        return "undeclared"
+    if abs(deviation) - 1.645 * error > 0.2:
+        return "deviates"
+    return "ok" if abs(deviation) + 1.645 * error < 0.2 else "undecided"
+
+
+def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Factors and flags of sites; the last three names stand alone, without k, and too few."""
+    factors: Rows = []
+    flags: Rows = []
+    names = site_names(count)
+    for place, hostile in enumerate(HOSTILE if count >= 40 else ()):
+        names[3 * place + 1] = (hostile, names[3 * place + 1][1])
+    for place, (name, rc_site) in enumerate(names):
+        corepower = 10.0 if place % 11 == 5 else round(float(rng.uniform(8, 19)), 2)
+        origin = "default" if corepower == 10.0 else "inherited" if place % 9 == 4 else "own"
+        wrong = 1.6 if place % 17 == 2 else 0.7 if place % 23 == 7 else 1.0
+        k = corepower * _SLOPE * wrong * float(rng.lognormal(0, 0.07))
+        error = k * float(rng.uniform(0.01, 0.09))
+        jobs = int(rng.lognormal(6, 1.2)) + 50
+        island = place >= count - 2 and count > 10
+        alone = place == count - 3 and count > 10
+        base = {
+            **_WINDOW,
+            "level": "site",
+            "name": name,
+            "processing_type": kind,
+            "method": method,
+            "n_tasks": 1 + place % 7,
+            "n_jobs": jobs,
+            "component": 1 if island else 0,
+            "rc_site": rc_site,
+        }
+        measured = {"k": None if alone else k, "k_err": None if alone else error}
+        factors.append(
+            base
+            | measured
+            | {
+                "k_err_stat": error / 2,
+                "k_err_int": error * 0.8,
+                "k_raw": k * 1.03,
+                "n_buckets": 4 + place,
+                "status": "no common task" if alone else "ok",
+                "reason": "no other site ran a job of its tasks" if alone else None,
+                "rc_site_guessed": place % 2 == 0,
+                "events_per_job": float(rng.lognormal(3, 0.4)),
+                "efficiency": float(rng.uniform(0.3, 0.99)),
+            }
+        )
+        if alone:
+            continue
+        expected = corepower * _SLOPE
+        deviation, deviation_err = k / expected - 1, float(np.hypot(error / expected, 0.03))
+        verdict = "not comparable" if island else _verdict(deviation, deviation_err, origin)
+        judged = verdict in {"deviates", "ok", "undecided"}
+        flags.append(
+            base
+            | measured
+            | {
+                "corepower": corepower,
+                "benchmark": "HS06",
+                "origin": origin,
+                "expected_k": expected if judged else None,
+                "deviation": deviation if judged else None,
+                "deviation_err": deviation_err if judged else None,
+                "verdict": verdict,
+                "significant": verdict == "deviates",
+                "q_value": 0.01 if verdict == "deviates" else 0.6,
+                "stable": place % 5 != 0,
+                "unstable_under": None if place % 5 else "method gamma",
+                "proposed_corepower": corepower * (1 + deviation) if verdict == "deviates" else None,
+                "proposed_corepower_err": 0.6 if verdict == "deviates" else None,
+                "sentence": f"Relative to what {count - 9} other sites declare, the jobs of {name} ran like "
+                f"{corepower * (1 + deviation):.1f} ({corepower * (1 + deviation - 1.645 * deviation_err):.1f} to "
+                f"{corepower * (1 + deviation + 1.645 * deviation_err):.1f}, 90 %) HS06 per core. If your hardware "
+                "list disagrees, check SMT and overcommit; please benchmark again.",
+            }
+        )
+    return factors, flags
+
+
+def _model_rows(kind: str, method: str, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    factors: Rows = []
+    flags: Rows = []
+    for place, name in enumerate(_MODELS):
+        k = float(rng.uniform(0.6, 1.5))
+        base = {**_WINDOW, "level": "cpu_model", "name": name, "processing_type": kind, "method": method}
+        base |= {"k": k, "k_err": 0.04, "component": 0, "n_tasks": 9, "n_jobs": 400}
+        factors.append(base | {"status": "ok", "n_buckets": 30 + place, "events_per_job": 20.0, "efficiency": 0.9})
+        flags.append(base | {"verdict": "undeclared", "origin": "none", "sentence": f"{name} has no reference."})
+    return factors, flags
+
+
+def _line(kind: str, method: str, flags: Rows) -> dict[str, object]:
+    return {
+        **_WINDOW,
+        "level": "site",
+        "processing_type": kind,
+        "method": method,
+        "benchmark": "HS06",
+        "component": 0,
+        "status": "ok" if len(flags) >= 10 else "too few sites",
+        "reason": None if len(flags) >= 10 else "verdicts need at least 10 sites",
+        "slope": _SLOPE,
+        "slope_err": 0.0008,
+        "tau": 0.07,
+        "n_names": len(flags),
+        "n_entries": len(flags) - 6,
+        "n_sites": len(flags) // 2,
+        "pearson": 0.71,
+        "spearman": 0.69,
+        "pearson_sites": 0.74,
+        "spearman_sites": 0.7,
+    }
+
+
+def _conclusion(kind: str, method: str, flags: Rows) -> dict[str, object]:
+    verdicts = [row["verdict"] for row in flags]
+    deviating, undecided = verdicts.count("deviates"), verdicts.count("undecided")
+    return {
+        **_WINDOW,
+        "level": "site",
+        "processing_type": kind,
+        "method": method,
+        "n_names": len(flags),
+        "n_deviates": deviating,
+        "n_ok": verdicts.count("ok"),
+        "n_undecided": undecided,
+        "sentence": f"{deviating} of {len(flags)} sites deviate by more than 20 % from what their declared corepower "
+        f"promises; {undecided} cannot be decided with the jobs of this window.",
+    }
+
+
+def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]:
+    return {
+        **_WINDOW,
+        "level": level,
+        "processing_type": kind,
+        "method": method,
+        "status": "ok",
+        "n_names": sum(row["k"] is not None for row in factors),
+        "n_names_without": sum(row["k"] is None for row in factors),
+        "n_components": 2,
+        "n_tasks": 41,
+        "n_buckets": 812,
+        "n_jobs": 11_900,
+        "n_jobs_dropped": 700,
+        "dof": 700,
+        "spread": 0.11,
+        "sigma_int": 0.08,
+        "sigma_int_err": 0.01,
+        "sigma_int_kind": "estimated",
+        "minuit_valid": True,
+    }
+
+
+def _components(kind: str, method: str, factors: Rows) -> Rows:
+    rows: Rows = []
+    for component in sorted({int(str(row["component"])) for row in factors}):
+        names = [str(row["name"]) for row in factors if row["component"] == component]
+        rows.append(
+            {
+                **_WINDOW,
+                "level": "site",
+                "processing_type": kind,
+                "method": method,
+                "component": component,
+                "n_names": len(names),
+                "n_tasks": 40 - 30 * component,
+                "n_jobs": 9000 - 8000 * component,
+                "dof": 300,
+                "spread": 0.1,
+                "minuit_valid": True,
+                "names": ", ".join(names),
+                "link": f"a task that runs at {names[0]} and at GRID-000-T1" if component else None,
+            }
+        )
+    return rows
+
+
+def _days() -> pd.DataFrame:
+    rows: Rows = []
+    for day in range(1, 31):
+        counts = {"binned": 420, "not finished": 11, "no events": 2, "efficiency out of range": 1}
+        for outcome, jobs in counts.items():
+            kind = "binned" if outcome == "binned" else "dropped"
+            rows.append({"day": date(2018, 8, day), "outcome": outcome, "kind": kind, "n_jobs": jobs})
+        rows.append({"day": date(2018, 8, day), "outcome": "state unknown", "kind": "note", "n_jobs": 3})
+    return frame("days", rows)
+
+
+def _runs() -> pd.DataFrame:
+    rows: Rows = [
+        {
+            "run_step": f"run-4f1c2a/{step}",
+            "run": "run-4f1c2a",
+            "step": step,
+            "at": datetime(2018, 9, 2, 3, place, tzinfo=UTC),
+            "seconds": 1.25 + place,
+            "rows_in": 13_020,
+            "rows_out": 812,
+            "notes": json.dumps(["state unknown passes"]) if place == 0 else "[]",
+            "settings": json.dumps({"minimum jobs per bucket": 20, "limit": 0.2}),
+        }
+        for place, step in enumerate(("aggregate", "fit", "correlate", "flag"))
+    ]
+    return frame("runs", rows)
+
+
+def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> ReportData:
+    """The results of a run over so many sites, for each processing type and both methods."""
+    rng = np.random.default_rng(seed)
+    rows: dict[str, Rows] = {name: [] for name in ("factors", "flags", "conclusions", "lines", "fits", "components")}
+    for method in ("paper", "gamma"):
+        for kind in types:
+            factors, flags = _site_rows(sites, kind, method, rng)
+            model_factors, model_flags = _model_rows(kind, method, rng)
+            rows["factors"] += factors + model_factors
+            rows["flags"] += flags + model_flags
+            rows["lines"].append(_line(kind, method, flags))
+            rows["conclusions"].append(_conclusion(kind, method, flags))
+            rows["fits"] += [_fit("site", kind, method, factors), _fit("cpu_model", kind, method, model_factors)]
+            rows["components"] += _components(kind, method, factors)
+    return ReportData(
+        **{name: frame(name, part) for name, part in rows.items()},
+        days=_days(),
+        runs=_runs(),
+        provenance={"Store": "made-up grid", "Versions": {"esjobs": "0.1.0", "altair": "6"}},
+        jobs_in=30 * 434,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_data() -> MakeData:
+    """The function that makes up a run."""
+    return build
+
+
+@pytest.fixture(scope="session")
+def data() -> ReportData:
+    """A run over 60 sites."""
+    return build()
