@@ -3,11 +3,11 @@
 import json
 import math
 import unicodedata
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from dashboards.panels import LOOKS, NINETY_PERCENT, Entry, look_of
 from dashboards.rows import Row
+from dashboards.spec import LOOKS, NINETY_PERCENT, Entry, look_of
 from esjobs.core.window import format_time
 
 MISSING = "–"
@@ -125,7 +125,7 @@ def level_name(level: object) -> str:
 def moment(value: Any) -> str:
     """A time in UTC or a day, as ISO 8601; a time without a zone is UTC.
 
-    >>> moment(datetime(2018, 8, 1, 12)), moment(date(2018, 8, 1))
+    >>> moment(datetime(2018, 8, 1, 12)), moment(datetime(2018, 8, 1).date())
     ('2018-08-01T12:00:00Z', '2018-08-01')
     """
     if isinstance(value, datetime):

@@ -6,7 +6,6 @@ import altair as alt
 import pandas as pd
 
 from dashboards.cells import number, visible
-from dashboards.contents import SCATTER
 from dashboards.labels import Label, place_labels
 from dashboards.marks import (
     BAND,
@@ -23,9 +22,10 @@ from dashboards.marks import (
     points,
     span,
 )
-from dashboards.panels import ALL_TYPES, Panel
 from dashboards.rows import Row, complete, records, relative_to_siblings, select
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
+from dashboards.spec import ALL_TYPES, Panel
+from dashboards.verdict_panels import SCATTER
 
 LIMIT = 0.20
 """Accepted deviation from the line, unless the run was made with another one."""
@@ -45,8 +45,8 @@ def plot_line(
 ) -> alt.LayerChart:
     """The report's chart of speed factors against declared corepower, from the frames of one run.
 
-    ``flags``, ``lines``: frames with the columns of the result tables. ``method`` and ``benchmark`` default to
-    those of the first line (headline first); ``limit`` is the half-width of the band, relative to the line.
+    ``flags``, ``lines``: frames with the columns of the result tables. ``method`` and ``benchmark`` default
+    to those of the first line (headline first); ``limit`` is the half-width of the band, relative to it.
     ``panel``: another panel of kind ``scatter-line``, such as that of CPU models.
     Without a line the points stand alone; without points the axes are empty.
     """
@@ -94,11 +94,11 @@ def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float =
     ground = alt.Chart(alt.NamedData("line"))
     dash = [1, 0] if line is not None and line["status"] == "ok" else [6, 4]
     layers = [
-        ground.mark_area(color=BAND, clip=True).encode(x=x, y=low, y2="hi:Q"),
+        ground.mark_area(color=BAND, clip=True).encode(x=x, y=low, y2=alt.Y2("hi:Q")),
         ground.mark_line(color=LINE, strokeWidth=1.3, strokeDash=dash, clip=True).encode(x=x, y=y),
-        ground.mark_text(dy=11, **text).encode(x=x, y=high, text="upper:N"),
-        ground.mark_text(dy=-8, **text).encode(x=x, y=low, text="lower:N"),
-        bars("points", scale, {"x": x, "y": low, "y2": "hi:Q"}),
+        ground.mark_text(dy=11, **text).encode(x=x, y=high, text=alt.Text("upper:N")),
+        ground.mark_text(dy=-8, **text).encode(x=x, y=low, text=alt.Text("lower:N")),
+        bars("points", scale, {"x": x, "y": low, "y2": alt.Y2("hi:Q")}),
         points("points", panel, scale, 75 if len(marks) <= _MANY else 42, {"x": x, "y": y}),
         *_label_layers(placed, x, y),
     ]
@@ -136,7 +136,7 @@ def _line_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> lis
         return []
     end = min(across.high, up.high / slope)
     places = (across.low, end) if end > across.low else ()
-    rows = [
+    rows: list[Row] = [
         {"x": x, "y": slope * x, "lo": slope * x * (1 - limit), "hi": slope * x * (1 + limit)} for x in places
     ]
     for row in rows[-1:]:
@@ -155,14 +155,14 @@ def _label_layers(placed: Sequence[Label], x: alt.X, y: alt.Y) -> list[alt.Chart
     return [
         alt.Chart(alt.NamedData(f"labels_{side}"))
         .mark_text(align="right" if side == "left" else "left", dx=shift, color=INK, fontSize=11)
-        .encode(x=x, y=y, text="label:N")
+        .encode(x=x, y=y, text=alt.Text("label:N"))
         for side, shift in (("left", -9), ("right", 9))
         if any(at.side == side for at in placed)
     ]
 
 
 def dots_axis(panel: Panel, rows: Sequence[Row], limit: float = LIMIT) -> Axis:
-    """The axis of values for :func:`dots_with_errors`; give it to each chart when rows are spread over several."""
+    """The axis of :func:`dots_with_errors`, to be given to each chart that shows some of the rows."""
     spans = [span(row, panel.entry("x"), panel.interval) for row in rows]
     axis = axis_of(spans)
     reach = 1.25 * limit if panel.band else 0.0
@@ -210,15 +210,17 @@ def dots_with_errors(
     centre = 0.0 if panel.band else 1.0
     ground = alt.Chart(alt.NamedData("ground"))
     layers = [
-        ground.mark_rect(color=BAND).encode(x=low_x, x2="hi:Q"),
+        ground.mark_rect(color=BAND).encode(x=low_x, x2=alt.X2("hi:Q")),
         ground.mark_rule(color=LINE, strokeWidth=1).encode(x=x),
-        bars("points", scale, {"x": low_x, "x2": "hi:Q", "y": y}),
+        bars("points", scale, {"x": low_x, "x2": alt.X2("hi:Q"), "y": y}),
         points("points", panel, scale, 48, {"x": x, "y": y}),
         alt.Chart(alt.NamedData("beyond"))
         .mark_text(align="right", dx=-8, dy=0, color=INK, fontSize=10)
-        .encode(x=x, y=y, text="label:N"),
+        .encode(x=x, y=y, text=alt.Text("label:N")),
     ]
-    band = {"x": centre, "lo": -limit, "hi": limit} if panel.band else {"x": centre, "lo": centre, "hi": centre}
+    band = (
+        {"x": centre, "lo": -limit, "hi": limit} if panel.band else {"x": centre, "lo": centre, "hi": centre}
+    )
     datasets = {"points": marks, "ground": [band] if axis.holds(centre) else [], "beyond": beyond}
     step = ROW_HEIGHT if len(rows) < DENSE_FROM else DENSE_ROW_HEIGHT
     height = max(step * len(marks), 2 * step)
@@ -263,8 +265,8 @@ def siblings(panel: Panel, rows: list[Row]) -> Drawing:
         even.mark_rule(color=LINE, strokeWidth=1).encode(y=y),
         alt.Chart(alt.NamedData("points"))
         .mark_line(color=MUTED, strokeWidth=1, opacity=0.45)
-        .encode(x=x, y=y, detail="group:N"),
-        bars("points", scale, {"x": x, "y": low, "y2": "hi:Q"}),
+        .encode(x=x, y=y, detail=alt.Detail("group:N")),
+        bars("points", scale, {"x": x, "y": low, "y2": alt.Y2("hi:Q")}),
         points("points", panel, scale, 60, {"x": x, "y": y}),
     ]
     datasets = {"points": marks, "even": [{"x": 1.0, "y": 1.0, "lo": 1.0}]}

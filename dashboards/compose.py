@@ -11,9 +11,8 @@ import pandas as pd
 from dashboards.books import books_of
 from dashboards.cells import count, level_name, number, readable_json, visible
 from dashboards.charts import LIMIT, dots_axis, dots_with_errors, scatter_line, siblings
-from dashboards.contents import REPORT, panel
 from dashboards.marks import look
-from dashboards.panels import ALL_TYPES, GROUPS, LOOKS, Look, Panel
+from dashboards.panels import REPORT, panel
 from dashboards.parts import (
     Block,
     BooksPart,
@@ -28,7 +27,8 @@ from dashboards.parts import (
     table_part,
     tiles_part,
 )
-from dashboards.rows import Row, complete, keeps, records, relative_to_siblings, select, siblings_of
+from dashboards.rows import Row, complete, records, relative_to_siblings, select, siblings_of
+from dashboards.spec import ALL_TYPES, GROUPS, LOOKS, Look, Panel
 
 _TABLES = ("factors", "fits", "components", "lines", "flags", "conclusions", "days", "runs", "corepower")
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
@@ -131,15 +131,13 @@ class Composer:
         axis = dots_axis(each, rows, self.data.limit)
         columns = 1 if len(rows) <= _ONE_COLUMN else 2 if len(rows) <= _TWO_COLUMNS else 3
         height = math.ceil(len(rows) / columns)
-        numbers = tuple(
-            self.charts.add(
-                dots_with_errors(
-                    each, rows[start : start + height], limit=self.data.limit, axis=axis, legend=False
-                )
-            )
-            for start in range(0, len(rows), height)
-        )
-        return Block(anchor, each, (FigurePart(numbers, len(rows), each.title, "", _looks(each, rows)),), len(rows))
+        numbers: list[int] = []
+        for start in range(0, len(rows), height):
+            chunk = rows[start : start + height]
+            drawing = dots_with_errors(each, chunk, limit=self.data.limit, axis=axis, legend=False)
+            numbers.append(self.charts.add(drawing, like=numbers[0] if numbers else None))
+        figure = FigurePart(tuple(numbers), len(rows), each.title, looks=_looks(each, rows))
+        return Block(anchor, each, (figure,), len(rows))
 
     def _siblings(self, each: Panel, processing_type: str, anchor: str) -> Block:
         group, across, up = (each.entry(role).column for role in ("group", "x", "y"))
@@ -165,10 +163,14 @@ class Composer:
         fitted = self.rows(replace(panel("factors-site"), level=each.level), kind)
         verdicts = Counter(row["verdict"] for row in self.rows(replace(each, types="main"), kind))
         if not fitted:
-            fit = next((row for row in self.rows(replace(panel("fits"), level="site", types="main"), kind)), None)
+            fit = next(
+                (row for row in self.rows(replace(panel("fits"), level="site", types="main"), kind)), None
+            )
             return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no site has a factor"
         words = [f"{count(len(fitted))} fitted"]
-        words += [f"{count(verdicts[v])} {LOOKS[v].label}" for v in ("deviates", "undecided", "ok") if verdicts[v]]
+        words += [
+            f"{count(verdicts[v])} {LOOKS[v].label}" for v in ("deviates", "undecided", "ok") if verdicts[v]
+        ]
         return " · ".join(words)
 
     def _books(self, each: Panel, _type: str, anchor: str) -> Block:
@@ -187,7 +189,9 @@ class Composer:
 
     def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
         limit = f"{100 * self.data.limit:.3g} %"
-        return Block(anchor, each, (TermsPart(tuple((t, text.replace("{limit}", limit)) for t, text in each.text)),))
+        return Block(
+            anchor, each, (TermsPart(tuple((t, text.replace("{limit}", limit)) for t, text in each.text)),)
+        )
 
     def _provenance(self, each: Panel, _type: str, anchor: str) -> Block:
         terms = [(visible(str(term)), _words(value)) for term, value in self.data.provenance.items()]
@@ -202,7 +206,9 @@ class Composer:
 
     def _declarations(self) -> list[tuple[str, str]]:
         sources = Counter((row["source"], row["benchmark"]) for row in self.tables["corepower"])
-        text = "; ".join(f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items())
+        text = "; ".join(
+            f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items()
+        )
         return [("Imported declarations", visible(text) if text else "none; values come from the records")]
 
 
@@ -246,5 +252,3 @@ def _words(value: object) -> str:
 
 def _anchor(title: str) -> str:
     return "section-" + title.lower().replace(" ", "-")
-
-

@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from dashboards.scales import Axis
 
+Boxes = npt.NDArray[np.float64]
 Side = Literal["right", "left"]
 
 _WIDTH, _LETTER, _LINE, _GAP, _MARK = 860.0, 6.4, 13.0, 9.0, 5.0
-_LIFTS = (0, 1, -1, 2, -2, 3, -3)
 _SIDES: tuple[Side, Side] = ("right", "left")
+_SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
+_LIFT_COST = np.array([8.0 * abs(lift) for lift, _ in _SPOTS])
 
 
 @dataclass(frozen=True)
@@ -21,19 +26,6 @@ class Label:
     y: float
     text: str
     side: Side
-
-
-@dataclass(frozen=True)
-class _Box:
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def overlap(self, other: "_Box") -> float:
-        across = min(self.right, other.right) - max(self.left, other.left)
-        down = min(self.bottom, other.bottom) - max(self.top, other.top)
-        return across * down if across > 0 and down > 0 else 0.0
 
 
 def place_labels(
@@ -49,30 +41,40 @@ def place_labels(
     The frame is assumed about as wide as a page, ``height`` pixels high; a wider one only loosens the layout.
     Cost: marks x names.
     """
-    spots = [(across.share(x) * _WIDTH, (1 - up.share(y)) * height) for x, y in marks]
-    taken = [_Box(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in spots]
+    place = np.array([(across.share(x) * _WIDTH, (1 - up.share(y)) * height) for x, y in marks])
+    taken = np.empty((len(marks) + len(named), 4))
+    if len(marks):
+        taken[: len(marks)] = np.concatenate([place - _MARK, place + _MARK], axis=1)
     unit = (up.high - up.low) / height
     placed = []
-    for mark, text in named:
-        x, y = spots[mark]
-        boxes = {
-            (lift, side): _box(x, y + lift * _LINE, len(text) * _LETTER, side)
-            for lift in _LIFTS
-            for side in _SIDES
-        }
-        costs = {spot: _cost(box, taken, height) + 8 * abs(spot[0]) for spot, box in boxes.items()}
-        lift, side = min(costs, key=costs.__getitem__)
-        taken.append(boxes[lift, side])
+    for order, (mark, text) in enumerate(named):
+        x, y = place[mark]
+        boxes = np.array([_box(x, y + lift * _LINE, len(text) * _LETTER, side) for lift, side in _SPOTS])
+        cost = _overlap(boxes, taken[: len(marks) + order]) + 30 * _outside(boxes, height) + _LIFT_COST
+        best = int(np.argmin(cost))
+        taken[len(marks) + order] = boxes[best]
+        lift, side = _SPOTS[best]
         placed.append(Label(marks[mark][0], marks[mark][1] - lift * _LINE * unit, text, side))
     return placed
 
 
-def _box(x: float, y: float, width: float, side: Side) -> _Box:
+def _box(x: float, y: float, width: float, side: Side) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of a text beside the mark at (x, y)."""
     left = x + _GAP if side == "right" else x - _GAP - width
-    return _Box(left, y - _LINE / 2, left + width, y + _LINE / 2)
+    return left, y - _LINE / 2, left + width, y + _LINE / 2
 
 
-def _cost(box: _Box, taken: Sequence[_Box], height: float) -> float:
-    outside = max(0.0, box.right - _WIDTH) + max(0.0, -box.left) + max(0.0, -box.top)
-    outside += max(0.0, box.bottom - height)
-    return 30 * outside + sum(box.overlap(other) for other in taken)
+def _overlap(boxes: Boxes, taken: Boxes) -> Boxes:
+    """For each box the area that it shares with those taken."""
+    low = np.maximum(boxes[:, None, :2], taken[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], taken[None, :, 2:])
+    area: Boxes = np.clip(high - low, 0, None).prod(axis=2).sum(axis=1)
+    return area
+
+
+def _outside(boxes: Boxes, height: float) -> Boxes:
+    """For each box how far it sticks out of the frame."""
+    low = np.clip(-boxes[:, :2], 0, None)
+    high = np.clip(boxes[:, 2:] - np.array([_WIDTH, height]), 0, None)
+    far: Boxes = (low + high).sum(axis=1)
+    return far

@@ -12,8 +12,8 @@ from typing import Any
 import altair as alt
 
 from dashboards.cells import read
-from dashboards.panels import GROUPS, LOOKS, Entry, Look, Panel, look_of
 from dashboards.rows import Row
+from dashboards.spec import GROUPS, LOOKS, Entry, Look, Panel, look_of
 
 PAPER, INK, MUTED, GRID, BAND, LINE = "#fefefe", "#1c2127", "#5b6470", "#e3e6e9", "#e9eef2", "#3a424c"
 """Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
@@ -52,7 +52,7 @@ _CONFIG: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart and its rows, apart: layers refer to datasets by name, so that a page can store rows its own way."""
+    """A chart and its rows, apart: layers refer to datasets by name, and a page stores rows its own way."""
 
     layers: tuple[Any, ...]
     datasets: dict[str, list[Row]]
@@ -64,7 +64,7 @@ class Drawing:
         return self._assemble(datasets=self.datasets)
 
     def spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification without its rows; not checked again, which would take most of the time."""
+        """The Vega-Lite specification without its rows; not checked again, which would take most time."""
         found: dict[str, Any] = self._assemble().to_dict(validate=False)
         return found
 
@@ -120,7 +120,9 @@ def points(data: str, panel: Panel, scale: dict[str, Any], size: int, position: 
             shape=alt.Shape("look:N", scale=scale["shape"], legend=legend),
             opacity=_opacity(scale),
             tooltip=[
-                alt.Tooltip(f"text_{place}:N", title=f"{field.title} ± error" if _bare(field) else field.title)
+                alt.Tooltip(
+                    f"text_{place}:N", title=f"{field.title} ± error" if _bare(field) else field.title
+                )
                 for place, field in enumerate(panel.fields)
             ],
             **position,
@@ -142,7 +144,9 @@ def _legend(scale: dict[str, Any]) -> Any:
 
 
 def _opacity(scale: dict[str, Any]) -> Any:
-    return alt.condition(_chosen(), alt.value(1), alt.value(0.12)) if scale["legend"] else alt.value(1)
+    if not scale["legend"]:
+        return alt.OpacityValue(1)
+    return alt.OpacityValue(value=0.12, condition={"param": "chosen", "value": 1})
 
 
 def looks_present(rows: Iterable[Row]) -> list[Look]:
@@ -152,8 +156,11 @@ def looks_present(rows: Iterable[Row]) -> list[Look]:
 
 
 def look_scales(rows: Iterable[Row], *, legend: bool = True) -> dict[str, Any]:
-    """Scales over the looks that occur; a single component needs no legend, verdicts always have one."""
-    present = looks_present(rows)
+    """Scales over the looks that occur; a single component needs no legend, verdicts always have one.
+
+    Without a legend the scales cover every look, so that charts of one figure share one specification.
+    """
+    present = looks_present(rows) if legend else [*LOOKS.values(), *GROUPS.values()]
     domain = [item.label for item in present]
     return {
         "stroke": alt.Scale(domain=domain, range=[item.light for item in present]),

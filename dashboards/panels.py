@@ -1,187 +1,65 @@
-"""The vocabulary of panels: what is shown, from which result table, in which role; never how it is drawn.
+"""What the report shows, in order: the literal tuple of its panels."""
 
-A panel is a plain fact: a frozen record that names a table of :mod:`esjobs.core.tables`, its columns and
-the rows it wants. Every target (the HTML report, saved objects of a dashboard server, a chart in a
-notebook) reads the same records, so that the same question has the same answer everywhere. The report's
-panels, in order, are listed in :mod:`dashboards.contents`.
-"""
+from dashboards.account_panels import BOOKS, FITS, METHOD, PROVENANCE, TYPES
+from dashboards.factor_panels import (
+    COMPONENTS,
+    CORRELATION,
+    FACTORS_MODEL,
+    FACTORS_MODEL_TABLE,
+    FACTORS_SITE,
+    FACTORS_SITE_TABLE,
+    SIBLINGS,
+    WITHOUT,
+)
+from dashboards.spec import Panel
+from dashboards.verdict_panels import (
+    CONCLUSION,
+    COUNTS,
+    DEVIATING,
+    DEVIATIONS,
+    FLAGS_TABLE,
+    SCATTER,
+    SCATTER_MODEL,
+    SET_ASIDE,
+    UNDECIDED,
+    UNDECLARED,
+)
 
-from dataclasses import dataclass
-from typing import Literal
-
-Kind = Literal[
-    "tiles",
-    "sentence",
-    "table",
-    "scatter-line",
-    "dots-with-errors",
-    "siblings",
-    "types",
-    "books",
-    "markdown",
-    "provenance",
-]
-"""``tiles``: counts of rows. ``sentence``: one text column, a paragraph per row. ``scatter-line``: two
-measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
-``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``types``: other
-panels repeated for every processing type. ``books``: jobs in = binned + dropped by reason. ``markdown``:
-text for people. ``provenance``: what the numbers were made from."""
-
-Show = Literal[
-    "name",
-    "text",
-    "sentence",
-    "count",
-    "number",
-    "percent",
-    "fraction",
-    "yesno",
-    "verdict",
-    "time",
-    "level",
-    "names",
-    "json",
-]
-"""How a value reads: ``number`` three significant digits, ``percent`` a signed relative deviation,
-``fraction`` a share between 0 and 1 written as percent, ``names`` a long list, shortened with a count,
-``json`` a JSON list or object written as words, ``sentence`` a text that needs the width of a table."""
-
-Role = Literal["label", "x", "y", "category", "group", "detail"]
-"""``label`` names the row, ``category`` chooses colour and shape, ``group`` joins rows, ``detail`` is a
-table column or a line of the tooltip only."""
-
-Level = Literal["site", "cpu_model"]
-
-ALL_TYPES = "all"
-"""The processing type that stands for all kinds of work together."""
-
-ONE_SIGMA = 1.0
-NINETY_PERCENT = 1.645
-"""Half-widths of error bars in standard errors; 1.645 is the two-sided 90 % interval of a normal."""
+REPORT: tuple[Panel, ...] = (
+    COUNTS,
+    CONCLUSION,
+    DEVIATING,
+    SCATTER,
+    DEVIATIONS,
+    FLAGS_TABLE,
+    FACTORS_SITE,
+    FACTORS_SITE_TABLE,
+    FACTORS_MODEL,
+    FACTORS_MODEL_TABLE,
+    SCATTER_MODEL,
+    CORRELATION,
+    SIBLINGS,
+    COMPONENTS,
+    WITHOUT,
+    UNDECIDED,
+    UNDECLARED,
+    SET_ASIDE,
+    TYPES,
+    BOOKS,
+    METHOD,
+    FITS,
+    PROVENANCE,
+)
+"""The panels of the report, in order."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One column of a table in a panel.
+def panel(identity: str) -> Panel:
+    """Look a panel up by its id.
 
-    ``error``: the column with the standard error of this one, drawn as a bar or written behind ``±``.
-    ``note``: what a reader should know about the column, shown on hover.
+    >>> panel("deviating").table
+    'flags'
     """
-
-    column: str
-    title: str
-    show: Show = "text"
-    role: Role = "detail"
-    error: str | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Where:
-    """Keep rows whose column holds one of the values; ``negate`` keeps the others.
-
-    Without values: keep rows in which the column is not null (``negate``: in which it is).
-    """
-
-    column: str
-    values: tuple[str, ...] = ()
-    negate: bool = False
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A count of rows of a table. ``verdict`` gives it the colour and shape of that verdict."""
-
-    label: str
-    table: str
-    where: tuple[Where, ...]
-    verdict: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One panel.
-
-    ``id``: fixed, also used for anchors and saved objects. ``section``: panels of one section follow each
-    other under its heading. ``table``: a result table, or empty for plain text.
-    ``level``: restrict to rows of that level, where the table has one.
-    ``types``: ``main`` rows of all types together, ``every`` rows of every type.
-    ``methods``: ``headline`` rows of the method that verdicts rest on, ``every`` rows of all methods.
-    ``sort``: column, with ``-`` in front for descending and ``|c|`` for its magnitude.
-    ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
-    ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
-    ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
-    terms with their explanation, in which ``{limit}`` stands for the accepted deviation.
-    """
-
-    id: str
-    title: str
-    kind: Kind
-    section: str
-    table: str = ""
-    description: str = ""
-    fields: tuple[Entry, ...] = ()
-    where: tuple[Where, ...] = ()
-    tiles: tuple[Tile, ...] = ()
-    level: Level | None = None
-    types: Literal["main", "every"] = "main"
-    methods: Literal["headline", "every"] = "headline"
-    sort: tuple[str, ...] = ()
-    interval: float = ONE_SIGMA
-    band: bool = False
-    empty: str = ""
-    folded: bool = False
-    repeat: tuple[str, ...] = ()
-    text: tuple[tuple[str, str], ...] = ()
-
-    def entry(self, role: Role) -> Entry:
-        """The first field of a role; :class:`LookupError` when the panel has none."""
-        for field in self.fields:
-            if field.role == role:
-                return field
-        raise LookupError(f"panel '{self.id}' has no field of role '{role}'")
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a verdict is drawn: colour on light and dark ground, a Vega shape, whether it is filled."""
-
-    label: str
-    shape: str
-    glyph: str
-    light: str
-    dark: str
-    filled: bool = True
-
-
-LOOKS: dict[str, Look] = {
-    "deviates": Look("deviates", "diamond", "◆", "#bf3c06", "#f2894f"),
-    "ok": Look("ok", "circle", "●", "#1f6699", "#6cb2e4"),
-    "undecided": Look("undecided", "triangle-up", "▲", "#858b93", "#9aa2ab"),
-    "default": Look("default, not fitted", "circle", "○", "#4d545d", "#c4cad1", filled=False),
-    "undeclared": Look("undeclared", "square", "□", "#4d545e", "#c4cad2", filled=False),
-    "not comparable": Look("not comparable", "square", "□", "#77579b", "#b99bdc", filled=False),
-    "other": Look("set aside", "cross", "✕", "#77579c", "#b99bdd", filled=False),
-}
-"""Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
-kind of colour blindness). ``default`` is the look of an undeclared name whose queue carries a default value;
-``other`` is every verdict without a look of its own. No two colours are equal, so that a style sheet can
-tell them apart."""
-
-GROUPS: dict[str, Look] = {
-    "largest": Look("largest component", "circle", "●", "#33556f", "#93b7d3"),
-    "other": Look("other components, not comparable", "square", "□", "#33556e", "#93b7d2", filled=False),
-}
-"""How factors are drawn where no verdict is: by the component they belong to."""
-
-
-def look_of(verdict: object, origin: object = None) -> str:
-    """The key of :data:`LOOKS` for a verdict and the origin of its declaration.
-
-    >>> look_of("ok", "own"), look_of("undeclared", "default"), look_of("too few", "own")
-    ('ok', 'default', 'other')
-    """
-    if verdict == "undeclared" and origin == "default":
-        return "default"
-    return verdict if isinstance(verdict, str) and verdict in LOOKS else "other"
+    for candidate in REPORT:
+        if candidate.id == identity:
+            return candidate
+    raise LookupError(f"no panel '{identity}'; there are {', '.join(p.id for p in REPORT)}")

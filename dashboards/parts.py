@@ -1,4 +1,4 @@
-"""What a report page is made of: tables, figures, tiles, paragraphs, as plain records that a template prints."""
+"""What a page is made of: tables, figures, tiles, paragraphs, as plain records that a template prints."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from dashboards.books import Books
 from dashboards.cells import numeric, read
 from dashboards.marks import Drawing
-from dashboards.panels import LOOKS, Entry, Look, Panel, look_of
 from dashboards.rows import Row
+from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
 
 _LONG, _LONG_SENTENCE = 160, 600
 _FILTER_FROM = 10
@@ -163,9 +163,13 @@ class Charts:
 
     specs: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, drawing: Drawing) -> int:
-        """Keep a drawing and return its number; its rows are packed by column names."""
-        spec = drawing.spec()
+    def add(self, drawing: Drawing, like: int | None = None) -> int:
+        """Keep a drawing and return its number; its rows are packed by column names.
+
+        ``like``: the number of a chart that differs in rows and height only, whose specification is taken.
+        """
+        spec = drawing.spec() if like is None else dict(self.specs[like])
+        spec |= {"height": drawing.height, "description": drawing.description}
         spec["datasets"] = {name: _packed(rows) for name, rows in drawing.datasets.items()}
         self.specs.append(spec)
         return len(self.specs) - 1

@@ -8,7 +8,6 @@ security policy admits exactly the page's own scripts and no connection at all.
 import base64
 import hashlib
 import json
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from markupsafe import Markup
 
 from dashboards.cells import count, moment, visible
 from dashboards.compose import Composer, ReportData
-from dashboards.panels import LOOKS
 from dashboards.parts import Charts
+from dashboards.spec import LOOKS
 from dashboards.theme import look_names, palette_css
 
 __all__ = ["ReportData", "render"]
@@ -34,11 +33,9 @@ def render(data: ReportData) -> str:
 
     About 1 MB plus 1.5 kB per site and processing type; a second or two, most of it spent on bundling Vega.
     """
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        library = pool.submit(_library)
-        composer = Composer(data)
-        sections = composer.sections()
-        scripts = [library.result(), _read("report.js")]
+    composer = Composer(data)
+    sections = composer.sections()
+    scripts = [_library(), _read("report.js")]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -76,7 +73,7 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
 @cache
 def _library() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script that can stand inside a page."""
-    script: str = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", _VEGA_LITE)
     return _inside_script(script)
 
 

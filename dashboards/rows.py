@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboards.panels import ALL_TYPES, Panel, Where
+from dashboards.spec import ALL_TYPES, Panel, Where
 from esjobs.core.tables import table
 
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ def keeps(row: Row, conditions: Iterable[Where]) -> bool:
     """
     for condition in conditions:
         value = row.get(condition.column)
-        held = value in condition.values if condition.values else value is not None
+        held = value in condition.accepted if condition.accepted else value is not None
         if held == condition.negate:
             return False
     return True
@@ -88,7 +88,9 @@ def sort_rows(rows: list[Row], columns: tuple[str, ...]) -> list[Row]:
     return result
 
 
-def select(panel: Panel, rows: list[Row], processing_type: str = ALL_TYPES, method: str | None = None) -> list[Row]:
+def select(
+    panel: Panel, rows: list[Row], processing_type: str = ALL_TYPES, method: str | None = None
+) -> list[Row]:
     """The rows of the panel's table that the panel shows, in its order.
 
     ``processing_type`` and ``method`` apply as far as the panel follows them and the table has such columns.
@@ -123,7 +125,9 @@ def relative_to_siblings(rows: list[Row], group: str, *columns: str) -> list[tup
         logs.setdefault((row[group], row.get("component")), []).append(
             tuple(math.log(row[column]) for column in columns)
         )
-    means = {key: [math.fsum(part) / len(part) for part in zip(*parts, strict=True)] for key, parts in logs.items()}
+    means = {
+        key: [math.fsum(part) / len(part) for part in zip(*parts, strict=True)] for key, parts in logs.items()
+    }
     return [
         (
             row,

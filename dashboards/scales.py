@@ -57,7 +57,7 @@ def axis_of(spans: Sequence[Span], margin: float = 0.04) -> Axis:
 
 
 def ratio_axis(values: Sequence[float]) -> Axis:
-    """An axis of ratios around 1, the same distance up and down, at least from 0.8 to 1.25, at most 0.1 to 10."""
+    """An axis of ratios, even around 1, at least from 0.8 to 1.25 and at most from 0.1 to 10."""
     reach = max((abs(math.log(value)) for value in values), default=0.0)
     top = math.exp(min(max(1.08 * reach, math.log(1.25)), math.log(10)))
     return Axis(1 / top, top)
@@ -67,7 +67,7 @@ def ratio_ticks(axis: Axis) -> list[float]:
     """Round ratios on the axis, thinned out when there are many, with 1 always among them.
 
     >>> ratio_ticks(Axis(0.5, 2.0))
-    [0.5, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0]
+    [0.6, 0.8, 1.0, 1.2, 1.5, 2.0]
     """
     inside = [value for value in _ROUND_RATIOS if axis.holds(value)]
     if len(inside) <= _TICKS:

@@ -1,7 +1,7 @@
-"""The page's colours: one style sheet for light and dark, for the page and, by their fills, for its charts."""
+"""The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
 from dashboards.marks import BAND, GRID, INK, LINE, MUTED, PAPER
-from dashboards.panels import GROUPS, LOOKS
+from dashboards.spec import GROUPS, LOOKS
 
 _GROUND = (
     ("paper", PAPER, "#16191d"),

@@ -35,7 +35,14 @@ _WINDOW = {
     "window_end": pd.Timestamp("2018-09-01", tz="UTC"),
     "program_version": "0.1.0",
 }
-_MODELS = ("Xeon E5-2650 v2", "Xeon E5-2680 v3", "Xeon Gold 6130", "Opteron 6376", "EPYC 7302", "Xeon E5-2630 v4")
+_MODELS = (
+    "Xeon E5-2650 v2",
+    "Xeon E5-2680 v3",
+    "Xeon Gold 6130",
+    "Opteron 6376",
+    "EPYC 7302",
+    "Xeon E5-2630 v4",
+)
 _SLOPE = 0.0768
 
 
@@ -49,7 +56,7 @@ def frame(name: str, rows: Rows) -> pd.DataFrame:
 
 def site_names(count: int) -> list[tuple[str, str]]:
     """Queues with the site behind each; three of four sites have one queue."""
-    names = []
+    names: list[tuple[str, str]] = []
     site = 0
     while len(names) < count:
         rc_site = f"GRID-{site:03d}-T{1 + site % 3}"
@@ -64,6 +71,15 @@ def _verdict(deviation: float, error: float, origin: str) -> str:
     if abs(deviation) - 1.645 * error > 0.2:
         return "deviates"
     return "ok" if abs(deviation) + 1.645 * error < 0.2 else "undecided"
+
+
+def _sentence(name: str, corepower: float, deviation: float, error: float, others: int) -> str:
+    middle, low, high = (corepower * (1 + deviation + side * 1.645 * error) for side in (0, -1, 1))
+    return (
+        f"Relative to what {others} other sites declare, the jobs of {name} ran like {middle:.1f} ({low:.1f} "
+        f"to {high:.1f}, 90 %) HS06 per core. If your hardware list disagrees, check SMT and overcommit; "
+        "please benchmark again."
+    )
 
 
 def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> tuple[Rows, Rows]:
@@ -132,10 +148,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "unstable_under": None if place % 5 else "method gamma",
                 "proposed_corepower": corepower * (1 + deviation) if verdict == "deviates" else None,
                 "proposed_corepower_err": 0.6 if verdict == "deviates" else None,
-                "sentence": f"Relative to what {count - 9} other sites declare, the jobs of {name} ran like "
-                f"{corepower * (1 + deviation):.1f} ({corepower * (1 + deviation - 1.645 * deviation_err):.1f} to "
-                f"{corepower * (1 + deviation + 1.645 * deviation_err):.1f}, 90 %) HS06 per core. If your hardware "
-                "list disagrees, check SMT and overcommit; please benchmark again.",
+                "sentence": _sentence(name, corepower, deviation, deviation_err, count - 9),
             }
         )
     return factors, flags
@@ -148,8 +161,12 @@ def _model_rows(kind: str, method: str, rng: np.random.Generator) -> tuple[Rows,
         k = float(rng.uniform(0.6, 1.5))
         base = {**_WINDOW, "level": "cpu_model", "name": name, "processing_type": kind, "method": method}
         base |= {"k": k, "k_err": 0.04, "component": 0, "n_tasks": 9, "n_jobs": 400}
-        factors.append(base | {"status": "ok", "n_buckets": 30 + place, "events_per_job": 20.0, "efficiency": 0.9})
-        flags.append(base | {"verdict": "undeclared", "origin": "none", "sentence": f"{name} has no reference."})
+        factors.append(
+            base | {"status": "ok", "n_buckets": 30 + place, "events_per_job": 20.0, "efficiency": 0.9}
+        )
+        flags.append(
+            base | {"verdict": "undeclared", "origin": "none", "sentence": f"{name} has no reference."}
+        )
     return factors, flags
 
 
@@ -188,8 +205,8 @@ def _conclusion(kind: str, method: str, flags: Rows) -> dict[str, object]:
         "n_deviates": deviating,
         "n_ok": verdicts.count("ok"),
         "n_undecided": undecided,
-        "sentence": f"{deviating} of {len(flags)} sites deviate by more than 20 % from what their declared corepower "
-        f"promises; {undecided} cannot be decided with the jobs of this window.",
+        "sentence": f"{deviating} of {len(flags)} sites deviate by more than 20 % from what their declared "
+        f"corepower promises; {undecided} cannot be decided with the jobs of this window.",
     }
 
 
@@ -272,7 +289,9 @@ def _runs() -> pd.DataFrame:
 def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> ReportData:
     """The results of a run over so many sites, for each processing type and both methods."""
     rng = np.random.default_rng(seed)
-    rows: dict[str, Rows] = {name: [] for name in ("factors", "flags", "conclusions", "lines", "fits", "components")}
+    rows: dict[str, Rows] = {
+        name: [] for name in ("factors", "flags", "conclusions", "lines", "fits", "components")
+    }
     for method in ("paper", "gamma"):
         for kind in types:
             factors, flags = _site_rows(sites, kind, method, rng)
@@ -281,10 +300,18 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
             rows["flags"] += flags + model_flags
             rows["lines"].append(_line(kind, method, flags))
             rows["conclusions"].append(_conclusion(kind, method, flags))
-            rows["fits"] += [_fit("site", kind, method, factors), _fit("cpu_model", kind, method, model_factors)]
+            rows["fits"] += [
+                _fit("site", kind, method, factors),
+                _fit("cpu_model", kind, method, model_factors),
+            ]
             rows["components"] += _components(kind, method, factors)
     return ReportData(
-        **{name: frame(name, part) for name, part in rows.items()},
+        factors=frame("factors", rows["factors"]),
+        fits=frame("fits", rows["fits"]),
+        components=frame("components", rows["components"]),
+        lines=frame("lines", rows["lines"]),
+        flags=frame("flags", rows["flags"]),
+        conclusions=frame("conclusions", rows["conclusions"]),
         days=_days(),
         runs=_runs(),
         provenance={"Store": "made-up grid", "Versions": {"esjobs": "0.1.0", "altair": "6"}},

@@ -1,0 +1,133 @@
+"""Panels that give account: processing types, the books, the method, the fits, provenance."""
+
+from dashboards.columns import JOBS, TASKS
+from dashboards.spec import Entry, Panel
+
+TYPES = Panel(
+    "types",
+    "By processing type",
+    "types",
+    "By processing type",
+    "flags",
+    "The same fit made for each kind of work alone. A processor may be fast for one kind and slow for "
+    "another; verdicts rest on all types together.",
+    level="site",
+    types="every",
+    repeat=(
+        "conclusion",
+        "deviating",
+        "corepower-site",
+        "deviation-site",
+        "factors-site",
+        "flags-site-table",
+    ),
+    empty="The records name no processing types.",
+)
+
+BOOKS = Panel(
+    "books",
+    "The books",
+    "books",
+    "The books",
+    "days",
+    "Every job of the window is either in a bucket or counted under the first rule that it fails.",
+    fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
+    empty="No day was aggregated.",
+)
+
+METHOD = Panel(
+    "method",
+    "How it is done",
+    "markdown",
+    "Method",
+    text=(
+        (
+            "What is compared",
+            "Inside a task all jobs do the same work, so CPU time per event depends on the processor only. "
+            "Jobs are summed per day, task, core class, site, CPU model and processing type; buckets with "
+            "too few jobs do not enter.",
+        ),
+        (
+            "Objective",
+            "Factors k and task means A minimise the sum over buckets of (a k / A − 1)², a being the CPU "
+            "time per event of the bucket (method paper); method gamma uses the gamma quasi-likelihood with "
+            "the same variance law. Each connected component is fitted alone and scaled so that its factors "
+            "sum to their count. Minuit judges every minimum.",
+        ),
+        (
+            "Errors",
+            "σ(k)² = σ(stat)² + σ(int)² / tasks. The first term comes from the scatter of jobs inside "
+            "buckets, the second from the interaction of site and task. σ(int) is estimated from the data "
+            "when there are at least 10 independent loops (dof), and is otherwise 0.10 and marked assumed. "
+            "S, the spread of residuals, is shown with its dof and is no error of its own.",
+        ),
+        (
+            "Line and deviation",
+            "A robust line through the origin, k = slope × corepower, one per benchmark, with one entry per "
+            "site and declared value. A site's deviation is taken from the line fitted without that site.",
+        ),
+        (
+            "Verdict",
+            "With deviation d and its whole error σ: deviates when |d| − 1.645 σ > {limit}; ok when "
+            "|d| + 1.645 σ < {limit}; undecided between. Because many sites are tested, q-values follow "
+            "Benjamini and Hochberg. A verdict is stable when no tried change of method, minimum jobs or "
+            "tasks alters it.",
+        ),
+        (
+            "What it cannot say",
+            "Everything is relative to what the other sites declare: if everyone is stale by 10 %, so is the "
+            "line. A deviation may come from SMT, overcommitted cores or load as well as from a wrong "
+            "declaration, so the remedy is to benchmark again.",
+        ),
+        (
+            "Guard against circles",
+            "hs06sec contains the declared corepower. It may supply a declared value; it never enters a fit.",
+        ),
+    ),
+)
+
+FITS = Panel(
+    "fits",
+    "The fits",
+    "table",
+    "Method",
+    "fits",
+    fields=(
+        Entry("level", "Level", "level"),
+        Entry("processing_type", "Type", "name"),
+        Entry("method", "Method", "name"),
+        Entry("status", "Status"),
+        Entry("n_names", "Names", "count"),
+        Entry("n_names_without", "Without", "count", note="names without a factor"),
+        TASKS,
+        Entry("n_buckets", "Buckets", "count"),
+        JOBS,
+        Entry("dof", "dof", "count", note="independent loops"),
+        Entry("spread", "S", "number", note="relative spread of residuals; no error below 10 dof"),
+        Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
+        Entry("sigma_int_kind", "σ int is"),
+        Entry("minuit_valid", "Minuit valid", "yesno"),
+        Entry("reason", "Reason"),
+    ),
+    types="every",
+    methods="every",
+    empty="No fit was made.",
+)
+
+PROVENANCE = Panel(
+    "provenance",
+    "Provenance",
+    "provenance",
+    "Provenance",
+    "runs",
+    fields=(
+        Entry("step", "Step", "name"),
+        Entry("at", "Ended", "time"),
+        Entry("seconds", "Seconds", "number"),
+        Entry("rows_in", "Rows in", "count"),
+        Entry("rows_out", "Rows out", "count"),
+        Entry("dropped", "Dropped", "json"),
+        Entry("notes", "Notes", "json"),
+    ),
+    empty="The steps left no report.",
+)

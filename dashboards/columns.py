@@ -1,0 +1,22 @@
+"""Columns that several panels show, in one wording."""
+
+from dashboards.spec import Entry
+
+NAME = Entry("name", "Site", "name", "label")
+MODEL = Entry("name", "CPU model", "name", "label")
+RC_SITE = Entry("rc_site", "WLCG site", "name")
+JOBS = Entry("n_jobs", "Jobs", "count")
+TASKS = Entry("n_tasks", "Tasks", "count")
+ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
+VERDICT = Entry("verdict", "Verdict", "verdict", "category")
+COREPOWER = Entry("corepower", "Declared", "number", note="declared benchmark score per core")
+BENCHMARK = Entry("benchmark", "Benchmark")
+DEVIATION = Entry(
+    "deviation",
+    "Deviation ± 90 %",
+    "percent",
+    error="deviation_err",
+    note="k over what the line expects, less 1",
+)
+SENTENCE = Entry("sentence", "In words", "sentence")
+K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")

@@ -1,0 +1,239 @@
+"""Panels about verdicts: counts, conclusion, who deviates, the chart of the line, and everyone else."""
+
+from dashboards.columns import (
+    BENCHMARK,
+    COREPOWER,
+    DEVIATION,
+    JOBS,
+    NAME,
+    ORIGIN,
+    RC_SITE,
+    SENTENCE,
+    TASKS,
+    VERDICT,
+    K,
+)
+from dashboards.spec import NINETY_PERCENT, Entry, Panel, Tile, Where
+
+_SCATTER_FIELDS = (
+    Entry("name", "Name", "name", "label"),
+    RC_SITE,
+    Entry("corepower", "Declared corepower", "number", "x"),
+    ORIGIN,
+    Entry("k", "Speed factor k", "number", "y", error="k_err"),
+    DEVIATION,
+    VERDICT,
+    JOBS,
+    TASKS,
+)
+
+_DEVIATION_FIELDS = (
+    Entry("name", "Name", "name", "label"),
+    RC_SITE,
+    Entry("deviation", "Deviation", "percent", "x", error="deviation_err"),
+    Entry("corepower", "Declared corepower", "number"),
+    ORIGIN,
+    K,
+    VERDICT,
+    JOBS,
+    TASKS,
+)
+
+_FLAG_COLUMNS = (
+    VERDICT,
+    COREPOWER,
+    BENCHMARK,
+    ORIGIN,
+    K,
+    Entry("expected_k", "Expected k", "number", note="from the line fitted without this site"),
+    DEVIATION,
+    Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
+    Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change"),
+    JOBS,
+    TASKS,
+)
+
+_LIST_COLUMNS = (NAME, COREPOWER, BENCHMARK, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
+
+
+def _verdict(*values: str) -> tuple[Where, ...]:
+    return (Where("verdict", values),)
+
+
+COUNTS = Panel(
+    "counts",
+    "At a glance",
+    "tiles",
+    "At a glance",
+    "flags",
+    level="site",
+    tiles=(
+        Tile("sites fitted", "factors", (Where("status", ("ok",)),), note="sites with a speed factor"),
+        Tile("deviate", "flags", _verdict("deviates"), "deviates", "beyond the limit, errors included"),
+        Tile("undecided", "flags", _verdict("undecided"), "undecided", "the error reaches across the limit"),
+        Tile("ok", "flags", _verdict("ok"), "ok", "within the limit, errors included"),
+        Tile("undeclared or default", "flags", _verdict("undeclared"), "default", "no measured declaration"),
+        Tile(
+            "set aside",
+            "flags",
+            (Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
+            "other",
+            "too few jobs, mixed, implausible or not comparable",
+        ),
+    ),
+)
+
+CONCLUSION = Panel(
+    "conclusion",
+    "Conclusion",
+    "sentence",
+    "At a glance",
+    "conclusions",
+    fields=(Entry("sentence", "Conclusion"),),
+    where=(Where("sentence"),),
+    level="site",
+    empty="Nothing can be concluded: no site has both a speed factor and a declared corepower.",
+)
+
+DEVIATING = Panel(
+    "deviating",
+    "Sites that deviate",
+    "table",
+    "Sites that deviate",
+    "flags",
+    "Sites whose speed differs from what their declared corepower promises by more than the limit, errors "
+    "included. Only stable verdicts should be sent.",
+    fields=(
+        NAME,
+        RC_SITE,
+        DEVIATION,
+        COREPOWER,
+        BENCHMARK,
+        ORIGIN,
+        K,
+        Entry("proposed_corepower", "Jobs ran like", "number", error="proposed_corepower_err"),
+        Entry("significant", "Signif.", "yesno", note="survives Benjamini-Hochberg at 5 %"),
+        Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change"),
+        Entry("unstable_under", "Changes under"),
+        JOBS,
+        TASKS,
+        SENTENCE,
+    ),
+    where=_verdict("deviates"),
+    level="site",
+    sort=("-|deviation|",),
+    empty="No site deviates beyond the limit once its error is taken into account.",
+)
+
+SCATTER = Panel(
+    "corepower-site",
+    "Speed factor against declared corepower",
+    "scatter-line",
+    "Speed against declaration",
+    "flags",
+    "Each mark is a site (a queue); bars are one standard error. The line goes through the origin, the band "
+    "is the accepted deviation. Hollow marks are drawn but not fitted.",
+    fields=_SCATTER_FIELDS,
+    where=(Where("k"), Where("corepower")),
+    level="site",
+    band=True,
+    empty="No site has both a speed factor and a declared corepower, so there is nothing to compare.",
+)
+
+SCATTER_MODEL = Panel(
+    "corepower-cpu-model",
+    "CPU models against their reference score",
+    "scatter-line",
+    "Speed factors",
+    "flags",
+    "CPU models have a declared value only where a reference table was imported; none is derived from the "
+    "queues.",
+    fields=_SCATTER_FIELDS,
+    where=(Where("k"), Where("corepower")),
+    level="cpu_model",
+    band=True,
+    empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",
+)
+
+DEVIATIONS = Panel(
+    "deviation-site",
+    "Deviation from the declaration, site by site",
+    "dots-with-errors",
+    "Speed against declaration",
+    "flags",
+    "Deviation from the line fitted without the site itself; bars are 90 % intervals. A verdict needs the "
+    "whole bar on one side of the band's edge.",
+    fields=_DEVIATION_FIELDS,
+    where=(Where("deviation"),),
+    level="site",
+    sort=("-deviation", "name"),
+    interval=NINETY_PERCENT,
+    band=True,
+    empty="No deviation could be computed.",
+)
+
+FLAGS_TABLE = Panel(
+    "flags-site-table",
+    "All verdicts on sites",
+    "table",
+    "Speed against declaration",
+    "flags",
+    fields=(NAME, *_FLAG_COLUMNS),
+    level="site",
+    sort=("name",),
+    empty="No verdicts were made.",
+    folded=True,
+)
+
+UNDECIDED = Panel(
+    "undecided",
+    "Undecided",
+    "table",
+    "Other sites",
+    "flags",
+    "The 90 % interval reaches across the edge of the band: more jobs or more tasks would decide.",
+    fields=_LIST_COLUMNS,
+    where=_verdict("undecided"),
+    level="site",
+    sort=("-|deviation|",),
+    empty="No site is undecided.",
+    folded=True,
+)
+
+UNDECLARED = Panel(
+    "undeclared",
+    "Undeclared or default",
+    "table",
+    "Other sites",
+    "flags",
+    "No declared value, or one that is a default of the information system: drawn, never fitted.",
+    fields=(
+        *_LIST_COLUMNS[:4],
+        Entry("corepower_records", "In records", "number", note="value found in the job records"),
+        Entry(
+            "corepower_parent", "Of the site", "number", note="value of the parent, shown, never substituted"
+        ),
+        *_LIST_COLUMNS[4:5],
+        *_LIST_COLUMNS[6:],
+    ),
+    where=_verdict("undeclared"),
+    level="site",
+    sort=("name",),
+    empty="Every site declares a value of its own.",
+    folded=True,
+)
+
+SET_ASIDE = Panel(
+    "set-aside",
+    "Set aside",
+    "table",
+    "Other sites",
+    "flags",
+    "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",
+    fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
+    where=(Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
+    level="site",
+    sort=("verdict", "name"),
+    empty="No site was set aside.",
+    folded=True,
+)
