@@ -1,0 +1,364 @@
+"""The query language as DuckDB SQL: pure functions from a question to text and parameters.
+
+Identifiers come from the catalogue only, every value is a bound parameter. Comparisons follow the
+language, not SQL: a missing value equals nothing and lies in no range, and neither does NaN (which DuckDB
+sorts above every number).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+from esjobs.core import fields
+from esjobs.core.errors import UsageError, WindowError
+from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, ModelOf, Quotient
+from esjobs.core.query import (
+    Count,
+    DropRule,
+    Either,
+    Filter,
+    In,
+    Maximum,
+    Metric,
+    Minimum,
+    Missing,
+    NotLike,
+    Present,
+    Query,
+    Range,
+    Select,
+    Sum,
+    SumProduct,
+    SumWhere,
+    Value,
+)
+from esjobs.core.tables import Table
+from esjobs.core.window import Window, parse_time
+from esjobs.store.schema import quote
+
+_ESCAPE = "!"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """SQL text with ``$1``, ``$2``, ... and the values that they stand for."""
+
+    sql: str
+    params: tuple[object, ...]
+
+
+@dataclass
+class Binding:
+    """Collects values; each gets the next parameter number."""
+
+    values: list[object] = field(default_factory=list)
+
+    def bind(self, value: object) -> str:
+        """The placeholder that stands for a value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field as an SQL expression."""
+
+    sql: str
+    type: FieldType
+    name: str
+
+
+Resolve = Callable[[str], Column]
+
+
+def compile_select(select: Select) -> Compiled:
+    """Jobs of a window under filters, the fields in the order asked for."""
+    names = select.fields or tuple(item.name for item in fields.JOB_FIELDS)
+    bound = Binding()
+    columns = [f"{job_column(name).sql} AS {quote(name)}" for name in names]
+    where = _where(_window(select.window, bound) + _filters(select.where, job_column, bound))
+    return _compiled(f"SELECT {', '.join(columns)}\nFROM jobs{where}", bound)
+
+
+def compile_aggregate(query: Query) -> Compiled:
+    """The table of a query: its keys, then its metrics, over the jobs that no rule drops."""
+    _refuse_equal_names(query)
+    bound = Binding()
+    keys = [f"{job_column(key).sql} AS {quote(key)}" for key in query.keys]
+    metrics = [f"{_metric(metric)} AS {quote(metric.name)}" for metric in query.metrics]
+    kept = [_keeps(rule, bound) for rule in query.drops]
+    where = _where(_window(query.window, bound) + _filters(query.where, job_column, bound) + kept)
+    group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
+    return _compiled("SELECT\n  " + ",\n  ".join([*keys, *metrics]) + f"\nFROM jobs{where}{group}", bound)
+
+
+def compile_books(query: Query) -> Compiled:
+    """The books of a query: day, number of the rule that drops (0: binned), n_jobs, then one column per note.
+
+    A note's column counts the binned jobs that passed a rule because their field is missing; notes stand in
+    the order of the rules that have one.
+    """
+    bound = Binding()
+    inner = [f"{job_column('day').sql} AS day"]
+    branches = [
+        f"WHEN {_drops(rule, bound)} THEN {number}" for number, rule in enumerate(query.drops, start=1)
+    ]
+    inner.append(f"CASE {' '.join(branches)} ELSE 0 END AS rule" if branches else "0 AS rule")
+    noted = noted_rules(query)
+    inner += [f"{_column(rule.keep.field).sql} IS NULL AS unknown_{n}" for n, rule in enumerate(noted)]
+    outer = ["day", "rule", "count(*) AS n_jobs"]
+    outer += [f"count(*) FILTER (WHERE rule = 0 AND unknown_{n}) AS note_{n}" for n in range(len(noted))]
+    where = _where(_window(query.window, bound) + _filters(query.where, job_column, bound))
+    return _compiled(
+        f"SELECT {', '.join(outer)}\nFROM (\n  SELECT\n    "
+        + ",\n    ".join(inner)
+        + f"\n  FROM jobs{where}\n)\nGROUP BY 1, 2",
+        bound,
+    )
+
+
+def noted_rules(query: Query) -> list[DropRule]:
+    """The rules that let a missing field pass and say so in the books."""
+    return [rule for rule in query.drops if rule.missing == "pass" and rule.unknown is not None]
+
+
+def compile_read(table: Table, where: Sequence[Filter], columns: Sequence[str]) -> Compiled:
+    """The visible rows of a result table under filters."""
+
+    def resolve(name: str) -> Column:
+        for candidate in table.columns:
+            if candidate.name == name:
+                return Column(quote(name), candidate.type, name)
+        raise UsageError(
+            f"table '{table.name}' has no column '{name}'; it has {', '.join(table.column_names)}"
+        )
+
+    bound = Binding()
+    shown = ", ".join(resolve(name).sql for name in columns or table.column_names)
+    return _compiled(
+        f"SELECT {shown}\nFROM {quote(table.name)}{_where(_filters(where, resolve, bound))}", bound
+    )
+
+
+def compile_window(window: Window | None) -> Compiled:
+    """The condition that a job ended inside a window, as a WHERE clause; empty for all jobs."""
+    bound = Binding()
+    return _compiled(_where(_window(window, bound)), bound)
+
+
+def job_column(name: str) -> Column:
+    """A job's field, stored or derived, as an SQL expression; the one place where derivations are compiled."""
+    return _column(name)
+
+
+def metric_type(metric: Metric) -> FieldType:
+    """What a metric yields: counts are integers, sums numbers, extremes what their field is."""
+    if isinstance(metric, Count):
+        return "integer"
+    return fields.field(metric.field).type if isinstance(metric, Minimum | Maximum) else "number"
+
+
+def _column(name: str) -> Column:
+    found = fields.field(name)
+    return Column(_expression(found), found.type, name)
+
+
+def _expression(found: Field) -> str:
+    match found.derived:
+        case None:
+            return quote(found.name)
+        case DayOf(source):
+            return f"CAST({_column(source).sql} AS DATE)"
+        case CoreClassOf(source):
+            cores = _column(source).sql
+            return f"CASE WHEN {cores} > 1 THEN 'multi' WHEN {cores} = 1 THEN 'single' END"
+        case Quotient(over, under):
+            product = _product(over)
+            return f"({product} / nullif({_product(under)}, 0))" if under else f"({product})"
+        case ModelOf(source):
+            raise UsageError(f"'{found.name}' is resolved above the store; ask for '{source}'")
+
+
+def _product(names: Sequence[str]) -> str:
+    return " * ".join(_double(_column(name)) for name in names)
+
+
+def _double(column: Column) -> str:
+    return column.sql if column.type == "number" else f"CAST({column.sql} AS DOUBLE)"
+
+
+def _numeric(name: str) -> Column:
+    column = _column(name)
+    if column.type not in ("integer", "number"):
+        raise UsageError(f"'{name}' is not a number and cannot be summed; see: esjobs fields")
+    return column
+
+
+def _metric(metric: Metric) -> str:
+    match metric:
+        case Count():
+            return "count(*)"
+        case Sum(name):
+            return _sum(_numeric(name), "")
+        case SumProduct(left, right):
+            return f"sum({_double(_numeric(left))} * {_double(_numeric(right))})"
+        case SumWhere(name, having):
+            present = " AND ".join(f"{_column(other).sql} IS NOT NULL" for other in having)
+            return _sum(_numeric(name), f" FILTER (WHERE {present})" if present else "")
+        case Minimum(name):
+            return f"min({_column(name).sql})"
+        case Maximum(name):
+            return f"max({_column(name).sql})"
+
+
+def _sum(column: Column, restriction: str) -> str:
+    if column.type == "integer":
+        # Integers are summed exactly and rounded once.
+        return f"CAST(sum({column.sql}){restriction} AS DOUBLE)"
+    return f"sum({column.sql}){restriction}"
+
+
+def _refuse_equal_names(query: Query) -> None:
+    names = [*query.keys, *(metric.name for metric in query.metrics)]
+    if not names:
+        raise UsageError("a query needs at least one key or metric")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UsageError(f"the query has two columns named '{min(twice)}'; rename one")
+
+
+def _window(window: Window | None, bound: Binding) -> list[str]:
+    if window is None:
+        return []
+    start, end = bound.bind(naive(window.start)), bound.bind(naive(window.end))
+    return [f'"end_time" >= {start}', f'"end_time" < {end}']
+
+
+def naive(moment: datetime) -> datetime:
+    """A time as the store keeps it: UTC without a zone."""
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _filters(filters: Sequence[Filter], resolve: Resolve, bound: Binding) -> list[str]:
+    return [_condition(item, resolve, bound) for item in filters]
+
+
+def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
+    """A filter as a condition that is true when it holds, false or null when it does not."""
+    match item:
+        case Either(filters):
+            return "(" + (" OR ".join(_filters(filters, resolve, bound)) or "FALSE") + ")"
+        case Missing(name):
+            return f"{resolve(name).sql} IS NULL"
+        case Present(name):
+            return f"{resolve(name).sql} IS NOT NULL"
+        case In(name, values):
+            return _membership(resolve(name), values, bound)
+        case Range():
+            return _range(resolve(item.field), item, bound)
+        case NotLike(name, patterns):
+            column = resolve(name)
+            likes = _likes(column, patterns, bound)
+            return f"({column.sql} IS NULL OR NOT ({likes}))"
+
+
+def _membership(column: Column, values: Sequence[Value], bound: Binding) -> str:
+    usable = [cast for value in values for cast in _values_of(column, value)]
+    if not usable:
+        return "FALSE"
+    if len(usable) == 1:
+        return f"{column.sql} = {bound.bind(usable[0])}"
+    return f"{column.sql} IN ({', '.join(bound.bind(value) for value in usable)})"
+
+
+def _values_of(column: Column, value: Value) -> list[object]:
+    """The value as the column's type; none when no value of that type can equal it."""
+    try:
+        match column.type:
+            case "keyword" | "text":
+                return [value if isinstance(value, str) else str(value)]
+            case "integer":
+                return _whole(value)
+            case "number":
+                return [] if math.isnan(float(value)) else [float(value)]
+            case "boolean":
+                return [{"true": True, "1": True, "false": False, "0": False}[str(value).lower()]]
+            case "time":
+                return [naive(parse_time(str(value)))]
+            case "day":
+                return [date.fromisoformat(str(value))]
+    except (ValueError, KeyError, WindowError, OverflowError):
+        raise UsageError(
+            f"'{value}' is not a value of '{column.name}', which is of type {column.type}"
+        ) from None
+
+
+def _whole(value: Value) -> list[object]:
+    if isinstance(value, str):
+        value = int(value)
+    if isinstance(value, float) and not value.is_integer():
+        return []
+    return [int(value)] if -(2**63) <= value < 2**63 else []
+
+
+def _range(column: Column, item: Range, bound: Binding) -> str:
+    if column.type not in ("integer", "number"):
+        raise UsageError(f"'{column.name}' is not a number; a range of times is a window")
+    bounds = [(">", item.gt), (">=", item.ge), ("<", item.lt), ("<=", item.le)]
+    given = [(sign, limit) for sign, limit in bounds if limit is not None]
+    if any(math.isnan(limit) for _, limit in given):
+        return "FALSE"
+    parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in given]
+    if (column.type == "number" and item.lt is None and item.le is None) or (
+        column.type == "number" and item.lt is None and item.le == math.inf
+    ):
+        parts.append(f"NOT isnan({column.sql})")
+    return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
+
+
+def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
+    """Whether the column matches a pattern: an equality, a prefix, or LIKE with everything but * escaped."""
+    if column.type not in ("keyword", "text"):
+        raise UsageError(f"'{column.name}' is not a string and matches no pattern")
+    text = f"lower({column.sql})"
+    parts: list[str] = []
+    for pattern in patterns:
+        stem = pattern.rstrip("*")
+        if "*" not in pattern:
+            parts.append(f"{text} = lower({bound.bind(pattern)})")
+        elif "*" not in stem:
+            parts.append(f"starts_with({text}, lower({bound.bind(stem)}))")
+        else:
+            like = _escaped(pattern).replace("*", "%")
+            parts.append(f"{text} LIKE lower({bound.bind(like)}) ESCAPE '{_ESCAPE}'")
+    return " OR ".join(parts) or "FALSE"
+
+
+def _escaped(pattern: str) -> str:
+    for special in (_ESCAPE, "%", "_"):
+        pattern = pattern.replace(special, _ESCAPE + special)
+    return pattern
+
+
+def _keeps(rule: DropRule, bound: Binding) -> str:
+    """True for the jobs that a rule keeps."""
+    condition = _condition(rule.keep, _column, bound)
+    present = f"{_column(rule.keep.field).sql} IS NOT NULL"
+    missing = f"{_column(rule.keep.field).sql} IS NULL"
+    if rule.missing == "pass":
+        return f"({missing} OR {condition})"
+    return f"({present} AND {condition})" if isinstance(rule.keep, NotLike) else condition
+
+
+def _drops(rule: DropRule, bound: Binding) -> str:
+    """True for the jobs that fail a rule, also where the comparison itself yields null."""
+    return f"({_keeps(rule, bound)}) IS NOT TRUE"
+
+
+def _where(conditions: Sequence[str]) -> str:
+    return "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
+
+
+def _compiled(sql: str, bound: Binding) -> Compiled:
+    return Compiled(sql, tuple(bound.values))

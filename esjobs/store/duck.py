@@ -1,0 +1,362 @@
+"""The embedded store: jobs and results in one DuckDB file, or in memory. The only importer of ``duckdb``.
+
+One process at a time holds the file. Memory is bounded by a setting; what does not fit is spilled to a
+folder beside the file. Nothing is loaded from the network and no extension is installed.
+"""
+
+import contextlib
+import os
+import re
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from esjobs.core import fields
+from esjobs.core.arrow import schema_of
+from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+from esjobs.core.query import Filter, Query, Select
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.store import duck_aggregate, duck_jobs, duck_results, schema
+from esjobs.store.base import Aggregate, Capabilities, Generation, PutCounts, Retired, Span
+from esjobs.store.compile_sql import compile_select
+
+_BATCH_ROWS = 65_536
+
+
+class DuckStore:
+    """Jobs and results in a DuckDB file (``path``) or in memory (None or ``":memory:"``).
+
+    ``memory_limit``: what DuckDB may use, as it writes sizes (``"1GB"``); Arrow tables handed over come on
+    top. ``threads``: processors to use, all by default. The folder of the file is made when it is missing.
+
+    Raises :class:`StoreBusyError` when another process holds the file, :class:`SchemaError` when the file
+    was laid out by a version that this one cannot read, and :class:`StoreError` when it is no store at all.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        memory_limit: str = "1GB",
+        threads: int | None = None,
+    ) -> None:
+        self._session = _Session(path, memory_limit, threads)
+        self._pending: set[str] = set()
+        try:
+            _lay_out(self._session)
+        except BaseException:
+            self._session.close()
+            raise
+
+    def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+        """Store the rows of one load, all of them or none; see :class:`JobStore`.
+
+        Streams: memory does not grow with the load, except for the jobs that have several versions.
+        """
+        return duck_jobs.put_jobs(self._session, batches, load_id)
+
+    def undo_load(self, load_id: str) -> int:
+        """Take back the rows of a load, bring back what they had replaced; the number of rows removed."""
+        return duck_jobs.undo_load(self._session, load_id)
+
+    def select(self, select: Select) -> Iterator[pa.RecordBatch]:
+        """Stream jobs as of the moment of the call, in batches of at most 65 536 rows."""
+        compiled = compile_select(select)
+        names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
+        return self._session.stream(
+            compiled.sql, schema_of(fields.field(name) for name in names), compiled.params
+        )
+
+    def aggregate(self, query: Query) -> Aggregate:
+        """Group and sum, with the books of the same snapshot; the answer is held in memory."""
+        return duck_aggregate.aggregate(self._session, query)
+
+    def span(self) -> Span:
+        """How many jobs are stored and which span their end times cover."""
+        return duck_jobs.span(self._session)
+
+    def day_fingerprints(self, window: Window | None) -> pa.Table:
+        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
+        return duck_jobs.day_fingerprints(self._session, window)
+
+    def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        """Write the rows of one partition beside the visible ones."""
+        generation = duck_results.replace(self._session, table, partition, batches)
+        self._pending.add(generation.number)
+        return generation
+
+    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+        """Switch every reader to these generations at once."""
+        duck_results.publish(self._session, changes)
+        self._pending -= {change.number for change in changes if isinstance(change, Generation)}
+
+    def sweep(self) -> int:
+        """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
+        return duck_results.sweep(self._session, self._pending)
+
+    def read(
+        self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the visible rows of a table as of the moment of the call."""
+        return duck_results.read(self._session, table, where, columns)
+
+    def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
+        """Set a named value if it is still the old one (None: absent); whether it was."""
+        return duck_results.compare_and_set(self._session, key, old, new)
+
+    def capabilities(self) -> Capabilities:
+        """What this store is."""
+        ((memory, threads),) = self._session.rows(
+            "SELECT current_setting('memory_limit'), current_setting('threads')"
+        )
+        details = {"memory limit": str(memory), "threads": str(threads), "layout": schema.LAYOUT}
+        return Capabilities("duckdb", duckdb.__version__, self._session.location, 31, details)
+
+    def close(self) -> None:
+        """Release the file. Closing again does nothing; any other call raises :class:`StoreError`."""
+        self._session.close()
+
+
+def _lay_out(session: "_Session") -> None:
+    """Create the tables in an empty file, or add what a later version of esjobs brought."""
+    found: schema.Layout = {}
+    for table, column, kind in session.rows(
+        "SELECT table_schema || '.' || table_name, column_name, data_type FROM information_schema.columns "
+        "WHERE table_schema IN ('main', 'results', 'internal') ORDER BY ordinal_position"
+    ):
+        found.setdefault(table, {})[column] = kind
+    if not found:
+        statements = schema.create_statements()
+    else:
+        _require_layout(session, found)
+        statements = schema.migration_statements(found)
+    if statements:
+        with session.transaction():
+            for statement in statements:
+                session.run(statement)
+
+
+def _require_layout(session: "_Session", found: schema.Layout) -> None:
+    if "internal.layout" not in found:
+        raise SchemaError(
+            f"{session.location} is a DuckDB file but not a store of esjobs; name another file or a new one"
+        )
+    written = session.rows("SELECT value FROM internal.layout WHERE key = 'layout'")
+    if written != [(schema.LAYOUT,)]:
+        number = written[0][0] if written else "unknown"
+        raise SchemaError(
+            f"{session.location} has layout {number}, this version of esjobs reads layout {schema.LAYOUT}: "
+            "open it with the version that wrote it, export the jobs and ingest them into a new file"
+        )
+
+
+class _Session:
+    """The one connection of a store, and the cursors of the streams that are being read."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, memory_limit: str, threads: int | None) -> None:
+        in_memory = path is None or os.fspath(path) == ":memory:"
+        self.location = ":memory:" if in_memory else os.fspath(path)  # type: ignore[arg-type]
+        self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
+        self._closed = False
+        self._within = False
+        spill = Path(tempfile.gettempdir()) / f"esjobs-{os.getpid()}.tmp" if in_memory else None
+        config: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": str(spill or f"{self.location}.tmp"),
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "python_enable_replacements": False,
+        }
+        if threads is not None:
+            config["threads"] = threads
+        with self._translated():
+            if not in_memory:
+                Path(self.location).absolute().parent.mkdir(parents=True, exist_ok=True)
+            self._connection = duckdb.connect(self.location, config=config)
+            self._connection.execute("SET enable_external_access = false")
+
+    def run(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Execute a statement that yields nothing."""
+        with self._translated():
+            self._open().execute(sql, list(params))
+
+    def rows(self, sql: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Execute a query and fetch all rows; for few rows."""
+        with self._translated():
+            return self._open().execute(sql, list(params)).fetchall()
+
+    def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
+        """Execute a query inside the current transaction, the answer in memory and of this schema."""
+        with self._translated():
+            found = self._open().sql(sql, params=list(params)).to_arrow_table()
+            return found.cast(schema)
+
+    def stream(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
+        """Execute a query on a snapshot of its own and yield batches of this schema as they are made."""
+        with self._translated():
+            cursor = self._open().cursor()
+            reader = cursor.sql(sql, params=list(params)).to_arrow_reader(_BATCH_ROWS)
+        stream = _Stream(self, cursor, reader, schema)
+        self._streams.add(stream)
+        return stream
+
+    def insert(self, sql: str, rows: pa.Table, params: Sequence[object] = ()) -> None:
+        """Execute a statement that reads the rows under the name ``incoming``."""
+        with self._translated():
+            connection = self._open()
+            connection.register("incoming", _without_zone(rows))
+            try:
+                connection.execute(sql, list(params))
+            finally:
+                connection.unregister("incoming")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: commits at the end, rolls back on any exception. Does not nest."""
+        if self._within:
+            raise StoreError("the store is in the middle of a write; finish it before the next one starts")
+        self.run("BEGIN TRANSACTION")
+        self._within = True
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            # After some errors DuckDB has rolled back by itself; the first error is the one to report.
+            with contextlib.suppress(StoreError):
+                self.run("ROLLBACK")
+            raise
+        finally:
+            self._within = False
+
+    def close(self) -> None:
+        """End all streams and release the file."""
+        if self._closed:
+            return
+        self._closed = True
+        # A reader that is still alive would keep the file locked and block a later open in this process.
+        for stream in list(self._streams):
+            stream.close()
+        with self._translated():
+            self._connection.close()
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        if self._closed:
+            raise StoreError(f"the store {self.location} is closed; open it again")
+        return self._connection
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise translated(error, self.location) from error
+
+
+class _Stream:
+    """An answer that is read batch by batch; ends with the store."""
+
+    def __init__(
+        self,
+        session: _Session,
+        cursor: duckdb.DuckDBPyConnection,
+        reader: pa.RecordBatchReader,
+        schema: pa.Schema,
+    ) -> None:
+        self._session = session
+        self._cursor: duckdb.DuckDBPyConnection | None = cursor
+        self._reader: pa.RecordBatchReader | None = reader
+        self._schema = schema
+        self._drained = False
+
+    def __iter__(self) -> "_Stream":
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        if self._drained:
+            raise StopIteration
+        if self._reader is None:
+            raise StoreError(
+                f"the store {self._session.location} was closed while it was read; open it again"
+            )
+        with self._session._translated():
+            try:
+                return self._reader.read_next_batch().cast(self._schema)
+            except StopIteration:
+                self._drained = True
+        self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Let go of the answer and its cursor."""
+        self._reader = None
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
+
+
+def _without_zone(rows: pa.Table) -> pa.Table:
+    """Times as UTC without a zone: the same numbers, and no time-zone library to interpret them."""
+    plain = pa.schema(
+        [
+            pa.field(item.name, pa.timestamp("us")) if pa.types.is_timestamp(item.type) else item
+            for item in rows.schema
+        ]
+    )
+    return rows.cast(plain)
+
+
+_WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
+    (r"Could not set lock", StoreBusyError, "wait until it is done or use another file"),
+    (r"different configuration", StoreBusyError, "close it there first"),
+    (r"not a valid DuckDB database", StoreError, "name another file"),
+    (r"version number|storage version", SchemaError, "open it with the version of DuckDB that wrote it"),
+    (r"No space left|File too large|disk is full", StoreError, "free some space and run it again"),
+    (r"Permission denied|Read-only file system", StoreError, "make the folder writable or use another one"),
+    (r"Is a directory", StoreError, "name a file inside it"),
+    (r"Cannot open file", StoreError, "name a file in a folder that can be written to"),
+)
+"""What DuckDB says in words only: pattern, our error, what to do. Tried before the class of the error."""
+
+_CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
+    (
+        duckdb.OutOfMemoryException,
+        StoreError,
+        "give it more memory (memory_limit) or room for its spill files",
+    ),
+    (duckdb.SerializationException, SchemaError, "open it with the version of DuckDB that wrote it"),
+    (duckdb.TransactionException, StoreError, "run it again"),
+    (duckdb.InterruptException, StoreError, "interrupted: run it again"),
+    (duckdb.ConstraintException, StoreError, "every job needs job_id, site and end_time"),
+    (duckdb.FatalException, StoreError, "open the store again; what was committed is safe"),
+    (duckdb.InternalException, StoreError, "a defect in DuckDB: open the store again and report it"),
+    (duckdb.IOException, StoreError, "check the file, its folder and the disk"),
+    (duckdb.DataError, StoreError, "a value does not fit; check the rows that were written"),
+    (duckdb.Error, StoreError, "if it persists, report it with this message"),
+    (OSError, StoreError, "check the file, its folder and the disk"),
+    (pa.ArrowException, StoreError, "if it persists, report it with this message"),
+)
+
+
+def translated(error: BaseException, location: str) -> StoreError:
+    """Any error of DuckDB, the operating system or Arrow as one of ours: one line that says what to do."""
+    said = " ".join(str(error).split())[:300]
+    holder = re.search(r"held in (.+?) \(PID (\d+)\)", said)
+    if holder:
+        return StoreBusyError(
+            f"process {holder[2]} ({holder[1]}) holds the store {location}; wait until it is done or use another file"
+        )
+    for pattern, ours, way_out in _WAYS_OUT:
+        if re.search(pattern, said, re.IGNORECASE):
+            return ours(f"store {location}: {said}; {way_out}")
+    for theirs, ours, way_out in _CLASSES:
+        if isinstance(error, theirs):
+            return ours(f"store {location}: {said}; {way_out}")
+    raise TypeError(f"not an error of the store: {error!r}")

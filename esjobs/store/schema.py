@@ -1,0 +1,148 @@
+"""The catalogue as DuckDB tables: pure text, no connection.
+
+What a file holds, for whoever opens it with another program:
+
+- ``jobs``: one row per job, the catalogue's stored fields and where the row came from. ``row_identity`` is
+  a hash of (source, job_id), ``row_mark`` one of everything the catalogue knows about the job.
+- one view per result table (``buckets``, ``factors``, ...) with the published rows; the rows themselves,
+  visible or not, in schema ``results`` under the number of the generation they belong to.
+- schema ``internal``: ``layout``, ``load_numbers`` (order of the loads), ``replaced_jobs`` (versions of a
+  job that lost against another load's and come back when that load is undone), ``generations``,
+  ``published``, ``named_values``.
+
+Times are stored as UTC without a zone, so that no time-zone library is needed to read them.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from esjobs.core.errors import SchemaError
+from esjobs.core.fields import JOB_FIELDS, FieldType
+from esjobs.core.tables import TABLES, Table
+
+LAYOUT = "1"
+"""Number of the layout; changed only when a file of the old one cannot be brought up to date by adding."""
+
+_TYPES: dict[FieldType, str] = {
+    "keyword": "VARCHAR",
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "time": "TIMESTAMP",
+    "day": "DATE",
+}
+
+JOB_COLUMNS: dict[str, str] = {
+    **{field.name: _TYPES[field.type] for field in JOB_FIELDS},
+    "origin_file": "VARCHAR",
+    "origin_line": "BIGINT",
+    "load_number": "INTEGER",
+    "load_row": "BIGINT",
+    "row_identity": "UBIGINT",
+    "row_mark": "UBIGINT",
+}
+"""Columns of ``jobs`` and ``internal.replaced_jobs`` with their DuckDB types."""
+
+_REQUIRED = {field.name for field in JOB_FIELDS if field.required} | {"load_number", "load_row"}
+
+_INTERNAL: dict[str, dict[str, str]] = {
+    "internal.layout": {"key": "VARCHAR", "value": "VARCHAR"},
+    "internal.load_numbers": {"load_id": "VARCHAR", "number": "INTEGER", "next_row": "BIGINT"},
+    "internal.generations": {"number": "BIGINT", "table_name": "VARCHAR", "partition_name": "VARCHAR"},
+    "internal.published": {"table_name": "VARCHAR", "partition_name": "VARCHAR", "number": "BIGINT"},
+    "internal.named_values": {"key": "VARCHAR", "value": "VARCHAR"},
+}
+
+Layout = dict[str, dict[str, str]]
+"""Qualified table name -> column -> DuckDB type."""
+
+
+def quote(name: str) -> str:
+    """An identifier as SQL text."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def result_columns(table: Table) -> dict[str, str]:
+    """Columns of a result table as stored: its own and the generation that each row belongs to."""
+    return {**{column.name: _TYPES[column.type] for column in table.columns}, "generation": "BIGINT"}
+
+
+def results_name(table: Table) -> str:
+    """Where the rows of a result table are kept, visible or not."""
+    return f"results.{table.name}"
+
+
+def expected_layout(tables: Iterable[Table] = TABLES) -> Layout:
+    """Every table that a store file has."""
+    return {
+        "main.jobs": dict(JOB_COLUMNS),
+        "internal.replaced_jobs": dict(JOB_COLUMNS),
+        **{results_name(table): result_columns(table) for table in tables},
+        **_INTERNAL,
+    }
+
+
+def create_statements(tables: Iterable[Table] = TABLES) -> list[str]:
+    """What lays out an empty file."""
+    statements = ["CREATE SCHEMA results", "CREATE SCHEMA internal"]
+    for name, columns in expected_layout(tables).items():
+        required = _REQUIRED if name == "main.jobs" else set()
+        statements.append(f"CREATE TABLE {_qualified(name)} ({_column_list(columns, required)})")
+    statements.append(f"INSERT INTO internal.layout VALUES ('layout', '{LAYOUT}')")  # noqa: S608
+    return [*statements, *view_statements(tables)]
+
+
+def view_statements(tables: Iterable[Table] = TABLES) -> list[str]:
+    """The views through which readers see the published rows of each result table."""
+    return [
+        f"CREATE OR REPLACE VIEW {quote(table.name)} AS "  # noqa: S608  names come from the catalogue
+        f"SELECT {', '.join(quote(name) for name in table.column_names)} "
+        f"FROM {_qualified(results_name(table))} WHERE generation IN "
+        f"(SELECT number FROM internal.published WHERE table_name = '{table.name}')"
+        for table in tables
+    ]
+
+
+def migration_statements(found: Layout, tables: Iterable[Table] = TABLES) -> list[str]:
+    """What brings a file written by an earlier version up to date: tables and columns are only added.
+
+    Raises :class:`SchemaError` when the file holds a column that this version does not know (a later
+    version wrote it) or holds under another type.
+    """
+    statements: list[str] = []
+    for name, columns in expected_layout(tables).items():
+        if name not in found:
+            statements.append(f"CREATE TABLE {_qualified(name)} ({_column_list(columns, set())})")
+            continue
+        _refuse_unknown(name, found[name], columns)
+        statements += [
+            f"ALTER TABLE {_qualified(name)} ADD COLUMN {quote(column)} {kind}"
+            for column, kind in columns.items()
+            if column not in found[name]
+        ]
+    return [*statements, *view_statements(tables)] if statements else []
+
+
+def _refuse_unknown(table: str, found: Mapping[str, str], columns: Mapping[str, str]) -> None:
+    unknown = [column for column in found if column not in columns]
+    if unknown:
+        raise SchemaError(
+            f"table {table} has a column '{unknown[0]}' that this version of esjobs does not know: "
+            "a later version wrote the store; use that version or a later one"
+        )
+    for column, kind in columns.items():
+        if found.get(column, kind) != kind:
+            raise SchemaError(
+                f"column '{column}' of table {table} is {found[column]}, this version of esjobs has {kind}; "
+                "export the jobs with the version that wrote the store and ingest them into a new file"
+            )
+
+
+def _column_list(columns: Mapping[str, str], required: set[str]) -> str:
+    return ", ".join(
+        f"{quote(name)} {kind}{' NOT NULL' if name in required else ''}" for name, kind in columns.items()
+    )
+
+
+def _qualified(name: str) -> str:
+    return ".".join(quote(part) for part in name.split("."))
