@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import click
 
@@ -383,11 +383,14 @@ def list_fields(form: str, out: str) -> None:
 
 @main.command()
 @click.argument("what", type=click.Choice(["jobs"]))
-@click.option("--out", "-o", required=True, metavar="FILE", help="File to write; - is stdout.")
+@click.option("--out", "-o", default="-", show_default=True, metavar="FILE", help="File; - is stdout.")
 @click.option(
-    "--format", "form", type=click.Choice(["csv", "json", "parquet"]), help="Default: by the file's name."
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
+    help="Default: by the file's name, else csv. Read back by ingest: csv, jsonl, parquet.",
 )
-@click.option("--where", multiple=True, metavar="FIELD=VALUE")
+@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
 @_window
 @click.pass_obj
 def export(
@@ -396,9 +399,11 @@ def export(
     """Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged."""
     del what
     with obj.session() as session:
-        count = session.export_jobs(out, form=form, where=where, window=window)
-    if not obj.quiet:
-        click.echo(f"{count} jobs written to {out}", err=True)
+        if form in ("table", "json") or (form is None and out.endswith(".json")):
+            _emit(session.jobs(where=where, window=window), form or "json", out)
+        else:
+            chosen = form or ("csv" if out == "-" else None)
+            session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
 
 
 @main.command()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 import pyarrow as pa
 
 from esjobs.core import fields, tables
+from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError
 from esjobs.core.query import Filter, In
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+    from esjobs.ingest.export import ExportFormat
     from esjobs.steps.chain import Chain, Question
 
 WindowLike = Window | str | tuple[str, str] | None
@@ -265,10 +267,23 @@ class Session:
 
         return frame_of(compare_runs(self.store, run_a, run_b))
 
+    def jobs(self, *, where: Names = (), window: WindowLike = None) -> "pd.DataFrame":
+        """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``."""
+        from esjobs.steps.export import stored_jobs
+
+        chosen = None if window is None else Window.of(window)
+        batches = stored_jobs(self.store, _listed(where), chosen)
+        return frame_of(pa.Table.from_batches(batches, schema=JOB_SCHEMA))
+
     def export_jobs(
-        self, out: str | Path, *, form: str | None = None, where: Names = (), window: WindowLike = None
+        self,
+        out: str | Path,
+        *,
+        form: "ExportFormat | None" = None,
+        where: Names = (),
+        window: WindowLike = None,
     ) -> int:
-        """Write stored jobs in canonical columns (``csv``, ``json`` lines, ``parquet``); how many they were."""
+        """Stream stored jobs in canonical columns into a file; how many they were."""
         from esjobs.steps.export import export_jobs
 
         chosen = None if window is None else Window.of(window)

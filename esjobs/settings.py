@@ -24,7 +24,7 @@ class FitSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    methods: tuple[Method, ...] = Field(("paper", "gamma"), min_length=1)
+    methods: Annotated[tuple[Method, ...], Field(min_length=1)] = ("paper", "gamma")
     """Methods to fit, headline first."""
     min_bucket_jobs: Annotated[int, Field(ge=1)] = 20
     """Jobs a task must have at a site (or on a CPU model) to enter the fit."""

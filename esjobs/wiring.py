@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import StoreError, UsageError
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 
@@ -19,4 +19,14 @@ def open_store(settings: Settings) -> JobStore:
         )
     from esjobs.store.duck import DuckStore
 
-    return DuckStore(None if rest == ":memory:" else Path(rest).expanduser(), memory=settings.memory)
+    if rest == ":memory:":
+        return DuckStore(None, memory_limit=settings.memory)
+    path = Path(rest).expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the folder {path.parent} for the store: {error.strerror}; "
+            "name another place with --store duckdb:PATH"
+        ) from error
+    return DuckStore(path, memory_limit=settings.memory)

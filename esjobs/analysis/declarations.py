@@ -103,7 +103,7 @@ def is_default(value: float, core_s_per_job: float | None = None) -> bool:
     """
     if any(abs(value - default) <= DEFAULT_TOLERANCE + 1e-12 for default in DEFAULTS):
         return True
-    return core_s_per_job is not None and abs(value - DEFAULTS[0]) * core_s_per_job <= 1.0
+    return core_s_per_job is not None and abs(value - DEFAULTS[0]) * core_s_per_job <= 1.0 + 1e-9
 
 
 def same_value(left: float | None, right: float | None, tolerance: float = SAME_VALUE) -> bool:

@@ -69,6 +69,19 @@ def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tup
     return comparison, ""
 
 
+def compare(deviation: float, error: float, limit: float) -> Verdict:
+    """Rule 6 alone, for many degrees of freedom.
+
+    >>> compare(-0.47, 0.1, 0.2), compare(0.05, 0.05, 0.2), compare(0.25, 0.1, 0.2)
+    ('deviates', 'ok', 'undecided')
+    """
+    if abs(deviation) - Z90 * error > limit:
+        return "deviates"
+    if abs(deviation) + Z90 * error < limit:
+        return "ok"
+    return "undecided"
+
+
 def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     if evidence.mixed:
         return "mixed", evidence.reason
@@ -134,7 +147,7 @@ def sentence(evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal)
     ran = (
         f"Relative to what {evidence.n_line_sites} other sites declare, these jobs ran like "
         f"{value * (1 + deviation):.1f} ({value * low:.1f} to {value * high:.1f}, 90 %) {unit}; "
-        f"{value:.2f} is declared ({deviation:+.0%})."
+        f"{value:.2f} is declared ({_percent(deviation)})."
     )
     if verdict == "deviates":
         advice = (
@@ -144,6 +157,11 @@ def sentence(evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal)
         )
         return ran + advice + _declared_note(declared)
     return ran + _declared_note(declared)
+
+
+def _percent(deviation: float) -> str:
+    text = f"{deviation:+.0%}"
+    return "0%" if text in ("+0%", "-0%") else text
 
 
 def interval(deviation: float, error: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """The steps in their order, alone or together; the only place that publishes results.
 
 A run answers a question: a window, cleaning rules, settings, a restriction. Its id is the hash of the
-question, so asking again replaces the answer instead of adding one. What a run writes becomes visible in one switch.
+question, so asking again replaces the answer. What a run writes becomes visible at once.
 """
 
 import json

@@ -24,14 +24,13 @@ Declarations = Mapping[str, Mapping[str, Declared]]
 class Comparison:
     """The names of one fit that share a benchmark, against their line.
 
-    ``places`` are positions in the factors; the arrays of ``line`` are aligned with them. Only names with a
-    factor in the largest component take part; ``rests`` says whether verdicts may rest on the line.
+    ``places`` are positions in the factors; the points of ``line`` are aligned with them. Only names with a
+    factor in the largest component take part. ``reason``: why no verdict may rest on the line; None: may.
     """
 
     benchmark: str
     places: np.ndarray
     line: fitters.LineResult
-    n_sites: int
     reason: str | None
 
 
@@ -74,14 +73,15 @@ def _compare(
         in_line=measured,
         name=[item.name for item in those],
         limit=limit,
+        min_groups=MIN_LINE_SITES,
     )
-    n_sites = len({item.rc_site for item, real in zip(those, measured, strict=True) if real})
     reason = None
-    if line.status != "ok":
-        reason = line.reason
-    elif n_sites < MIN_LINE_SITES:
-        reason = f"{n_sites} sites declare a value, a line that verdicts rest on needs {MIN_LINE_SITES}"
-    return Comparison(benchmark, chosen, line, n_sites, reason)
+    if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
+        reason = (
+            f"{line.n_groups} sites with a factor declare a value of their own, "
+            f"a line that verdicts rest on needs {MIN_LINE_SITES}"
+        )
+    return Comparison(benchmark, chosen, line, reason)
 
 
 def correlate(
@@ -142,16 +142,16 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "reason": item.reason,
             "slope": _number(line.slope),
             "slope_err": _number(line.slope_err),
-            "slope_ols": _number(line.slope_ols),
-            "slope_wls": _number(line.slope_wls),
+            "slope_ols": _number(line.ols.value),
+            "slope_wls": _number(line.wls.value),
             "tau": _number(line.tau),
             "n_names": int(line.n_points),
             "n_entries": int(line.n_entries),
-            "n_sites": item.n_sites,
-            "pearson": _number(line.pearson),
-            "spearman": _number(line.spearman),
-            "pearson_sites": _number(line.pearson_groups),
-            "spearman_sites": _number(line.spearman_groups),
+            "n_sites": int(line.n_groups),
+            "pearson": _number(line.correlation_points.pearson),
+            "spearman": _number(line.correlation_points.spearman),
+            "pearson_sites": _number(line.correlation_groups.pearson),
+            "spearman_sites": _number(line.correlation_groups.spearman),
         }
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from esjobs.analysis.cpu_models import resolve_names
 from esjobs.analysis.declarations import Declaration, Declared, RecordedValue, declare, newest_valid
 from esjobs.analysis.site_names import guess_rc_site
 from esjobs.core import tables
 from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
+from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.publication import read_table
 from esjobs.store.base import JobStore
 
@@ -38,11 +40,14 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
 
 def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
     rows = read_table(store, tables.COREPOWER, [In("level", (level,))]).to_pylist()
+    names = [row["name"] for row in rows]
+    resolved = resolve_names(names) if level == "cpu_model" else names
+    canonical = {raw: name or raw for raw, name in zip(names, resolved, strict=True)}
     found: dict[str, list[Declaration]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["imported_at"]):
-        found[row["name"]].append(
+        found[canonical[row["name"]]].append(
             Declaration(
-                row["name"],
+                canonical[row["name"]],
                 row["corepower"],
                 row["benchmark"],
                 row["valid_from"],
@@ -89,5 +94,5 @@ def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]
     return {site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total) for site, total in totals.items()}
 
 
-def _column(table: pa.Table, name: str) -> np.ndarray:
-    return table.column(name).to_numpy().astype(float)
+def _column(table: pa.Table, name: str) -> FloatArray:
+    return np.asarray(table.column(name).to_numpy(), np.float64)

@@ -9,37 +9,37 @@ import pyarrow as pa
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.query import Select
 from esjobs.core.window import Window
-from esjobs.ingest.export import write_jobs
+from esjobs.ingest.export import ExportFormat, write_jobs
 from esjobs.steps.conditions import job_filters
 from esjobs.store.base import JobStore
 
-_SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
+_SUFFIXES: dict[str, ExportFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 def export_jobs(
-    store: JobStore, out: str, *, form: str | None, where: Sequence[str] = (), window: Window | None = None
+    store: JobStore,
+    out: str,
+    *,
+    form: ExportFormat | None = None,
+    where: Sequence[str] = (),
+    window: Window | None = None,
 ) -> int:
     """Stream the jobs of a window to a file (``-``: standard output); how many they were.
 
-    ``form``: ``csv``, ``json`` (a line each) or ``parquet``; by the file's suffix when None.
+    ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None.
     """
     chosen = form or _SUFFIXES.get(Path(out).suffix)
     if chosen is None:
-        raise UsageError(f"cannot tell the format of '{out}'; give --format csv, json or parquet")
-    select = Select(window=window, where=job_filters(store, where, window))
-    count = 0
-
-    def counted() -> Iterator[pa.RecordBatch]:
-        nonlocal count
-        for batch in store.select(select):
-            count += batch.num_rows
-            yield batch
-
+        raise UsageError(f"cannot tell the format of '{out}'; give --format csv, jsonl or parquet")
+    batches = stored_jobs(store, where, window)
     try:
-        if out == "-":
-            write_jobs(counted(), sys.stdout.buffer, chosen)
-        else:
-            write_jobs(counted(), Path(out), chosen)
+        return write_jobs(batches, sys.stdout.buffer if out == "-" else Path(out), chosen)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}; give a path that can be written") from error
-    return count
+
+
+def stored_jobs(
+    store: JobStore, where: Sequence[str] = (), window: Window | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Stream stored jobs in canonical columns."""
+    yield from store.select(Select(window=window, where=job_filters(store, where, window)))

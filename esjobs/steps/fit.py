@@ -18,6 +18,7 @@ from esjobs.core.window import Window
 from esjobs.settings import LEVELS, FitSettings
 from esjobs.steps.fit_input import FitInput, FloatArray, fit_input, processing_types
 from esjobs.steps.publication import Outcome, rows_table
+from fitters.results import Components, Units
 
 METHOD_VERSION = "1"
 """Raised when a change of method changes numbers; part of every run id."""
@@ -79,13 +80,12 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int) -> Fit:
             used.task, used.name, cpu_s=used.cpu_s, events=used.events, jobs=used.n_jobs, rel_var=used.rel_var
         )
         result = fitters.fit_speed_factors(buckets, objective=cast("Any", method))
-    factors = _factors(data, entered, result, method, min_bucket_jobs)
+    factors = _factors(data, result, method, min_bucket_jobs)
     return Fit(data, entered, factors, result, time.perf_counter() - began)
 
 
 def _factors(
     data: FitInput,
-    entered: npt.NDArray[np.bool_],
     result: fitters.FitResult | None,
     method: str,
     min_bucket_jobs: int,
@@ -93,12 +93,7 @@ def _factors(
     names, position = np.unique(data.name.astype(str), return_inverse=True)
     count = len(names)
     k, k_err = np.full(count, np.nan), np.full(count, np.nan)
-    most = np.zeros(count, np.int64)
-    np.maximum.at(most, position, data.n_jobs)
-    status = np.full(count, TOO_FEW_JOBS, object)
-    reason = np.array(
-        [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
-    )
+    status, reason = _without_fit(data, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
     n_tasks = np.zeros(count, np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
@@ -108,11 +103,12 @@ def _factors(
         where = np.searchsorted(names, units.name.astype(str))
         good = units.status == "ok"
         k[where], k_err[where] = np.where(good, units.k, np.nan), np.where(good, units.k_err, np.nan)
+        lost_link = (units.status == NO_COMMON_TASK) & (status[where] == TOO_FEW_JOBS)
         status[where], reason[where] = units.status, units.reason
+        reason[where[lost_link]] = "shares tasks with others only through buckets with too few jobs"
         component[where], n_tasks[where] = units.component, units.n_tasks
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
-        _explain_lost_links(data, entered, names, status, reason)
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
     return Factors(
         level=data.level,
@@ -130,20 +126,21 @@ def _factors(
     )
 
 
-def _explain_lost_links(
-    data: FitInput,
-    entered: npt.NDArray[np.bool_],
-    names: npt.NDArray[np.str_],
-    status: npt.NDArray[np.object_],
-    reason: npt.NDArray[np.object_],
-) -> None:
-    """Tell a name that never met another from one whose only links were too small to enter."""
+def _without_fit(
+    data: FitInput, position: npt.NDArray[np.intp], count: int, min_bucket_jobs: int
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """Status and reason of names before any fit, from all buckets: no common task, else too few jobs."""
     _, task = np.unique(data.task.astype(str), return_inverse=True)
-    shared = np.bincount(task)[task] > 1
-    linked = set(data.name[shared & ~entered])
-    for place in np.flatnonzero(status == NO_COMMON_TASK):
-        if names[place] in linked:
-            reason[place] = "shares tasks with others only through buckets with too few jobs"
+    shared = np.zeros(count, np.bool_)
+    shared[position[np.bincount(task)[task] > 1]] = True
+    most = np.zeros(count, np.int64)
+    np.maximum.at(most, position, data.n_jobs)
+    status = np.where(shared, TOO_FEW_JOBS, NO_COMMON_TASK).astype(object)
+    reason = np.array(
+        [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
+    )
+    reason[~shared] = "no task of its own runs anywhere else with the same core class and type"
+    return status, reason
 
 
 def fit(buckets: pa.Table, window: Window, run: str, settings: FitSettings) -> tuple[list[Fit], Outcome]:
@@ -241,7 +238,7 @@ def _factor_rows(item: Fit) -> Iterator[dict[str, object]]:
         }
 
 
-def _by_name(units: fitters.Units) -> dict[str, dict[str, Any]]:
+def _by_name(units: Units) -> dict[str, dict[str, Any]]:
     columns = units.columns()
     return {
         name: {column: values[place] for column, values in columns.items()}
@@ -294,7 +291,7 @@ def _fit_rows(item: Fit) -> Iterator[dict[str, object]]:
     yield row
 
 
-def _rows(table: fitters.Components) -> list[dict[str, Any]]:
+def _rows(table: Components) -> list[dict[str, Any]]:
     columns = table.columns()
     return [{name: values[place] for name, values in columns.items()} for place in range(len(table))]
 

@@ -22,6 +22,7 @@ from esjobs.steps.publication import Outcome, rows_table
 
 FALSE_DISCOVERY_RATE = 0.05
 JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
+_COUNTED: tuple[str, ...] = (*JUDGED, "undeclared")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def judge(
     judged = []
     for place, name in enumerate(factors.name):
         comparison, position = lines.get(place, (None, 0))
-        line = None if comparison is None else comparison.line
+        line = None if comparison is None else comparison.line.points
         deviation = None if line is None else _number(line.deviation[position])
         evidence = Evidence(
             name=name,
@@ -72,7 +73,7 @@ def judge(
         )
         verdict, why = decide(
             evidence,
-            None if line is None or deviation is None else line.verdict[position],
+            None if line is None else line.verdict[position] or None,
             settings.min_name_jobs,
         )
         judged.append(
@@ -93,7 +94,7 @@ def judge(
 def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
     if comparison is None:
         return 0
-    return comparison.n_sites - (declared.origin not in ("default", "none"))
+    return comparison.line.n_groups - (declared.origin not in ("default", "none"))
 
 
 def _number(value: float | None) -> float | None:
@@ -196,8 +197,8 @@ def _flag_rows(
             "k": evidence.k,
             "k_err": item.k_err,
             "expected_k": item.expected_k,
-            "deviation": evidence.deviation,
-            "deviation_err": evidence.deviation_err,
+            "deviation": None if item.verdict == "undeclared" else evidence.deviation,
+            "deviation_err": None if item.verdict == "undeclared" else evidence.deviation_err,
             "verdict": item.verdict,
             "significant": q_value <= FALSE_DISCOVERY_RATE if q_value is not None else None,
             "q_value": q_value,
@@ -218,9 +219,7 @@ def _flag_rows(
 def _conclusion_row(
     factors: Factors, comparisons: Sequence[Comparison], flags: Sequence[Mapping[str, object]]
 ) -> dict[str, object]:
-    counts = {
-        verdict: sum(flag["verdict"] == verdict for flag in flags) for verdict in (*JUDGED, "undeclared")
-    }
+    counts = {verdict: sum(flag["verdict"] == verdict for flag in flags) for verdict in _COUNTED}
     return {
         "level": factors.level,
         "processing_type": factors.processing_type,

@@ -3,6 +3,7 @@
 The changes: the other method, half and double the minimum jobs of a bucket and of a name, each task left out.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 
 import fitters
 from esjobs.analysis.declarations import Declared
+from esjobs.analysis.verdicts import compare
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
 from esjobs.steps.fit import Factors, Fit, solve
@@ -94,30 +96,37 @@ def _without_tasks(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
     """Shift each deviation by what one task does to its factor; the line, made of all sites, stays."""
-    settings = base.settings
-    result = base.fit.result or solve(base.fit.data, base.fit.factors.method, settings.min_bucket_jobs).result
+    settings, data = base.settings, base.fit.data
+    result = base.fit.result or solve(data, base.fit.factors.method, settings.min_bucket_jobs).result
     if result is None:
         return
-    by_name = {item.evidence.name: item for item in base.judged if item.verdict in JUDGED}
-    verdicts: dict[str, str] = {name: item.verdict for name, item in by_name.items()}
+    judged = {item.evidence.name: item for item in base.judged if item.verdict in JUDGED}
+    verdicts: dict[str, str] = {name: item.verdict for name, item in judged.items()}
+    jobs = dict(zip(zip(data.task, data.name, strict=True), data.n_jobs, strict=True))
     culprit: dict[str, tuple[str, str]] = {}
     left_out = fitters.leave_one_task_out(result)
-    for task, name, shift, jobs in zip(
-        left_out.task, left_out.unit, left_out.shift, left_out.jobs, strict=True
-    ):
-        item = by_name.get(name)
+    rows = zip(left_out.name, left_out.task, left_out.status, left_out.ln_change, strict=True)
+    for name, task, status, change in rows:
+        item = judged.get(name)
         if item is None or name in culprit:
             continue
-        evidence = item.evidence
-        deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
-        n_left = evidence.n_tasks - 1
-        if n_left < 1 or evidence.n_jobs - jobs < settings.min_name_jobs:
-            verdict = "too few"
-        else:
-            grown = error * np.sqrt(evidence.n_tasks / n_left)
-            moved = (1 + deviation) * np.exp(shift) - 1
-            verdict = fitters.verdict(moved, grown, settings.deviation_limit)
+        verdict = (
+            _shifted(item, change, item.evidence.n_jobs - jobs[task, name], settings)
+            if status == "ok"
+            else "not comparable"
+        )
         if verdict != item.verdict:
             culprit[name] = (task, verdict)
     for name, (task, verdict) in culprit.items():
         yield f"without task {task}", {**verdicts, name: verdict}
+
+
+def _shifted(item: Judged, change: float, n_jobs: int, settings: FitSettings) -> str:
+    """The verdict when a factor moves by ``change`` in ln k and rests on one task less."""
+    evidence = item.evidence
+    if n_jobs < settings.min_name_jobs:
+        return "too few"
+    deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
+    moved = (1 + deviation) * math.exp(change) - 1
+    grown = error * math.sqrt(evidence.n_tasks / (evidence.n_tasks - 1))
+    return compare(moved, grown, settings.deviation_limit)

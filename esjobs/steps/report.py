@@ -1,0 +1,68 @@
+"""A stored run to its report: one HTML file, written whole or not at all."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from dashboards.report import ReportData, render
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.errors import InputError
+from esjobs.core.query import In
+from esjobs.frames import frame_of
+from esjobs.steps.chain import Question
+from esjobs.steps.publication import read_table
+from esjobs.steps.results import find_run, read_results
+from esjobs.store.base import JobStore
+
+
+def write_report(store: JobStore, out: Path, *, run: str | None = None) -> Path:
+    """Render the report of a run (None: the newest complete one) into a file that needs no network.
+
+    Raises :class:`NoResultError` without a complete run, :class:`InputError` when the file cannot be written.
+    """
+    page = render(report_data(store, run))
+    try:
+        handle, beside = tempfile.mkstemp(dir=out.parent, prefix=".esjobs-", suffix=".html")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(page)
+            Path(beside).chmod(0o644)
+            Path(beside).replace(out)
+        finally:
+            Path(beside).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write the report to {out}: {error.strerror}; give a path that can be written"
+        ) from error
+    return out
+
+
+def report_data(store: JobStore, run: str | None = None) -> ReportData:
+    """The tables of one run, its books and its provenance, as the report takes them."""
+    found = find_run(store, "flag", run)
+    question = Question.of_run(found)
+    frames = {
+        name: frame_of(read_results(store, tables.table(name), found))
+        for name in ("factors", "fits", "components", "lines", "flags", "conclusions")
+    }
+    days = In("day", tuple(map(str, found.window.days())))
+    stored = store.day_fingerprints(found.window)
+    return ReportData(
+        **frames,
+        days=frame_of(read_table(store, tables.DAYS, [days])),
+        runs=frame_of(read_table(store, tables.RUNS, [In("run", (found.run,))])),
+        corepower=frame_of(read_table(store, tables.COREPOWER)),
+        provenance={
+            "Cleaning rules": json.dumps(found.settings["rules"]),
+            "Settings of the fit": json.dumps(found.settings["fit"]),
+            "Restricted to": ", ".join([*question.tasks, *question.where]) or "nothing, all buckets",
+            "CPU resolver": str(found.settings["resolver"]),
+            "Method version": str(found.settings["method_version"]),
+            "Report written by": f"esjobs {__version__}",
+        },
+        method=question.fit.methods[0],
+        limit=question.fit.deviation_limit,
+        jobs_in=sum(stored.column("n_jobs").to_pylist()),
+    )

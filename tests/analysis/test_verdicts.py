@@ -1,0 +1,103 @@
+"""The cascade of verdicts, proposals and the wording that may be sent."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esjobs.analysis.declarations import Declared
+from esjobs.analysis.verdicts import Evidence, compare, decide, interval, propose, sentence
+
+DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", rc_site_guessed=True)
+GOOD = Evidence(
+    name="Q",
+    status="ok",
+    reason="",
+    k=1.5,
+    n_jobs=500,
+    n_tasks=5,
+    in_main_component=True,
+    declared=DECLARED,
+    deviation=0.5,
+    deviation_err=0.05,
+    median_k=1.0,
+    n_line_sites=20,
+    line_reason=None,
+)
+
+
+def changed(**values: object) -> Evidence:
+    return dataclasses.replace(GOOD, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        (changed(mixed=True), "mixed"),
+        (changed(k=None, status="too few jobs"), "too few"),
+        (changed(k=None, status="no common task"), "not comparable"),
+        (changed(in_main_component=False), "not comparable"),
+        (changed(n_jobs=49), "too few"),
+        (changed(k=3.1), "implausible"),
+        (changed(k=0.32), "implausible"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="none", corepower=None)), "undeclared"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="default")), "undeclared"),
+        (changed(line_reason="9 sites"), "too few"),
+        (GOOD, "deviates"),
+    ],
+)
+def test_the_first_rule_that_applies_decides(evidence: Evidence, verdict: str) -> None:
+    found, why = decide(evidence, "deviates", 50)
+    assert found == verdict
+    assert bool(why) == (verdict != "deviates") or evidence.mixed or evidence.k is None
+
+
+@given(st.floats(-0.99, 3), st.floats(0, 2), st.floats(0.05, 0.5))
+def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float, limit: float) -> None:
+    verdict = compare(deviation, error, limit)
+    assert verdict == compare(-deviation, error, limit)
+    if verdict == "deviates":
+        assert abs(deviation) > limit
+        assert compare(deviation, error / 2, limit) == "deviates"
+    if verdict == "ok":
+        assert abs(deviation) < limit
+
+
+@pytest.mark.parametrize(
+    ("evidence", "stable", "why"),
+    [
+        (changed(n_tasks=1), True, "one task"),
+        (GOOD, False, "not stable"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="inherited")), True, "inherited"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="changed")), True, "changed"),
+    ],
+)
+def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, stable: bool, why: str) -> None:
+    proposal = propose(evidence, "deviates", stable, 50)
+    assert proposal.corepower is None
+    assert proposal.corepower_err is None
+    assert why in proposal.reason
+    assert "Nothing is proposed" in sentence(evidence, "deviates", "", proposal)
+
+
+def test_a_proposal_and_its_wording() -> None:
+    proposal = propose(changed(deviation_err=0.01), "deviates", True, 50)
+    assert proposal.corepower == pytest.approx(15.75)
+    assert proposal.corepower_err == pytest.approx(0.05 * 15.75)
+    text = sentence(GOOD, "deviates", "", proposal)
+    assert text.startswith("Relative to what 20 other sites declare, these jobs ran like 15.8 (14.9 to 16.6")
+    assert "check SMT and overcommit; please benchmark again" in text
+    assert "declare 15" not in text
+
+
+@given(st.floats(-0.95, 3), st.floats(0, 1))
+def test_the_interval_holds_the_value_and_is_never_negative(deviation: float, error: float) -> None:
+    low, high = interval(deviation, error)
+    assert 0 < low <= 1 + deviation <= high
+
+
+@given(st.sampled_from(["too few", "not comparable", "undeclared"]), st.text())
+def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
+    text = sentence(GOOD, verdict, why, propose(GOOD, "ok", None, 50))  # type: ignore[arg-type]
+    assert why in text

@@ -1,0 +1,297 @@
+"""The command line as people and scripts use it: output, exit codes, messages."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from esjobs.cli import main
+
+JOBS = """job_id,task_id,site,cpu_raw,processing_type,state,end_time,cores,events,cpu_s,wall_s,hs06_s
+{rows}
+"""
+
+
+def run(*arguments: str, store: Path | str | None = None) -> Result:
+    given = [] if store is None else ["--store", f"duckdb:{store}"]
+    return CliRunner().invoke(main, [*given, *arguments], catch_exceptions=False)
+
+
+def job_file(path: Path, n_sites: int = 12, n_tasks: int = 3, n_jobs: int = 25) -> Path:
+    """Jobs of a small grid where every site is as fast as it declares, except the last one."""
+    rows = []
+    for site in range(n_sites):
+        declared = 8 + site
+        speed = declared * (2.0 if site == n_sites - 1 else 1.0)
+        for task in range(n_tasks):
+            for job in range(n_jobs):
+                cpu = 20_000 / speed * (1 + task) * (1 + 0.01 * ((job * 7 + site) % 5 - 2))
+                rows.append(
+                    f"{task}-{site}-{job},task{task},SITE{site:02},Intel Xeon E5-2650 v{site % 3 + 2} @ 2GHz,"
+                    f"simul,finished,2018-08-{10 + job % 5}T12:00:00Z,1,100,{cpu:.3f},{cpu * 1.1:.3f},"
+                    f"{cpu * 1.1 * declared:.0f}"
+                )
+    path.write_text(JOBS.format(rows="\n".join(rows)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    store = folder / "jobs.duckdb"
+    assert run("ingest", "jobs", str(job_file(folder / "jobs.csv")), store=store).exit_code == 0
+    assert run("run", store=store).exit_code == 0
+    return store
+
+
+def test_help_answers_at_once_and_imports_nothing_heavy() -> None:
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "esjobs", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert time.perf_counter() - began < 5
+    assert "Usage" in done.stdout
+    for heavy in ("pandas", "pyarrow", "duckdb", "numpy", "scipy", "numba", "altair", "pydantic", "rich"):
+        assert f"| {heavy}\n" not in done.stderr.replace(" " * 2, " ").replace("|  ", "| "), heavy
+
+
+def test_every_command_has_help() -> None:
+    for name, command in main.commands.items():
+        assert run(name, "--help").exit_code == 0
+        assert command.help, name
+
+
+def test_the_deviating_site_is_found(filled: Path) -> None:
+    result = run(
+        "show",
+        "flags",
+        "--level",
+        "site",
+        "--type",
+        "all",
+        "--method",
+        "paper",
+        "--format",
+        "csv",
+        store=filled,
+    )
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    verdicts = {row["name"]: row["verdict"] for row in rows}
+    assert verdicts.pop("SITE11") == "deviates"
+    assert set(verdicts.values()) == {"ok"}
+    found = next(row for row in rows if row["name"] == "SITE11")
+    assert float(found["proposed_corepower"]) == pytest.approx(38, rel=0.1)
+    assert found["stable"] == "true"
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["factors", "fits", "lines", "flags", "components", "buckets", "rejects", "runs", "loads", "corepower"],
+)
+def test_every_table_shows_in_every_format(filled: Path, tmp_path: Path, what: str) -> None:
+    for form in ("table", "csv", "json", "parquet"):
+        out = tmp_path / f"rows.{form}"
+        assert run("show", what, "--format", form, "--out", str(out), store=filled).exit_code == 0
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text("utf-8"))))
+    objects = json.loads((tmp_path / "rows.json").read_text("utf-8"))
+    frame = pd.read_parquet(tmp_path / "rows.parquet")
+    assert len(rows) == len(objects) == len(frame)
+    assert list(rows[0] if rows else []) == list(objects[0] if objects else [])
+    for row, plain in zip(rows, objects, strict=True):
+        for name, value in plain.items():
+            if isinstance(value, bool):
+                assert row[name] == ("true" if value else "false")
+            elif isinstance(value, float):
+                assert float(row[name]) == value
+            else:
+                assert row[name] == ("" if value is None else str(value))
+
+
+def test_steps_alone_give_what_run_gives(filled: Path, tmp_path: Path) -> None:
+    store = tmp_path / "steps.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    early = run("correlate", store=store)
+    assert early.exit_code == 1
+    assert "no result of step fit" in early.stderr
+    for step in ("aggregate", "fit", "correlate", "flag"):
+        assert run(step, store=store).exit_code == 0, step
+    for what in ("factors", "lines", "flags"):
+        arguments = ("show", what, "--format", "csv")
+        assert run(*arguments, store=store).stdout == run(*arguments, store=filled).stdout
+
+
+def test_query_and_where(filled: Path) -> None:
+    result = run(
+        "query",
+        "--by",
+        "site",
+        "--metric",
+        "jobs,efficiency",
+        "--where",
+        "site=SITE01",
+        "--where",
+        "site=SITE02",
+        "--where",
+        "task_id=task0",
+        "--format",
+        "json",
+        store=filled,
+    )
+    rows = json.loads(result.stdout)
+    assert [row["site"] for row in rows] == ["SITE01", "SITE02"]
+    assert all(row["jobs"] == 25 for row in rows)
+    assert rows[0]["efficiency"] == pytest.approx(1 / 1.1, rel=1e-3)
+    by_model = json.loads(run("query", "--by", "cpu_model", "--format", "json", store=filled).stdout)
+    assert {row["cpu_model"] for row in by_model} == {f"Intel Xeon E5-2650 v{n}" for n in (2, 3, 4)}
+    filtered = run(
+        "query",
+        "--by",
+        "site",
+        "--where",
+        "cpu_model=Intel Xeon E5-2650 v2",
+        "--format",
+        "json",
+        store=filled,
+    )
+    assert len(json.loads(filtered.stdout)) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["query", "--by", "sight"], 2, "did you mean site"),
+        (["query", "--by", "site", "--metric", "speed"], 2, "no metric 'speed'"),
+        (["query", "--by", "site", "--where", "site"], 2, "expected FIELD=VALUE"),
+        (["query", "--by", "site", "--where", "cores=many"], 2, "'many' is no integer"),
+        (["query", "--by", "cpu_s"], 2, "cannot be grouped by 'cpu_s'"),
+        (["run", "--window", "2018-08-01"], 2, "not a window"),
+        (["run", "--window", "2018-08-01T01:00/2018-08-02"], 2, "whole days"),
+        (["run", "--window", "2020-01-01/2020-02-01"], 2, "the stored jobs lie in 2018-08-10/2018-08-15"),
+        (["fit", "--where", "user=me"], 2, "cannot be restricted by 'user'"),
+        (["ingest", "nonsense", "file"], 2, "nonsense"),
+        (["ingest", "panda", "nowhere.csv"], 1, "nowhere.csv"),
+        (["ingest", "jobs"], 2, "at least one file"),
+        (["show", "flags", "--run", "ffff"], 1, "run 'ffff'"),
+        (["show", "lines", "--name", "X"], 2, "lines have no name"),
+        (["compare", "aaaa", "bbbb"], 1, "run 'aaaa'"),
+        (["ingest", "--undo", "aaaa"], 1, "no load 'aaaa'"),
+        (["report", "--out", "/nowhere/report.html"], 1, "/nowhere/report.html"),
+        (["corepower", "import", "nowhere.csv"], 1, "nowhere.csv"),
+    ],
+)
+def test_mistakes_get_one_line_and_an_exit_code(
+    filled: Path, arguments: list[str], code: int, words: str
+) -> None:
+    result = run(*arguments, store=filled)
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert result.stdout == ""
+    if not result.stderr.startswith("Usage"):
+        assert result.stderr.count("\n") == 1
+
+
+def test_an_unknown_store_and_a_wrong_setting_are_said(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["--store", "mysql:x", "doctor"])
+    assert "mysql:x" in result.stdout
+    config = tmp_path / "esjobs.toml"
+    for text, words in (
+        ("[fit]\nmin_bucket_jobs = 0\n", "fit.min_bucket_jobs"),
+        ("[fit]\nnonsense = 1\n", "fit.nonsense"),
+        ("[rules]\nmin_eventz = 1\n", "rules.min_eventz"),
+        ("broken", "TOML"),
+    ):
+        config.write_text(text)
+        result = CliRunner().invoke(main, ["--config", str(config), "show", "runs"])
+        assert result.exit_code == 1
+        assert words in result.stderr
+
+
+def test_settings_from_file_and_environment(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "esjobs.toml"
+    config.write_text(f'store = "duckdb:{filled}"\n[fit]\nmin_bucket_jobs = 26\n')
+    result = CliRunner().invoke(main, ["--config", str(config), "fit"])
+    assert result.exit_code == 0
+    shown = CliRunner().invoke(
+        main, ["--config", str(config), "show", "factors", "--level", "site", "--format", "json"]
+    )
+    assert {row["status"] for row in json.loads(shown.stdout)} == {"too few jobs"}
+    monkeypatch.setenv("ESJOBS_FIT__MIN_BUCKET_JOBS", "20")
+    assert CliRunner().invoke(main, ["--config", str(config), "run"]).exit_code == 0
+    shown = CliRunner().invoke(
+        main, ["--config", str(config), "show", "factors", "--level", "site", "--format", "json"]
+    )
+    assert {row["status"] for row in json.loads(shown.stdout)} == {"ok"}
+
+
+def test_compare_and_prune(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    for window in ("2018-08-10/2018-08-15", "2018-08-10/2018-08-14", "2018-08-11/2018-08-15"):
+        assert run("run", "--window", window, store=store).exit_code == 0
+    runs = json.loads(run("show", "runs", "--format", "json", store=store).stdout)
+    ids = list(dict.fromkeys(row["run"] for row in runs if row["step"] == "flag"))
+    assert len(ids) == 3
+    changes = json.loads(run("compare", ids[0], ids[1], "--format", "json", store=store).stdout)
+    assert len(changes) > 12
+    assert max(abs(row["sigma"] or 0) for row in changes) < 3
+    assert run("prune", "--keep", "1", "--dry-run", store=store).exit_code == 0
+    assert run("show", "factors", "--run", ids[1], store=store).exit_code == 0
+    assert run("prune", "--keep", "1", store=store).exit_code == 0
+    assert run("show", "factors", "--run", ids[1], store=store).exit_code == 1
+    assert run("show", "factors", "--run", ids[0], store=store).exit_code == 0
+    assert json.loads(run("show", "buckets", "--format", "json", store=store).stdout)
+
+
+def test_export_round_trip(filled: Path, tmp_path: Path) -> None:
+    for form in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"jobs.{form}"
+        assert run("export", "jobs", "--out", str(out), store=filled).exit_code == 0
+        again = tmp_path / f"again-{form}.duckdb"
+        assert run("ingest", "jobs", str(out), store=again).exit_code == 0
+        arguments = (
+            "query",
+            "--by",
+            "site,day,task_id",
+            "--metric",
+            "jobs,cpu_h,events,wall_h",
+            "--format",
+            "csv",
+        )
+        assert run(*arguments, store=again).stdout == run(*arguments, store=filled).stdout
+
+
+def test_a_load_can_be_taken_back(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), "--set", "user=wrong", store=store)
+    load = json.loads(run("show", "loads", "--format", "json", store=store).stdout)[0]
+    assert (load["state"], load["filled"], load["rows_in"]) == ("complete", "user=wrong", 900)
+    assert run("ingest", "--undo", load["load_id"], store=store).exit_code == 0
+    assert json.loads(run("show", "loads", "--format", "json", store=store).stdout) == []
+    assert run("query", "--by", "site", store=store).exit_code == 2
+
+
+def test_dry_run_stores_nothing(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    result = run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), "--dry-run", store=store)
+    assert "900" in result.stdout
+    assert run("query", "--by", "site", store=store).exit_code == 2
+
+
+def test_doctor_and_fields(filled: Path) -> None:
+    rows = json.loads(run("doctor", "--format", "json", store=filled).stdout)
+    assert {row["state"] for row in rows} <= {"ok", "missing"}
+    assert any(row["check"] == "last run" and row["state"] == "ok" for row in rows)
+    listed = json.loads(run("fields", "--format", "json").stdout)
+    assert {"field", "metric"} == {row["kind"] for row in listed}

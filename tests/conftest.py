@@ -1,0 +1,52 @@
+"""What tests of several rooms share: real data, an open session, a fixed clock."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import esjobs
+from esjobs.session import Session
+from esjobs.settings import Settings
+
+SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data sets beside the checkout."""
+    if SHARED_DATA.is_dir():
+        return SHARED_DATA
+    message = "the real data sets are missing: put them into ../shared/data beside the checkout"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def panda_files(shared_data: Path) -> list[Path]:
+    """The four PanDA tasks, smallest ids first."""
+    return sorted((shared_data / "panda-jobs").glob("job_records_*.csv.gz"))
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test reads the user's environment or writes into the user's folders."""
+    for name in [name for name in os.environ if name.startswith("ESJOBS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """A session over an empty store in memory."""
+    with memory_session() as opened:
+        yield opened
+
+
+def memory_session(settings: Settings | None = None) -> Session:
+    """Open a session over an empty store in memory, at a fixed time."""
+    return esjobs.open("duckdb::memory:", settings=settings, clock=lambda: NOW)

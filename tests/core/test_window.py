@@ -1,0 +1,59 @@
+"""Windows: half-open, UTC, whole days where a step needs them."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esjobs.core.errors import WindowError
+from esjobs.core.window import Window, format_time, parse_time
+
+TIMES = st.datetimes(timezones=st.just(UTC))
+
+
+@given(TIMES, TIMES)
+def test_text_round_trip(a: datetime, b: datetime) -> None:
+    if a == b:
+        return
+    window = Window(min(a, b), max(a, b))
+    assert Window.parse(str(window)) == window
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2018-08-01", "2018-08-01/", "a/b", "2018-08-01/2018-08-01", "2018-08-02/2018-08-01"]
+)
+def test_malformed_or_empty_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(WindowError) as caught:
+        Window.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_naive_times_are_refused() -> None:
+    with pytest.raises(WindowError, match="zone"):
+        Window(datetime(2018, 8, 1), datetime(2018, 8, 2))  # noqa: DTZ001
+
+
+def test_offsets_become_utc() -> None:
+    assert parse_time("2018-08-01T00:00:00+02:00") == datetime(2018, 7, 31, 22, tzinfo=UTC)
+    berlin = timezone(timedelta(hours=2))
+    assert format_time(datetime(2018, 8, 1, 2, tzinfo=berlin)) == "2018-08-01"
+
+
+def test_days_touched() -> None:
+    assert Window.parse("2018-08-01/2018-08-03").days() == [date(2018, 8, 1), date(2018, 8, 2)]
+    assert Window.parse("2018-08-01T23:00/2018-08-02T01:00").days() == [date(2018, 8, 1), date(2018, 8, 2)]
+    assert Window.of_days(date(2018, 8, 1), date(2018, 8, 1)).days() == [date(2018, 8, 1)]
+
+
+def test_whole_days() -> None:
+    assert Window.parse("2018-08-01/2018-08-03").require_whole_days("fit").whole_days
+    with pytest.raises(WindowError, match=r"fit takes whole days.*query and export"):
+        Window.parse("2018-08-01T01:00/2018-08-03").require_whole_days("fit")
+
+
+def test_of_accepts_what_python_offers() -> None:
+    expected = Window.parse("2018-08-01/2018-09-01")
+    assert Window.of(("2018-08-01", "2018-09-01")) == expected
+    assert Window.of((date(2018, 8, 1), date(2018, 9, 1))) == expected
+    assert Window.of(expected) is expected
