@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from esjobs.core.errors import InputError
-from esjobs.ingest.base import EXCERPT
-from esjobs.ingest.convert import acceptable
+from esjobs.ingest.base import EXCERPT, Reject
+from esjobs.ingest.convert import acceptable, decode
 from esjobs.ingest.layout import Binding, Layout, bind, require
 from esjobs.ingest.validate import Block
 
@@ -53,20 +53,37 @@ def read_parquet(file: pyarrow.parquet.ParquetFile, binding: Binding, path: Path
             ) from error
         if batch is None:
             return
-        yield _block(batch, row)
+        yield _block(batch, row, path.name)
         row += batch.num_rows
 
 
-def _block(batch: pa.RecordBatch, first: int) -> Block:
-    cells = dict(zip(batch.schema.names, batch.columns, strict=True))
+def _block(batch: pa.RecordBatch, first: int, file: str) -> Block:
+    cells = {}
     numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
+    broken: dict[int, str] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        cells[name], bad = decode(column)
+        for row in np.flatnonzero(bad) if bad is not None else ():
+            broken.setdefault(int(row), name)
+    refused = tuple(_not_utf8(file, first + row, name, cells, row) for row, name in sorted(broken.items()))
+    if broken:
+        keep = np.ones(batch.num_rows, dtype=bool)
+        keep[list(broken)] = False
+        cells = {name: column.filter(pa.array(keep)) for name, column in cells.items()}
+        numbers = numbers[keep]
     return Block(
         cells,
-        batch.num_rows,
+        len(numbers),
         numbers,
         lambda row, name: str(cells[name][row].as_py()),
         lambda row: _excerpt(cells, row),
+        refused,
     )
+
+
+def _not_utf8(file: str, line: int, name: str, cells: Mapping[str, pa.Array], row: int) -> Reject:
+    detail = f"column {name} holds bytes that are not UTF-8; accepted: UTF-8"
+    return Reject("not UTF-8", file, line, "", detail, _excerpt(cells, row))
 
 
 def _excerpt(cells: Mapping[str, pa.Array], row: int) -> str:

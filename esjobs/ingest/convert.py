@@ -4,6 +4,7 @@ A cell that cannot be converted becomes null and gets a code (an index into ``RE
 Clean columns cost a few passes over memory; only a column that offends is looked at cell by cell.
 """
 
+import re
 from datetime import UTC, datetime
 
 import numpy as np
@@ -34,7 +35,7 @@ _MILLISECONDS_FROM = 1e11
 
 _SPACE = 0x20
 _EPOCH = r"^[+-]?\d+(\.\d*)?$"
-_ZONED = r"[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+_ZONED = r"[T ]\d\d.*[+-]\d\d(:?\d\d)?$"
 _LONG_FRACTION = r"(\.\d{6})\d+"
 
 
@@ -78,7 +79,18 @@ def acceptable(kind: pa.DataType, column: Column) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(string or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def decode(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
+    """Text that a file gives no warrant for: as strings, cells that are not UTF-8 null and marked."""
+    if pa.types.is_dictionary(cells.type) and _is_text(cells.type.value_type):
+        cells = cells.dictionary_decode()
+    if not _is_text(cells.type):
+        return cells, None
+    binary = pa.large_binary() if "large" in str(cells.type) else pa.binary()
+    return cast_where_possible(cells.cast(binary), pa.string())
 
 
 def _plain(cells: pa.Array) -> pa.Array:
@@ -210,7 +222,7 @@ def _as_double(cells: pa.Array, layout: Layout) -> tuple[pa.Array, Codes | None]
             return pa.nulls(len(cells), pa.float64()), _mark(None, _bools(cells.is_valid()), NOT_NUMBER)
         return cells.cast(pa.float64(), safe=False), None
     cells = clean_text(pc.utf8_trim(cells, " \t"), layout)
-    values, failed = _cast_where_possible(cells, pa.float64())
+    values, failed = cast_where_possible(cells, pa.float64())
     return values, _mark(None, failed, NOT_NUMBER) if failed is not None else None
 
 
@@ -246,7 +258,7 @@ def _time(cells: pa.Array, layout: Layout) -> Values:
         if pa.types.is_timestamp(kind) and kind.unit == "ns":
             times, failed = naive.cast(_NAIVE, safe=False), None
         else:
-            times, failed = _cast_where_possible(naive, _NAIVE)
+            times, failed = cast_where_possible(naive, _NAIVE)
     elif pa.types.is_boolean(kind):
         times, failed = pa.nulls(len(cells), _NAIVE), _bools(cells.is_valid())
     else:
@@ -262,14 +274,17 @@ def _time(cells: pa.Array, layout: Layout) -> Values:
 
 
 def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
-    for kind in (_NAIVE, UTC_TIME):
+    marked = _bools(pc.ends_with(cells, "Z"))
+    if marked.any():
+        cells = pc.if_else(pa.array(marked), pc.utf8_slice_codeunits(cells, 0, -1), cells)
+    if _looks_plain(cells):
         try:
-            return cells.cast(kind).view(_NAIVE), None
+            return cells.cast(_NAIVE), None
         except pa.ArrowInvalid:
-            continue
+            pass
     cells = pc.replace_substring_regex(cells, _LONG_FRACTION, r"\1")
-    epoch = _bools(pc.match_substring_regex(cells, _EPOCH))
-    zoned = ~epoch & _bools(pc.match_substring_regex(cells, _ZONED))
+    epoch = ~marked & _bools(pc.match_substring_regex(cells, _EPOCH))
+    zoned = ~marked & ~epoch & _bools(pc.match_substring_regex(cells, _ZONED))
     naive = ~epoch & ~zoned
     total = np.zeros(len(cells), dtype=np.int64)
     failed = np.zeros(len(cells), dtype=bool)
@@ -277,7 +292,7 @@ def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | 
         part = cells.filter(pa.array(mask))
         if not len(part):
             continue
-        times, bad = _cast_where_possible(part, kind)
+        times, bad = cast_where_possible(part, kind)
         if kind == pa.float64():
             times, bad = _time_from_epoch(times)
         total[mask] = times.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
@@ -285,6 +300,15 @@ def _time_from_text(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | 
             failed[mask] = bad
     missing = ~_bools(cells.is_valid()) | failed
     return pa.array(total, mask=missing).view(_NAIVE), failed if failed.any() else None
+
+
+def _looks_plain(cells: pa.Array) -> bool:
+    """Whether the first time is worth a cast of them all: one that fails at every cell is slow."""
+    valid = _bools(cells.is_valid())
+    if not valid.any():
+        return True
+    first = cells[int(valid.argmax())].as_py()
+    return not (re.search(_EPOCH, first) or re.search(_ZONED, first))
 
 
 def _time_from_epoch(seconds: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
@@ -301,7 +325,7 @@ def _time_from_epoch(seconds: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]
 # -- arrays ----------------------------------------------------------------------------------------------
 
 
-def _cast_where_possible(cells: pa.Array, kind: pa.DataType) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
+def cast_where_possible(cells: pa.Array, kind: pa.DataType) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
     """Cast; cells that cannot be cast become null and are marked. Found by halving: k log n casts."""
     try:
         return cells.cast(kind), None
@@ -309,7 +333,7 @@ def _cast_where_possible(cells: pa.Array, kind: pa.DataType) -> tuple[pa.Array, 
         if len(cells) == 1:
             return pa.nulls(1, kind), np.ones(1, dtype=bool)
     half = len(cells) // 2
-    parts = [_cast_where_possible(part, kind) for part in (cells.slice(0, half), cells.slice(half))]
+    parts = [cast_where_possible(part, kind) for part in (cells.slice(0, half), cells.slice(half))]
     failed = [np.zeros(len(part), dtype=bool) if bad is None else bad for part, bad in parts]
     return pa.concat_arrays([part for part, _ in parts]), np.concatenate(failed)
 

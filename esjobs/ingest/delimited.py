@@ -2,8 +2,10 @@
 
 A block is parsed at once when every line is one record (quotes balanced on each line), is UTF-8 and not
 too long, and the parser finds as many rows as there are lines. Numbers are parsed as numbers; if a cell is
-none, the block is parsed again as text. Everything else goes through the careful path, which splits records
-itself, refuses those that are malformed and gives the rest as text. All ways end in the same conversion.
+none, the block is parsed again as text. A block that cannot be parsed at once is tried again in pieces, and
+the piece that offends goes through the careful path, which splits records itself, refuses those that are
+malformed and gives the rest as text. All ways end in the same conversion. Of a malformed record that spans
+lines only the first line is refused, so that a stray quote costs one row.
 """
 
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from esjobs.core.errors import InputError
-from esjobs.ingest.base import EXCERPT, MAX_LINE, Reject
+from esjobs.ingest.base import MAX_LINE, Reject
 from esjobs.ingest.layout import Binding, Layout, bind, require
 from esjobs.ingest.lines import Index, LineFeed, Lines, excerpt, index_lines, record_at
 from esjobs.ingest.validate import Block
@@ -63,56 +65,93 @@ def read_csv(feed: LineFeed, header: Header, way: Way = "typed") -> Iterator[Blo
     """Yield the rows of a file whose header has been read."""
     for lines in feed:
         if lines.overlong:
-            yield Block({}, 0, np.empty(0, np.int64), _no_cell, _no_excerpt, (_too_long(feed, lines, 0),))
+            yield _as_text(header, [], [], [], [too_long(lines.data, lines.first, feed.path.name)])
             continue
-        block = _columnar(lines, header, way) if way != "careful" else None
-        yield block if block is not None else _careful(feed, lines, header)
+        block = _columnar(lines, header, way, feed.path.name) if way != "careful" else None
+        if block is not None:
+            yield block
+        elif way == "careful" or not feed.split(lines):
+            yield _careful(feed, lines, header)
 
 
-def _columnar(lines: Lines, header: Header, way: Way) -> Block | None:
+def _columnar(lines: Lines, header: Header, way: Way, file: str) -> Block | None:
     data = lines.data
     index = index_lines(lines)
-    if not index.quotes_balanced or index.longest > MAX_LINE or not is_utf8(data):
-        return None
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None
-    rows = len(index.numbers)
-    if not rows:
-        return Block({}, 0, index.numbers, _no_cell, _no_excerpt)
-    table = _parsed(data, header, typed=True) if way == "typed" else None
+    if not index.quotes_balanced:
+        return None
+    refused: tuple[Reject, ...] = ()
+    table = None
+    if index.longest <= MAX_LINE and is_utf8(data):
+        table = _table(data, len(index.numbers), header, way)
+    if table is None and b'"' not in data:
+        data, index, refused = _sieve(lines, index, header, file)
+        table = _table(data, len(index.numbers), header, way)
     if table is None:
-        table = _parsed(data, header, typed=False)
-    if table is None or table.num_rows != rows:
         return None
     cells = {name: table.column(str(header.position(name))) for name in header.binding.used}
     raw = _RawRows(data, index, header)
-    return Block(cells, rows, index.numbers, raw.cell, raw.excerpt)
+    return Block(cells, len(index.numbers), index.numbers, raw.cell, raw.excerpt, refused)
 
 
-def _parsed(data: bytes, header: Header, *, typed: bool) -> pa.Table | None:
+def _sieve(lines: Lines, index: Index, header: Header, file: str) -> tuple[bytes, Index, tuple[Reject, ...]]:
+    """Refuse the malformed lines of a block without quotes; the other lines, joined again."""
+    view = np.frombuffer(lines.data, dtype=np.uint8)
+    commas = np.flatnonzero(view == 0x2C)
+    counts = np.searchsorted(commas, index.ends) - np.searchsorted(commas, index.starts)
+    suspect = (counts != len(header.names) - 1) | (index.ends - index.starts > MAX_LINE)
+    suspect[np.searchsorted(index.ends, np.flatnonzero(view >= 0x80))] = True
+    refused = []
+    for row in np.flatnonzero(suspect):
+        raw = lines.data[index.starts[row] : index.ends[row]]
+        found = _split(raw, int(index.numbers[row]), len(header.names), file)
+        suspect[row] = isinstance(found, Reject)
+        if isinstance(found, Reject):
+            refused.append(found)
+    starts, ends = index.starts[~suspect], index.ends[~suspect]
+    kept = [lines.data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    joined = Lines(b"\n".join(kept), 0, final=True)
+    again = index_lines(joined)
+    return joined.data, Index(again.starts, again.ends, index.numbers[~suspect], True), tuple(refused)
+
+
+def _table(data: bytes, rows: int, header: Header, way: Way) -> pa.Table | None:
+    """Parse lines that are one record each; None when the parser does not find just these records."""
+    if not rows:
+        return _parsed(b"," * (len(header.names) - 1) + b"\n", header, typed=False).slice(0, 0)
+    table = None
+    for typed in (True, False) if way == "typed" else (False,):
+        try:
+            table = _parsed(data, header, typed=typed)
+            break
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                return None
+    return table if table is not None and table.num_rows == rows else None
+
+
+def _parsed(data: bytes, header: Header, *, typed: bool) -> pa.Table:
     binding = header.binding
     names = [str(position) for position in range(len(header.names))]
     types = {}
     for name in binding.used:
         number = typed and binding.types[name] in ("number", "integer")
         types[str(header.position(name))] = pa.float64() if number else pa.string()
-    try:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            read_options=pyarrow.csv.ReadOptions(
-                column_names=names, block_size=max(len(data) // 2, 1 << 18), use_threads=True
-            ),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=False),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(types),
-                null_values=["", *binding.layout.nulls],
-                strings_can_be_null=True,
-                check_utf8=False,
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(data),
+        read_options=pyarrow.csv.ReadOptions(
+            column_names=names, block_size=max(len(data) // 2, 1 << 18), use_threads=True
+        ),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=False),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=["", *binding.layout.nulls],
+            strings_can_be_null=True,
+            check_utf8=False,
+        ),
+    )
 
 
 def is_utf8(data: bytes) -> bool:
@@ -140,14 +179,6 @@ class _RawRows:
         return excerpt(self.data[self.index.starts[row] : self.index.ends[row]])
 
 
-def _no_cell(row: int, name: str) -> str:
-    raise IndexError(f"row {row} of a block without rows, column {name}")
-
-
-def _no_excerpt(row: int) -> str:
-    raise IndexError(f"row {row} of a block without rows")
-
-
 # -- the careful path ------------------------------------------------------------------------------------
 
 
@@ -162,33 +193,27 @@ def _careful(feed: LineFeed, lines: Lines, header: Header) -> Block:
         newline = data.find(b"\n", at)
         end = newline if newline >= 0 else len(data)
         physical = data[at:end]
-        reject: Reject | None = None
         stop = end
-        if len(physical) > MAX_LINE:
-            reject = _too_long(feed, lines, at, line)
-        elif not physical.rstrip(b"\r"):
-            pass
-        elif b'"' not in physical:
-            cells = physical.rstrip(b"\r").split(b",")
-            reject = _take(feed, line, physical, cells, columns, rows)
+        found: list[str] | Reject | None = None
+        if b'"' not in physical or len(physical) > MAX_LINE:
+            if physical.rstrip(b"\r"):
+                found = _split(physical, line, columns, feed.path.name)
         else:
             record = record_at(data, at)
             runs_out = record.open_quote and record.end - at < MAX_LINE
             if runs_out and not lines.final:
                 feed.push_back(data[at:])
                 break
-            if record.open_quote:
-                detail = "a quoted cell is not closed; accepted: a closing quote, two quotes for one inside"
-                reject = Reject("unclosed quote", feed.path.name, line, "", detail, excerpt(physical))
-            elif record.end - at > MAX_LINE:
-                reject, stop = _too_long(feed, lines, at, line), record.end
+            if record.open_quote or record.end - at > MAX_LINE:
+                detail = f"a quoted cell is not closed within {MAX_LINE} bytes; accepted: a closing quote"
+                found = Reject("unclosed quote", feed.path.name, line, "", detail, excerpt(physical))
             else:
-                whole = data[at : record.end]
-                reject = _take(feed, line, whole, record.cells, columns, rows)
-                stop = end if reject is not None else record.end
-        if reject is not None:
-            refused.append(reject)
-        elif len(rows) > len(raw):
+                found = _split(data[at : record.end], line, columns, feed.path.name, record.cells)
+                stop = end if isinstance(found, Reject) else record.end
+        if isinstance(found, Reject):
+            refused.append(found)
+        elif found is not None:
+            rows.append(found)
             raw.append(data[at:stop])
             numbers.append(line)
         line += data.count(b"\n", at, stop) + 1
@@ -196,27 +221,28 @@ def _careful(feed: LineFeed, lines: Lines, header: Header) -> Block:
     return _as_text(header, rows, raw, numbers, refused)
 
 
-def _take(
-    feed: LineFeed, line: int, raw: bytes, cells: list[bytes], columns: int, rows: list[list[str]]
-) -> Reject | None:
-    """Keep the cells of a well-formed record, or say what is wrong with it."""
+def _split(
+    raw: bytes, line: int, columns: int, file: str, quoted: list[bytes] | None = None
+) -> list[str] | Reject:
+    """The cells of a record, or what is wrong with it. ``quoted``: its cells, where it has quotes."""
+    if len(raw) > MAX_LINE:
+        return too_long(raw, line, file)
     try:
-        raw.decode("utf-8")
+        text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        detail = f"byte {error.object[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
-        return Reject("not UTF-8", feed.path.name, line, "", detail, excerpt(raw))
+        detail = f"byte {raw[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
+        return Reject("not UTF-8", file, line, "", detail, excerpt(raw))
+    cells = text.rstrip("\r").split(",") if quoted is None else [cell.decode("utf-8") for cell in quoted]
     if len(cells) != columns:
         detail = f"{len(cells)} cells; accepted: {columns}, as in the header (a cell with a comma is quoted)"
-        return Reject("wrong number of columns", feed.path.name, line, "", detail, excerpt(raw))
-    rows.append([cell.decode("utf-8") for cell in cells])
-    return None
+        return Reject("wrong number of columns", file, line, "", detail, excerpt(raw))
+    return cells
 
 
-def _too_long(feed: LineFeed, lines: Lines, at: int, line: int | None = None) -> Reject:
+def too_long(raw: bytes, line: int, file: str) -> Reject:
+    """The refusal of a line beyond ``MAX_LINE``."""
     detail = f"the row has more than {MAX_LINE} bytes; accepted: shorter ones"
-    start = lines.data[at : at + 8 * EXCERPT]
-    number = lines.first if line is None else line
-    return Reject("line too long", feed.path.name, number, "", detail, excerpt(start))
+    return Reject("line too long", file, line, "", detail, excerpt(raw))
 
 
 def _as_text(

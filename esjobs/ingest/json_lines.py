@@ -11,6 +11,7 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json
 
 from esjobs.ingest.base import EXCERPT, MAX_INTEGER, MAX_LINE, Reject
@@ -22,8 +23,6 @@ from esjobs.ingest.validate import Block
 MAX_DEPTH = 100
 """Brackets on a line up to which the columnar parser is trusted: it recurses without a limit."""
 
-_OPENING = np.isin(np.arange(256), list(b"{["))
-
 
 def read_json_lines(feed: LineFeed, layout: Layout, way: Way = "typed") -> Iterator[tuple[Block, Binding]]:
     """Yield the rows of a file, each block with the binding of the names that occur in it."""
@@ -31,7 +30,10 @@ def read_json_lines(feed: LineFeed, layout: Layout, way: Way = "typed") -> Itera
         found = None
         if way == "typed" and not lines.overlong:
             found = _columnar(feed, lines, layout)
-        yield found or _careful(feed, lines, layout)
+        if found is not None:
+            yield found
+        elif way != "typed" or lines.overlong or not feed.split(lines):
+            yield _careful(feed, lines, layout)
 
 
 def _columnar(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Binding] | None:
@@ -39,12 +41,10 @@ def _columnar(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bind
     index = index_lines(lines)
     if not len(index.numbers) or index.longest > MAX_LINE or not is_utf8(data) or not _flat(data, index):
         return None
-    if b"NaN" in data or b"Inf" in data:
-        return None
     probe = _first_record(data, index)
     if probe is None:
         return None
-    table = _parsed(data, index, probe, layout)
+    table = _parsed(data, index, probe)
     if table is None or table.num_rows != len(index.numbers):
         return None
     columns = _columns(table, layout)
@@ -64,7 +64,7 @@ def _flat(data: bytes, index: Index) -> bool:
     last = np.where(last == 0x0D, view[index.ends - 2], last)
     if not ((view[index.starts] == 0x7B).all() and (last == 0x7D).all()):
         return False
-    opening = np.flatnonzero(_OPENING[view])
+    opening = np.flatnonzero((view == 0x7B) | (view == 0x5B))
     counts = np.diff(np.searchsorted(opening, np.append(index.starts, len(view))))
     return int(counts.max()) <= MAX_DEPTH
 
@@ -77,15 +77,9 @@ def _first_record(data: bytes, index: Index) -> dict[str, object] | None:
     return cast("dict[str, object]", record)
 
 
-def _parsed(data: bytes, index: Index, probe: dict[str, object], layout: Layout) -> pa.Table | None:
-    known = {alias for column in layout.columns for alias in column.names}
-
+def _parsed(data: bytes, index: Index, probe: dict[str, object]) -> pa.Table | None:
     def strings(record: Mapping[str, object]) -> list[pa.Field]:
-        return [
-            pa.field(name, pa.string())
-            for name, value in record.items()
-            if isinstance(value, str) and (name.lower() in known or name == "_id")
-        ]
+        return [pa.field(name, pa.string()) for name, value in record.items() if isinstance(value, str)]
 
     fields = strings(probe)
     inner = probe.get("_source")
@@ -135,6 +129,8 @@ def _readable(cells: pa.Array, kind: str) -> bool:
         return True
     if not pa.types.is_floating(found):
         return False
+    if not pc.all(pc.is_finite(cells), min_count=0).as_py():
+        return False
     if kind in ("number", "integer", "time"):
         return True
     numbers = np.abs(
@@ -166,11 +162,18 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bindi
     raw: list[bytes] = []
     numbers: list[int] = []
     refused: list[Reject] = []
+    read = {alias for column in layout.columns for alias in column.names}
     physical = [lines.data] if lines.overlong else lines.data.split(b"\n")
     for number, line in enumerate(physical, lines.first):
         if not line.strip():
             continue
         found = _read_line(line, layout, overlong=lines.overlong)
+        if isinstance(found, dict):
+            nested = next(
+                (name for name in found if name in read and isinstance(found[name], dict | list)), None
+            )
+            if nested is not None:
+                found = "not a plain value", f"{nested} holds an object or a list; accepted: text or a number"
         if isinstance(found, dict):
             records.append(found)
             raw.append(line)
@@ -238,4 +241,4 @@ def _text(value: object) -> str | None:
             return "NaN"
         whole = math.isfinite(value) and value == int(value) and abs(value) <= MAX_INTEGER
         return str(int(value)) if whole else repr(value)
-    return str(value) if isinstance(value, int) else json.dumps(value, ensure_ascii=False)
+    return str(value)

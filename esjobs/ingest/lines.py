@@ -15,6 +15,9 @@ from esjobs.ingest.opening import reading
 BLOCK = 4 << 20
 """Bytes read at a time: large enough for columnar parsing, small enough to stay in the cache of a laptop."""
 
+PIECE = 1 << 18
+"""Bytes of the smaller blocks in which an offending block is tried again."""
+
 _QUOTE, _NEWLINE, _RETURN = 0x22, 0x0A, 0x0D
 
 
@@ -32,9 +35,11 @@ class Lines:
 
 
 class LineFeed:
-    """Streams blocks of whole lines from ``stream``; holds one block and a partial line at most.
+    """Streams blocks of whole lines from ``stream``; holds a block and a partial line at most.
 
-    A reader may hand the end of a block back with :meth:`push_back` when a record goes on in the next one.
+    A reader may hand the end of a block back with :meth:`push_back` when a record goes on in the next one,
+    and ask with :meth:`split` for the same lines in smaller blocks, to narrow down what offends.
+    ``line``: number of the first line of the next block.
     """
 
     def __init__(self, stream: BinaryIO, path: Path, block: int = BLOCK) -> None:
@@ -42,42 +47,60 @@ class LineFeed:
         self.line = 1
         self._stream = stream
         self._block = block
-        self._carry = b""
+        self._ended = False
+        self._pushed = b""
+        self._pieces: list[bytes] = []
+        self._partial = b""
 
     def __iter__(self) -> Iterator[Lines]:
         while True:
-            new = self._read()
-            data = self._carry + new
-            self._carry = b""
-            if not new:
-                if data:
-                    yield self._lines(data, final=True)
+            if self._pieces:
+                data, self._pushed = self._pushed + self._pieces.pop(0), b""
+                lines = Lines(data, self.line, final=self._ended and not self._pieces)
+                self.line += data.count(b"\n")
+                yield lines
+            elif self._ended:
                 return
-            cut = data.rfind(b"\n") + 1
-            if cut:
-                self._carry = data[cut:]
-                yield self._lines(data[:cut], final=False)
-            elif len(data) <= MAX_LINE:
-                self._carry = data
             else:
-                yield self._skip(data)
+                new = self._read()
+                self._ended = not new
+                data, self._partial = self._partial + new, b""
+                cut = len(data) if self._ended else data.rfind(b"\n") + 1
+                if not cut and len(data) > MAX_LINE:
+                    yield self._skip(data)
+                    continue
+                self._partial = data[cut:]
+                if cut or (self._ended and self._pushed):
+                    self._pieces = [data[:cut]]
 
     def push_back(self, data: bytes) -> None:
         """Return the unread end of the block that was yielded last; it starts the next one."""
-        self._carry = data + self._carry
+        self._pushed = data
         self.line -= data.count(b"\n")
+        if data and self._ended and not self._pieces:
+            self._pieces = [b""]
 
-    def _lines(self, data: bytes, *, final: bool) -> Lines:
-        lines = Lines(data, self.line, final)
-        self.line += data.count(b"\n")
-        return lines
+    def split(self, lines: Lines) -> bool:
+        """Take the block that was yielded last back and yield it in pieces; False when it is one piece."""
+        pieces, at = [], 0
+        while at < len(lines.data):
+            end = lines.data.find(b"\n", min(at + PIECE, len(lines.data))) + 1 or len(lines.data)
+            pieces.append(lines.data[at:end])
+            at = end
+        if len(pieces) < 2:
+            return False
+        self._pieces = pieces + self._pieces
+        self.line = lines.first
+        return True
 
     def _skip(self, data: bytes) -> Lines:
-        overlong = Lines(data[: 8 * EXCERPT], self.line, final=False, overlong=True)
+        start = self._pushed + data
+        overlong = Lines(start[: 8 * EXCERPT], self.line, final=False, overlong=True)
+        self._pushed = b""
         while data:
             end = data.find(b"\n") + 1
             if end:
-                self._carry = data[end:]
+                self._partial = data[end:]
                 self.line += 1
                 break
             data = self._read()

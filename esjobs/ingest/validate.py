@@ -15,7 +15,7 @@ from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
 from esjobs.ingest.convert import NOT_NUMBER, NOT_WHOLE, OUT_OF_RANGE, REASONS, RESERVED_VALUE, convert
-from esjobs.ingest.layout import Binding, Values
+from esjobs.ingest.layout import Binding, Column, Values
 
 MISSING = 100
 END_BEFORE_START = "end before start"
@@ -155,13 +155,14 @@ def _refuse(block: Block, binding: Binding, context: Context, row: int, known: F
     excerpt = block.excerpt(row)[:EXCERPT]
     line = int(block.numbers[row])
     if code == MISSING:
-        where = f"the cell of {' and '.join(names)} is empty" if names else "the record has no such column"
-        fix = "" if known.name == "job_id" else f"; give it, or fill it with --set {known.name}=VALUE"
-        return Reject(f"missing {known.name}", context.file, line, known.name, where + fix, excerpt)
+        wanted = " or ".join(_layout_column(binding, known).names)
+        fix = "" if known.name == "job_id" else f", or --set {known.name}=VALUE"
+        detail = f"{known.name} is missing or empty; accepted: a value in {wanted}{fix}"
+        return Reject(f"missing {known.name}", context.file, line, known.name, detail, excerpt)
     found, name = "", names[0]
     for name in names:
         found = block.cell(row, name)
-        if found:
+        if found.strip() and found.strip() not in binding.layout.nulls:
             break
     if code == NOT_NUMBER and is_numeric(found):
         code = OUT_OF_RANGE
@@ -171,8 +172,12 @@ def _refuse(block: Block, binding: Binding, context: Context, row: int, known: F
     return Reject(REASONS[code], context.file, line, known.name, detail, excerpt)
 
 
+def _layout_column(binding: Binding, known: Field) -> Column:
+    return next(column for column in binding.layout.columns if column.target == known.name)
+
+
 def _accepted(binding: Binding, known: Field, code: int) -> str:
-    column = next(column for column in binding.layout.columns if column.target == known.name)
+    column = _layout_column(binding, known)
     if code == RESERVED_VALUE:
         return "any other value, this one stands for all values together"
     if known.type == "time":
