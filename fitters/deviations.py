@@ -117,9 +117,9 @@ class LineColumns:
                 msg = f"{what} has {length} rows, k has {n}; they must be equal"
                 raise InputError(msg)
         names[:] = labels
-        has_k = _sensible(speed) & np.isfinite(speed_err) & (speed_err >= 0) & (speed_err <= 1e6 * speed)
+        has_k = _sensible(speed) & np.isfinite(speed_err) & (speed_err >= 0) & (speed_err / 1e6 <= speed)
         has_c = _sensible(declared) & np.isfinite(declared_err) & (declared_err >= 0)
-        has_c &= declared_err <= 1e6 * declared
+        has_c &= declared_err / 1e6 <= declared
         return cls(
             speed, speed_err, declared, declared_err, codes, names, has_k, has_c, has_k & has_c & wanted
         )

@@ -56,7 +56,7 @@ def locate(y: Floats, variance: Floats, subsets: NDArray[np.bool_], tau_floor: f
         moved = np.divide((weight * y).sum(axis=1), total, out=mean.copy(), where=total > 0)
         change = np.abs(moved - mean)
         mean = moved
-        if not np.any(change > 1e-12):
+        if not np.any(change > 1e-10):
             break
     total = weight.sum(axis=1)
     error = np.full(mean.size, np.nan)
@@ -66,12 +66,14 @@ def locate(y: Floats, variance: Floats, subsets: NDArray[np.bool_], tau_floor: f
 
 def _medians(values: Floats, subsets: NDArray[np.bool_], n_inside: NDArray[np.int64]) -> Floats:
     """Median of each subset's values; NaN where it is empty."""
+    result = np.full(subsets.shape[0], np.nan)
+    if values.size == 0:
+        return result
     ordered = np.sort(np.where(subsets, values, np.inf), axis=1)
     rows = np.arange(subsets.shape[0])
     low, high = np.maximum(n_inside - 1, 0) // 2, n_inside // 2
     high = np.minimum(high, subsets.shape[1] - 1)
     filled = n_inside > 0
-    result = np.full(subsets.shape[0], np.nan)
     result[filled] = 0.5 * (ordered[rows, low][filled] + ordered[rows, high][filled])
     return result
 

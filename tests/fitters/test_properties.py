@@ -10,7 +10,8 @@ from tests.fitters.toys import Objective, Toy, Weights, make
 seeds = st.integers(0, 2**32 - 1)
 objectives: st.SearchStrategy[Objective] = st.sampled_from(["paper", "gamma"])
 weightings: st.SearchStrategy[Weights] = st.sampled_from(["none", "jobs"])
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=25, deadline=None)
+many = settings(max_examples=100, deadline=None)
 
 
 def toy_of(seed: int) -> Toy:
@@ -174,7 +175,7 @@ def test_an_island_changes_only_the_pooled_spread(seed: int, objective: Objectiv
     assert result.dof == sum(result.components.dof)
 
 
-@few
+@many
 @given(st.data())
 def test_any_input_gives_rows_with_a_status_and_books_that_balance(data: st.DataObject) -> None:
     """Whatever the numbers are: no exception, no NumPy warning, no number without a status."""
