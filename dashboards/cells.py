@@ -137,7 +137,10 @@ def read(row: Row, entry: Entry) -> str:
     """The text of one field of a row, as its panel wants it read."""
     value = row.get(entry.column)
     error = row.get(entry.error) if entry.error else None
-    return MISSING if value is None else _read(value, error, entry, row)
+    if value is None:
+        return MISSING
+    unit = row.get(entry.unit) if entry.unit else None
+    return _read(value, error, entry, row) + (f" {visible(str(unit))}" if unit is not None else "")
 
 
 def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:

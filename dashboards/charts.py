@@ -70,7 +70,8 @@ def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float =
     slope = line["slope"] if line is not None else None
     spans = [span(row, up, panel.interval) for row in rows]
     x_axis = axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)
-    y_axis = axis_of([*spans, *((slope * row[across.column],) * 2 for row in rows if slope)])
+    band = [(slope * x * (1 - limit), slope * x * (1 + limit)) for x in (x_axis.low, x_axis.high) if slope]
+    y_axis = axis_of([*spans, *band])
     marks = [
         {
             "x": x_axis.clip(row[across.column]),
@@ -201,7 +202,7 @@ def dots_with_errors(
         if not axis.holds(row[field.column])
     ]
     form = ".0%" if panel.band else ".2~f"
-    top = alt.Axis(format=form, orient="top", tickCount=6, domain=False, ticks=False)
+    top = alt.Axis(format=form, orient="top", tickCount=6, labelSeparation=8, domain=False, ticks=False)
     x = alt.X("x:Q", scale=_scale(axis), title=None, axis=top)
     low_x = alt.X("lo:Q", scale=_scale(axis), title=None, axis=top)
     names = alt.Axis(labelLimit=190, ticks=False, domain=False, labelColor=INK, labelPadding=8)
@@ -213,7 +214,7 @@ def dots_with_errors(
         ground.mark_rect(color=BAND).encode(x=low_x, x2=alt.X2("hi:Q")),
         ground.mark_rule(color=LINE, strokeWidth=1).encode(x=x),
         bars("points", scale, {"x": low_x, "x2": alt.X2("hi:Q"), "y": y}),
-        points("points", panel, scale, 48, {"x": x, "y": y}),
+        points("points", panel, scale, 40, {"x": x, "y": y}),
         alt.Chart(alt.NamedData("beyond"))
         .mark_text(align="right", dx=-8, dy=0, color=INK, fontSize=10)
         .encode(x=x, y=y, text=alt.Text("label:N")),

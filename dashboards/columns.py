@@ -9,7 +9,7 @@ JOBS = Entry("n_jobs", "Jobs", "count")
 TASKS = Entry("n_tasks", "Tasks", "count")
 ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
-COREPOWER = Entry("corepower", "Declared", "number", note="declared benchmark score per core")
+COREPOWER = Entry("corepower", "Declared", "number", note="benchmark score per core", unit="benchmark")
 BENCHMARK = Entry("benchmark", "Benchmark")
 DEVIATION = Entry(
     "deviation",

@@ -31,6 +31,7 @@ from dashboards.rows import Row, complete, records, relative_to_siblings, select
 from dashboards.spec import ALL_TYPES, GROUPS, LOOKS, Look, Panel
 
 _TABLES = ("factors", "fits", "components", "lines", "flags", "conclusions", "days", "runs", "corepower")
+_SUMMARY = (("deviates", "deviate"), ("undecided", "undecided"), ("ok", "ok"))
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 
 
@@ -168,9 +169,7 @@ class Composer:
             )
             return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no site has a factor"
         words = [f"{count(len(fitted))} fitted"]
-        words += [
-            f"{count(verdicts[v])} {LOOKS[v].label}" for v in ("deviates", "undecided", "ok") if verdicts[v]
-        ]
+        words += [f"{count(verdicts[key])} {word}" for key, word in _SUMMARY if verdicts[key]]
         return " · ".join(words)
 
     def _books(self, each: Panel, _type: str, anchor: str) -> Block:

@@ -9,7 +9,7 @@ from dashboards.marks import Drawing
 from dashboards.rows import Row
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
 
-_LONG, _LONG_SENTENCE = 160, 600
+_LONG = {"name": 48, "sentence": 600}
 _FILTER_FROM = 10
 
 
@@ -205,12 +205,14 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
 
 
 def _style(entry: Entry) -> str:
-    return "n" if numeric(entry) else "w" if entry.column in {"link", "reason"} else ""
+    if numeric(entry):
+        return "n"
+    return "m" if entry.show == "name" else "w" if entry.column in {"link", "reason"} else ""
 
 
 def _cell(row: Row, entry: Entry) -> Cell:
     value, text = row.get(entry.column), read(row, entry)
-    long = len(text) > (_LONG_SENTENCE if entry.show == "sentence" else _LONG)
+    long = len(text) > _LONG.get(entry.show, 160)
     if numeric(entry):
         return Cell(text, "" if value is None else f"{value:.7g}")
     if entry.show == "verdict":

@@ -65,6 +65,7 @@ class Entry:
     """One column of a table in a panel.
 
     ``error``: the column with the standard error of this one, drawn as a bar or written behind ``±``.
+    ``unit``: the column that names the unit of this one, where it differs from row to row.
     ``note``: what a reader should know about the column, shown on hover.
     """
 
@@ -74,6 +75,7 @@ class Entry:
     role: Role = "detail"
     error: str | None = None
     note: str = ""
+    unit: str | None = None
 
 
 @dataclass(frozen=True)

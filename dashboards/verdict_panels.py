@@ -1,7 +1,6 @@
 """Panels about verdicts: counts, conclusion, who deviates, the chart of the line, and everyone else."""
 
 from dashboards.columns import (
-    BENCHMARK,
     COREPOWER,
     DEVIATION,
     JOBS,
@@ -18,7 +17,7 @@ from dashboards.spec import NINETY_PERCENT, Entry, Panel, Tile, Where
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
     RC_SITE,
-    Entry("corepower", "Declared corepower", "number", "x"),
+    Entry("corepower", "Declared corepower", "number", "x", unit="benchmark"),
     ORIGIN,
     Entry("k", "Speed factor k", "number", "y", error="k_err"),
     DEVIATION,
@@ -31,7 +30,7 @@ _DEVIATION_FIELDS = (
     Entry("name", "Name", "name", "label"),
     RC_SITE,
     Entry("deviation", "Deviation", "percent", "x", error="deviation_err"),
-    Entry("corepower", "Declared corepower", "number"),
+    Entry("corepower", "Declared corepower", "number", unit="benchmark"),
     ORIGIN,
     K,
     VERDICT,
@@ -42,7 +41,6 @@ _DEVIATION_FIELDS = (
 _FLAG_COLUMNS = (
     VERDICT,
     COREPOWER,
-    BENCHMARK,
     ORIGIN,
     K,
     Entry("expected_k", "Expected k", "number", note="from the line fitted without this site"),
@@ -53,7 +51,7 @@ _FLAG_COLUMNS = (
     TASKS,
 )
 
-_LIST_COLUMNS = (NAME, COREPOWER, BENCHMARK, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
+_LIST_COLUMNS = (NAME, COREPOWER, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
 
 
 def _verdict(*values: str) -> tuple[Where, ...]:
@@ -108,10 +106,16 @@ DEVIATING = Panel(
         RC_SITE,
         DEVIATION,
         COREPOWER,
-        BENCHMARK,
         ORIGIN,
         K,
-        Entry("proposed_corepower", "Jobs ran like", "number", error="proposed_corepower_err"),
+        Entry(
+            "proposed_corepower",
+            "Jobs ran like",
+            "number",
+            error="proposed_corepower_err",
+            note="at the level of the other sites",
+            unit="benchmark",
+        ),
         Entry("significant", "Signif.", "yesno", note="survives Benjamini-Hochberg at 5 %"),
         Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change"),
         Entry("unstable_under", "Changes under"),
@@ -208,13 +212,19 @@ UNDECLARED = Panel(
     "flags",
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
     fields=(
-        *_LIST_COLUMNS[:4],
-        Entry("corepower_records", "In records", "number", note="value found in the job records"),
+        *_LIST_COLUMNS[:3],
         Entry(
-            "corepower_parent", "Of the site", "number", note="value of the parent, shown, never substituted"
+            "corepower_records", "In records", "number", note="value found in the records", unit="benchmark"
         ),
-        *_LIST_COLUMNS[4:5],
-        *_LIST_COLUMNS[6:],
+        Entry(
+            "corepower_parent",
+            "Of the site",
+            "number",
+            note="of the parent, shown, never substituted",
+            unit="benchmark",
+        ),
+        *_LIST_COLUMNS[3:4],
+        *_LIST_COLUMNS[5:],
     ),
     where=_verdict("undeclared"),
     level="site",

@@ -148,7 +148,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "unstable_under": None if place % 5 else "method gamma",
                 "proposed_corepower": corepower * (1 + deviation) if verdict == "deviates" else None,
                 "proposed_corepower_err": 0.6 if verdict == "deviates" else None,
-                "sentence": _sentence(name, corepower, deviation, deviation_err, count - 9),
+                "sentence": _sentence(name, corepower, deviation, deviation_err, max(count - 9, 2)),
             }
         )
     return factors, flags
@@ -184,7 +184,7 @@ def _line(kind: str, method: str, flags: Rows) -> dict[str, object]:
         "slope_err": 0.0008,
         "tau": 0.07,
         "n_names": len(flags),
-        "n_entries": len(flags) - 6,
+        "n_entries": max(len(flags) - 6, 1),
         "n_sites": len(flags) // 2,
         "pearson": 0.71,
         "spearman": 0.69,
