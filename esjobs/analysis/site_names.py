@@ -23,7 +23,7 @@ def guess_rc_site(
     are compared without case, the longest first, until none fits. The result is never empty and always a part
     of the queue's name: an ending that would eat the whole name stays. Names are otherwise kept as written.
 
-    Raises ``ValueError`` for a blank name, which has no site.
+    A blank name is its own site.
 
     >>> guess_rc_site("IN2P3-CC_CL7_MCORE_HIMEM")
     'IN2P3-CC'
@@ -36,7 +36,7 @@ def guess_rc_site(
     """
     site = queue.strip()
     if not site:
-        raise ValueError("a blank queue name has no site: give the queue's name")
+        return queue
     endings = queue_suffixes() if suffixes is None else _ordered(suffixes)
     beginnings = queue_prefixes() if prefixes is None else _ordered(prefixes)
     shorter = True
@@ -44,10 +44,10 @@ def guess_rc_site(
         shorter = False
         for ending in endings:
             if _has_end(site, ending):
-                site, shorter = site[: -len(ending)], True
+                site, shorter = site[: -len(ending)].strip(), True
         for beginning in beginnings:
             if _has_start(site, beginning):
-                site, shorter = site[len(beginning) :], True
+                site, shorter = site[len(beginning) :].strip(), True
     return site
 
 

@@ -2,10 +2,10 @@
 
     EsjobsError                 one line: what failed, where, what to do
     ├── UsageError              an argument or option makes no sense (exit code 2)
+    │   └── WindowError         the window is malformed, empty or not whole days
     ├── SettingsError           the configuration file or the environment is wrong
     ├── InputError              a file cannot be read or lacks what it must have
-    ├── WindowError             the window is malformed or not whole days
-    │   └── NoJobsError         nothing is stored in the window; names the nearest stored span
+    ├── NoJobsError             nothing is stored in the window; names the nearest stored span
     ├── StoreError              the store refused or failed
     │   ├── StoreBusyError      another process holds the store
     │   └── SchemaError         the store was laid out by another version
@@ -25,6 +25,10 @@ class UsageError(EsjobsError, ValueError):
     """An argument makes no sense: unknown field, malformed filter, contradicting options."""
 
 
+class WindowError(UsageError):
+    """A window is malformed, empty, or not made of whole days where a step needs them."""
+
+
 class SettingsError(EsjobsError):
     """The configuration file or an environment variable holds something that is not accepted."""
 
@@ -33,11 +37,7 @@ class InputError(EsjobsError):
     """An input file cannot be read at all; the store is as it was."""
 
 
-class WindowError(EsjobsError, ValueError):
-    """A window is malformed, empty, or not made of whole days where a step needs them."""
-
-
-class NoJobsError(WindowError):
+class NoJobsError(EsjobsError):
     """No job is stored in the window; the message names the nearest stored span."""
 
 

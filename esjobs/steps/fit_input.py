@@ -56,9 +56,24 @@ class FitInput:
 
 
 def read_buckets(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> pa.Table:
-    """The visible buckets of a window under filters on their keys."""
+    """The visible buckets of a window under filters on their keys, in the order of their keys.
+
+    Sums of floats depend on their order: with this one the same buckets give the same factors, to the bit.
+    """
     days = In("day", tuple(str(day) for day in window.days()))
-    return read_table(store, tables.BUCKETS, [days, *where])
+    buckets = read_table(store, tables.BUCKETS, [days, *where]).combine_chunks()
+    keys = [_rank(buckets.column(name)) for name in reversed(tables.BUCKETS.column_names[:6])]
+    return buckets.take(pa.array(np.lexsort(keys)))
+
+
+def _rank(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The place of each value among the sorted distinct ones, -1 for null."""
+    encoded = column.combine_chunks().dictionary_encode()
+    order = np.asarray(pc.array_sort_indices(encoded.dictionary))
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    codes = np.asarray(encoded.indices.fill_null(-1), np.int64)
+    return np.where(codes < 0, -1, places[codes] if len(places) else -1)
 
 
 def processing_types(buckets: pa.Table) -> list[str]:
@@ -77,7 +92,9 @@ def fit_input(buckets: pa.Table, level: str, processing_type: str) -> FitInput:
         buckets = buckets.filter(pc.equal(buckets.column("processing_type"), processing_type))
     named = buckets.filter(pc.is_valid(buckets.column(level)))
     unnamed = (pc.sum(buckets.column("n_jobs")).as_py() or 0) - (pc.sum(named.column("n_jobs")).as_py() or 0)
-    merged = named.group_by([*_UNIT, level]).aggregate([(column, "sum") for column in _SUMS])
+    merged = named.group_by([*_UNIT, level], use_threads=False).aggregate(
+        [(column, "sum") for column in _SUMS]
+    )
     sums = {
         column: merged.column(f"{column}_sum").to_numpy(zero_copy_only=False).astype(float)
         for column in _SUMS

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import random
 import subprocess
 import sys
 import time
@@ -24,15 +25,16 @@ def run(*arguments: str, store: Path | str | None = None) -> Result:
     return CliRunner().invoke(main, [*given, *arguments], catch_exceptions=False)
 
 
-def job_file(path: Path, n_sites: int = 12, n_tasks: int = 3, n_jobs: int = 25) -> Path:
+def job_file(path: Path, n_sites: int = 12, n_tasks: int = 3, n_jobs: int = 60) -> Path:
     """Jobs of a small grid where every site is as fast as it declares, except the last one."""
     rows = []
+    scatter = random.Random(1)
     for site in range(n_sites):
-        declared = 8 + site
+        declared = 13 + site
         speed = declared * (2.0 if site == n_sites - 1 else 1.0)
         for task in range(n_tasks):
             for job in range(n_jobs):
-                cpu = 20_000 / speed * (1 + task) * (1 + 0.01 * ((job * 7 + site) % 5 - 2))
+                cpu = 20_000 / speed * (1 + task) * scatter.gauss(1, 0.03)
                 rows.append(
                     f"{task}-{site}-{job},task{task},SITE{site:02},Intel Xeon E5-2650 v{site % 3 + 2} @ 2GHz,"
                     f"simul,finished,2018-08-{10 + job % 5}T12:00:00Z,1,100,{cpu:.3f},{cpu * 1.1:.3f},"
@@ -90,7 +92,7 @@ def test_the_deviating_site_is_found(filled: Path) -> None:
     assert verdicts.pop("SITE11") == "deviates"
     assert set(verdicts.values()) == {"ok"}
     found = next(row for row in rows if row["name"] == "SITE11")
-    assert float(found["proposed_corepower"]) == pytest.approx(38, rel=0.1)
+    assert float(found["proposed_corepower"]) == pytest.approx(48, rel=0.1)
     assert found["stable"] == "true"
 
 
@@ -126,8 +128,13 @@ def test_steps_alone_give_what_run_gives(filled: Path, tmp_path: Path) -> None:
     for step in ("aggregate", "fit", "correlate", "flag"):
         assert run(step, store=store).exit_code == 0, step
     for what in ("factors", "lines", "flags"):
-        arguments = ("show", what, "--format", "csv")
-        assert run(*arguments, store=store).stdout == run(*arguments, store=filled).stdout
+        arguments = ("show", what, "--format", "json")
+        alone, together = (json.loads(run(*arguments, store=path).stdout) for path in (store, filled))
+        assert len(alone) == len(together) > 0
+        for row, expected in zip(alone, together, strict=True):
+            for name, value in expected.items():
+                close = value if not isinstance(value, float) else pytest.approx(value, rel=1e-9, abs=1e-12)
+                assert row[name] == close, name
 
 
 def test_query_and_where(filled: Path) -> None:
@@ -149,7 +156,7 @@ def test_query_and_where(filled: Path) -> None:
     )
     rows = json.loads(result.stdout)
     assert [row["site"] for row in rows] == ["SITE01", "SITE02"]
-    assert all(row["jobs"] == 25 for row in rows)
+    assert all(row["jobs"] == 60 for row in rows)
     assert rows[0]["efficiency"] == pytest.approx(1 / 1.1, rel=1e-3)
     by_model = json.loads(run("query", "--by", "cpu_model", "--format", "json", store=filled).stdout)
     assert {row["cpu_model"] for row in by_model} == {f"Intel Xeon E5-2650 v{n}" for n in (2, 3, 4)}
@@ -176,7 +183,7 @@ def test_query_and_where(filled: Path) -> None:
         (["query", "--by", "cpu_s"], 2, "cannot be grouped by 'cpu_s'"),
         (["run", "--window", "2018-08-01"], 2, "not a window"),
         (["run", "--window", "2018-08-01T01:00/2018-08-02"], 2, "whole days"),
-        (["run", "--window", "2020-01-01/2020-02-01"], 2, "the stored jobs lie in 2018-08-10/2018-08-15"),
+        (["run", "--window", "2020-01-01/2020-02-01"], 1, "the stored jobs lie in 2018-08-10/2018-08-15"),
         (["fit", "--where", "user=me"], 2, "cannot be restricted by 'user'"),
         (["ingest", "nonsense", "file"], 2, "nonsense"),
         (["ingest", "panda", "nowhere.csv"], 1, "nowhere.csv"),
@@ -220,7 +227,7 @@ def test_settings_from_file_and_environment(
     filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "esjobs.toml"
-    config.write_text(f'store = "duckdb:{filled}"\n[fit]\nmin_bucket_jobs = 26\n')
+    config.write_text(f'store = "duckdb:{filled}"\n[fit]\nmin_bucket_jobs = 61\n')
     result = CliRunner().invoke(main, ["--config", str(config), "fit"])
     assert result.exit_code == 0
     shown = CliRunner().invoke(
@@ -245,7 +252,7 @@ def test_compare_and_prune(tmp_path: Path) -> None:
     assert len(ids) == 3
     changes = json.loads(run("compare", ids[0], ids[1], "--format", "json", store=store).stdout)
     assert len(changes) > 12
-    assert max(abs(row["sigma"] or 0) for row in changes) < 3
+    assert max(abs(row["sigma"] or 0) for row in changes) < 5
     assert run("prune", "--keep", "1", "--dry-run", store=store).exit_code == 0
     assert run("show", "factors", "--run", ids[1], store=store).exit_code == 0
     assert run("prune", "--keep", "1", store=store).exit_code == 0
@@ -276,17 +283,17 @@ def test_a_load_can_be_taken_back(tmp_path: Path) -> None:
     store = tmp_path / "jobs.duckdb"
     run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), "--set", "user=wrong", store=store)
     load = json.loads(run("show", "loads", "--format", "json", store=store).stdout)[0]
-    assert (load["state"], load["filled"], load["rows_in"]) == ("complete", "user=wrong", 900)
+    assert (load["state"], load["filled"], load["rows_in"]) == ("complete", "user=wrong", 2160)
     assert run("ingest", "--undo", load["load_id"], store=store).exit_code == 0
     assert json.loads(run("show", "loads", "--format", "json", store=store).stdout) == []
-    assert run("query", "--by", "site", store=store).exit_code == 2
+    assert run("query", "--by", "site", store=store).exit_code == 1
 
 
 def test_dry_run_stores_nothing(tmp_path: Path) -> None:
     store = tmp_path / "jobs.duckdb"
     result = run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), "--dry-run", store=store)
-    assert "900" in result.stdout
-    assert run("query", "--by", "site", store=store).exit_code == 2
+    assert "2,160" in result.stdout
+    assert run("query", "--by", "site", store=store).exit_code == 1
 
 
 def test_doctor_and_fields(filled: Path) -> None:
