@@ -23,7 +23,7 @@ def open_parquet(
 ) -> tuple[pyarrow.parquet.ParquetFile, Binding]:
     """Open a file and match its columns; types that cannot be read are refused before a row is."""
     try:
-        file = pyarrow.parquet.ParquetFile(path)
+        file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path.name}: broken Parquet ({_one_line(error)}); write the file again") from error
     schema = file.schema_arrow
@@ -75,7 +75,7 @@ def _block(batch: pa.RecordBatch, first: int, file: str) -> Block:
         cells,
         len(numbers),
         numbers,
-        lambda row, name: str(cells[name][row].as_py()),
+        lambda row, name: str(_shown(cells[name][row])),
         lambda row: _excerpt(cells, row),
         refused,
     )
@@ -87,8 +87,16 @@ def _not_utf8(file: str, line: int, name: str, cells: Mapping[str, pa.Array], ro
 
 
 def _excerpt(cells: Mapping[str, pa.Array], row: int) -> str:
-    found = {name: array[row].as_py() for name, array in cells.items() if array[row].is_valid}
+    found = {name: _shown(array[row]) for name, array in cells.items() if array[row].is_valid}
     return json.dumps(found, default=str, ensure_ascii=False)[:EXCERPT]
+
+
+def _shown(cell: pa.Scalar) -> object:
+    """A value for people; a time that Python cannot hold as the number that stands in the file."""
+    try:
+        return cell.as_py()
+    except (OverflowError, ValueError):
+        return f"{cell.value} ({cell.type})"
 
 
 def _accepted(kind: str) -> str:

@@ -23,8 +23,9 @@ REASONS = (
     "out of range",
     "bad time",
     "reserved value",
+    "out of range",
 )
-NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE = range(1, 7)
+NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE, INFINITE = range(1, 8)
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
@@ -239,7 +240,7 @@ def _bounded(
     infinite = valid & ~np.isfinite(view)
     negative = valid & ~infinite & (view < 0) & column.bounded
     huge = valid & ~infinite & ~negative & (np.abs(view) > limit)
-    for mask, code in ((infinite, NOT_NUMBER), (negative, NEGATIVE), (huge, OUT_OF_RANGE)):
+    for mask, code in ((infinite, INFINITE), (negative, NEGATIVE), (huge, OUT_OF_RANGE)):
         if mask.any():
             problems = _mark(problems, mask, code)
     return _null_out(values, ~valid | infinite | negative | huge), problems

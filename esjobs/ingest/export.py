@@ -69,7 +69,9 @@ def _json_lines(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.
 
 def _parquet(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema) -> int:
     rows = 0
-    with pyarrow.parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
+    with pyarrow.parquet.ParquetWriter(
+        stream, schema, compression="zstd", write_page_checksum=True
+    ) as writer:
         for batch in batches:
             writer.write_batch(batch.select(schema.names).cast(schema))
             rows += batch.num_rows

@@ -206,7 +206,7 @@ def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, obje
     except UnicodeDecodeError as error:
         return "not UTF-8", f"byte {line[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=str)
         if "\\ud" in text.lower():
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -231,14 +231,14 @@ def _record(found: dict[str, object], layout: Layout) -> dict[str, object]:
 
 
 def _text(value: object) -> str | None:
-    """A JSON value as the text of a cell; whole numbers without a fraction, NaN as the text NaN."""
+    """A JSON value as the text of a cell; whole numbers without a fraction, too large ones as 1e999."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        whole = math.isfinite(value) and value == int(value) and abs(value) <= MAX_INTEGER
+        if math.isinf(value):
+            return "1e999" if value > 0 else "-1e999"
+        whole = value == int(value) and abs(value) <= MAX_INTEGER
         return str(int(value)) if whole else repr(value)
     return str(value)

@@ -23,7 +23,7 @@ _QUOTE, _NEWLINE, _RETURN = 0x22, 0x0A, 0x0D
 
 @dataclass(frozen=True)
 class Lines:
-    """Whole lines. ``first``: number of the first one. ``final``: nothing follows.
+    """Whole lines. ``first``: number of the first one. ``final``: no line that follows belongs to them.
 
     ``overlong``: the block is the start of one line that exceeds ``MAX_LINE``; its rest was skipped.
     """
@@ -67,7 +67,11 @@ class LineFeed:
                 data, self._partial = self._partial + new, b""
                 cut = len(data) if self._ended else data.rfind(b"\n") + 1
                 if not cut and len(data) > MAX_LINE:
-                    yield self._skip(data)
+                    if self._pushed:
+                        self._partial = data
+                        yield self._rest()
+                    else:
+                        yield self._skip(data)
                     continue
                 self._partial = data[cut:]
                 if cut or (self._ended and self._pushed):
@@ -93,10 +97,14 @@ class LineFeed:
         self.line = lines.first
         return True
 
+    def _rest(self) -> Lines:
+        """What was pushed back, when the line that follows is too long to belong to it."""
+        lines, self._pushed = Lines(self._pushed, self.line, final=True), b""
+        self.line += lines.data.count(b"\n")
+        return lines
+
     def _skip(self, data: bytes) -> Lines:
-        start = self._pushed + data
-        overlong = Lines(start[: 8 * EXCERPT], self.line, final=False, overlong=True)
-        self._pushed = b""
+        overlong = Lines(data[: 8 * EXCERPT], self.line, final=False, overlong=True)
         while data:
             end = data.find(b"\n") + 1
             if end:

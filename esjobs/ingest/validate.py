@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
-from esjobs.ingest.convert import NOT_NUMBER, NOT_WHOLE, OUT_OF_RANGE, REASONS, RESERVED_VALUE, convert
+from esjobs.ingest.convert import INFINITE, NOT_NUMBER, NOT_WHOLE, REASONS, RESERVED_VALUE, convert
 from esjobs.ingest.layout import Binding, Column, Values
 
 MISSING = 100
@@ -164,8 +164,8 @@ def _refuse(block: Block, binding: Binding, context: Context, row: int, known: F
         found = block.cell(row, name)
         if found.strip() and found.strip() not in binding.layout.nulls:
             break
-    if code == NOT_NUMBER and is_numeric(found):
-        code = OUT_OF_RANGE
+    if code == INFINITE and not is_numeric(found):
+        code = NOT_NUMBER
     column = f"column {name}" if name != known.name else known.name
     shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
     detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, known, code)}"
