@@ -110,7 +110,7 @@ def judge(
     scratch = np.empty(n)
 
     def cost(theta: Floats) -> float:
-        value, _ = cost_and_gradient(*layout, np.exp(np.clip(theta, -300, 300)), mode, scratch)
+        value, *_ = cost_and_gradient(*layout, np.exp(np.clip(theta, -300, 300)), mode, scratch)
         value = (value + 0.5 * penalty * float((theta - start).sum()) ** 2) / variance
         return value if np.isfinite(value) else far_cost
 
@@ -192,7 +192,7 @@ def minos(
     def cost(k: Floats) -> float:
         if not np.min(k) > 0:
             return far_cost
-        value, _ = cost_and_gradient(*layout, k, mode, np.empty(n))
+        value, *_ = cost_and_gradient(*layout, k, mode, np.empty(n))
         value = (value + 0.5 * penalty * float(k.sum() - n) ** 2) / variance
         return value if np.isfinite(value) else far_cost
 

@@ -121,8 +121,8 @@ def cost_and_gradient(
     k: NDArray[np.float64],
     mode: int,
     gradient: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Return the profiled cost and sum w (x - 1)^2; fill the gradient in theta = ln k.
+) -> tuple[float, float, float]:
+    """Return the profiled cost, sum w (x - 1)^2 and max |x - 1|; fill the gradient in theta = ln k.
 
     paper: sum w (x - 1)^2 with B = sum(w a k) / sum(w (a k)^2), gradient 2 w x (x - 1).
     gamma: 2 sum w (x - ln x - 1) with B = sum(w) / sum(w a k), gradient 2 w (x - 1).
@@ -132,6 +132,7 @@ def cost_and_gradient(
         gradient[u] = 0.0
     cost = 0.0
     squares = 0.0
+    worst = 0.0
     for t in range(ptr.size - 1):
         low, high = ptr[t], ptr[t + 1]
         inverse = _inverse_level(low, high, unit, a, w, k, mode)
@@ -143,6 +144,7 @@ def cost_and_gradient(
             r = x - 1.0
             weight = w[j] if weighted else 1.0
             square += weight * r * r
+            worst = max(worst, abs(r))
             if mode == GAMMA:
                 part += 2.0 * weight * (r - np.log(x))
                 gradient[u] += 2.0 * weight * r
@@ -150,7 +152,41 @@ def cost_and_gradient(
                 gradient[u] += 2.0 * weight * x * r
         cost += part if mode == GAMMA else square
         squares += square
-    return cost, squares
+    return cost, squares, worst
+
+
+@_compiled
+def single_moves(
+    ptr: NDArray[np.int64],
+    unit: NDArray[np.int32],
+    a: NDArray[np.float64],
+    w: NDArray[np.float64],
+    k: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    change: NDArray[np.float64],
+) -> None:
+    """Add to change[u, f] what the paper's cost gains if k of unit u alone is multiplied with factors[f].
+
+    With P = sum w a k and Q = sum w (a k)^2 a task costs W - P^2 / Q, so that each move is a few operations.
+    """
+    weighted = w.size > 0
+    for t in range(ptr.size - 1):
+        first = 0.0
+        second = 0.0
+        for j in range(ptr[t], ptr[t + 1]):
+            y = a[j] * k[unit[j]]
+            weight = w[j] if weighted else 1.0
+            first += weight * y
+            second += weight * y * y
+        before = first * first / second
+        for j in range(ptr[t], ptr[t + 1]):
+            u = unit[j]
+            y = a[j] * k[u]
+            weight = w[j] if weighted else 1.0
+            for f in range(factors.size):
+                moved_first = first + weight * y * (factors[f] - 1.0)
+                moved_second = second + weight * y * y * (factors[f] * factors[f] - 1.0)
+                change[u, f] += before - moved_first * moved_first / moved_second
 
 
 @_compiled

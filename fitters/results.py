@@ -148,6 +148,8 @@ class Components(Table):
         Estimated reciprocal condition number of the Hessian; small values mean weak links.
     max_step : float64 array
         Last Newton step in ln k.
+    max_residual : float64 array
+        Largest |a k / A - 1|.
     status : array of str
         ``ok``, ``no dof`` (fitted exactly), ``no common task`` or ``fit failed``.
     reason : array of str
@@ -167,6 +169,7 @@ class Components(Table):
     reduced_chi2: Floats
     condition: Floats
     max_step: Floats
+    max_residual: Floats
     status: Texts
     reason: Texts
     verdict: Texts

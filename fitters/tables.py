@@ -150,7 +150,7 @@ def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
 def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome]) -> Components:
     """Rows for all components, those that cannot be fitted included."""
     n = split.n_components
-    f, spread, chi2, condition, step = (np.full(n, np.nan) for _ in range(5))
+    f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
     dof, tasks_used, buckets_used = (np.zeros(n, np.int64) for _ in range(3))
     status, reason = texts(n, "no common task"), texts(n, "no task is shared by two units")
     verdicts = np.empty(n, object)
@@ -164,7 +164,7 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
         if outcome.failure or outcome.propagation is None:
             status[number], reason[number] = "fit failed", outcome.failure
             continue
-        f[number] = outcome.solution.cost
+        f[number], worst[number] = outcome.solution.cost, outcome.solution.worst
         condition[number] = outcome.propagation.condition
         chi2[number] = outcome.reduced_chi2
         status[number], reason[number] = ("ok", "") if part.dof > 0 else ("no dof", "fitted exactly")
@@ -183,6 +183,7 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
         reduced_chi2=chi2,
         condition=condition,
         max_step=step,
+        max_residual=worst,
         status=status,
         reason=reason,
         verdict=verdicts,
