@@ -30,7 +30,7 @@ THIRD_PARTY = {
     "dashboards": {"numpy", "pandas", "altair", "jinja2", "markupsafe", "vl_convert"},
 }
 
-ONLY_IMPORTERS = {
+ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "duckdb": "esjobs/store/duck",
     "numba": "fitters/kernels",
     "iminuit": "fitters/",
@@ -41,8 +41,6 @@ ONLY_IMPORTERS = {
     "jinja2": "dashboards/",
 }
 """Library -> the only place (start of the path) that imports it."""
-
-STDLIB_FORBIDDEN_BELOW_CLI = ("print", "exit", "quit")
 
 
 def modules() -> dict[str, Path]:

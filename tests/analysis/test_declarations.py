@@ -50,7 +50,7 @@ def test_a_constant_value_is_found_and_not_called_changed(value: float, core_s: 
     found = recorded([value] * len(core_s), [float(x) for x in core_s])
     assert found.value == pytest.approx(value, rel=1e-3)
     declared = settle(None, found)
-    assert declared.origin == ("default" if is_default(found.value, np.mean(core_s)) else "own")
+    assert declared.origin == ("default" if is_default(found.value, float(np.mean(core_s))) else "own")
 
 
 def test_two_values_in_the_window_are_changed() -> None:

@@ -5,7 +5,7 @@ import pytest
 from esjobs.core import errors, fields, tables
 from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, table_schema
 from esjobs.core.identity import content_id
-from esjobs.core.query import Count, In, Query, SumProduct
+from esjobs.core.query import Count, In, Query, SumProduct, filter_fields, metric_fields
 from esjobs.core.rules import CleaningRules
 from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS
 
@@ -59,9 +59,9 @@ def test_a_store_is_not_asked_for_what_is_resolved_above_it() -> None:
 
 def test_nothing_in_a_bucket_contains_the_declared_corepower() -> None:
     query = Query(BUCKET_KEYS, BUCKET_METRICS, drops=CleaningRules().drops())
-    read = set(query.keys) | {name for rule in query.drops for name in [rule.keep.field]}
+    read = {*query.keys, *filter_fields(tuple(rule.keep for rule in query.drops))}
     for metric in query.metrics:
-        read |= {getattr(metric, part, None) for part in ("field", "left", "right")} - {None}
+        read |= set(metric_fields(metric))
     derived = {name for name in read if fields.field(name).derived is not None}
     for name in derived:
         derivation = fields.field(name).derived
