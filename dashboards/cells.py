@@ -82,11 +82,18 @@ def percent(value: float | None, error: float | None = None) -> str:
     """
     if value is None:
         return MISSING
-    rounded = round(100 * value)
-    text = f"{rounded:+,d}".replace(",", _NARROW) if rounded else "0"
+    text = _whole_percent(value, "+")
     if error is not None:
-        text += f" ± {round(100 * NINETY_PERCENT * error):,d}".replace(",", _NARROW)
+        text += f" ± {_whole_percent(NINETY_PERCENT * error, '')}"
     return text.replace("-", _MINUS) + _NARROW + "%"
+
+
+def _whole_percent(value: float, sign: str) -> str:
+    """Without the sign of percent; beyond a millionfold the size alone says enough."""
+    if abs(value) > 1e6:
+        return f"{value:{sign}.0e} × 100"
+    rounded = round(100 * value)
+    return f"{rounded:{sign},d}".replace(",", _NARROW) if rounded else "0"
 
 
 def names(text: str) -> str:

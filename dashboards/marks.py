@@ -87,7 +87,8 @@ def look(panel: Panel, row: Row) -> Look:
 def details(panel: Panel, row: Row) -> Row:
     """What a mark carries besides its position: its look and the texts of its tooltip."""
     texts = {f"text_{place}": read(row, field) for place, field in enumerate(panel.fields)}
-    return {"look": look(panel, row).label, **texts}
+    drawn = look(panel, row)
+    return {"look": drawn.label, "colour": drawn.light, **texts}
 
 
 def span(row: Row, field: Entry, interval: float) -> tuple[float, float]:
@@ -99,12 +100,16 @@ def span(row: Row, field: Entry, interval: float) -> tuple[float, float]:
 
 
 def bars(data: str, scale: dict[str, Any], position: Mapping[str, Any]) -> Any:
-    """Error bars, one rule per row of the dataset; ``position`` holds the channels."""
-    stroke = alt.Stroke("look:N", scale=scale["stroke"], legend=_legend(scale))
+    """Error bars, one rule per row of the dataset; ``position`` holds the channels.
+
+    The colour comes with the row rather than from the scale of the marks: a second legend for that scale,
+    even a suppressed one, would take the clicks from the first.
+    """
+    colour = alt.Color("colour:N", scale=None, legend=None)
     return (
-        alt.Chart(alt.NamedData(data))
+        alt.Chart(alt.NamedData(data), name="bars")
         .mark_rule(strokeWidth=1.2)
-        .encode(stroke=stroke, opacity=_opacity(scale), **position)
+        .encode(color=colour, opacity=_opacity(scale), **position)
     )
 
 

@@ -41,7 +41,7 @@ def render(data: ReportData) -> str:
     )
     environment.filters["count"] = count
     environment.filters["slug"] = lambda key: key.replace(" ", "-")
-    return environment.from_string(_read("report.html.jinja")).render(
+    page = environment.from_string(_read("report.html.jinja")).render(
         sections=sections,
         facts=_facts(composer),
         heading=_HEADING,
@@ -52,6 +52,7 @@ def render(data: ReportData) -> str:
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
         charts=_embedded(composer.charts),
     )
+    return page.lstrip()
 
 
 def _facts(composer: Composer) -> list[tuple[str, str]]:

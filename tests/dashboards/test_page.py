@@ -1,0 +1,243 @@
+"""The page in a browser: nothing is fetched, nothing runs that is not ours, everything is drawn."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from dashboards.report import ReportData, render
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+pytestmark = pytest.mark.browser
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+_DRAWN = """() => [...document.querySelectorAll('.chart')]
+    .filter((chart) => !chart.parentElement.closest('details:not([open])'))
+    .every((chart) => ['drawn', 'failed'].includes(chart.dataset.state))"""
+_MARKS = """() => [...document.querySelectorAll('figure')].map((figure) => ({
+    panel: figure.closest('[data-panel]').dataset.panel,
+    rows: Number(figure.dataset.marks),
+    marks: figure.querySelectorAll('.marks_marks > path').length,
+    bars: figure.querySelectorAll('.bars_marks > line').length,
+    drawn: [...figure.querySelectorAll('.chart')].every((chart) => chart.dataset.state === 'drawn'),
+}))"""
+
+
+@dataclass
+class Opened:
+    """A page that was opened from disk, and everything it did that it should not do."""
+
+    page: "Page"
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def chromium() -> str:
+    """The path of Chromium; without it the test is skipped, on CI it fails."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        message = "chromium is missing: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """One headless browser for all tests."""
+    path = chromium()
+    with playwright.sync_playwright() as control:
+        started = control.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+def open_page(
+    browser: "Browser", data: ReportData, folder: Path, scheme: Literal["light", "dark"] = "light"
+) -> Opened:
+    """Write the report, open it with the network cut, and wait until every chart in sight is drawn."""
+    file = folder / "report.html"
+    file.write_text(render(data), encoding="utf-8")
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": 1280, "height": 900}, offline=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    opened = Opened(page)
+    page.on("request", lambda request: opened.requests.append(request.url))
+    page.on("console", lambda message: opened.complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+
+    def refuse(dialog: "Dialog") -> None:
+        opened.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    page.route(
+        "**/*", lambda route: route.continue_() if route.request.url == file.as_uri() else route.abort()
+    )
+    page.goto(file.as_uri())
+    page.wait_for_function(_DRAWN, timeout=20_000)
+    return opened
+
+
+@pytest.fixture(scope="module")
+def opened(browser: "Browser", data: ReportData, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    """The report over 60 sites, every fold opened."""
+    found = open_page(browser, data, tmp_path_factory.mktemp("report"))
+    found.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    found.page.wait_for_function(_DRAWN, timeout=20_000)
+    return found
+
+
+def test_nothing_is_fetched_and_nothing_complains(opened: Opened) -> None:
+    assert len(opened.requests) == 1
+    assert opened.requests[0].startswith("file:")
+    assert opened.complaints == []
+
+
+def test_every_row_has_its_mark_and_bar(opened: Opened) -> None:
+    figures = opened.page.evaluate(_MARKS)
+    assert len(figures) == 5 + 3 * 3
+    for figure in figures:
+        assert figure["drawn"], figure
+        assert figure["marks"] == figure["rows"] > 0, figure
+        assert figure["bars"] == figure["rows"], figure
+
+
+def test_flagged_names_stand_in_table_and_chart(opened: Opened, data: ReportData) -> None:
+    assert data.flags is not None
+    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'paper'")
+    names = set(flags[flags.verdict == "deviates"].name)
+    assert names
+    assert "</script><script>alert(3)</script>" in names
+    table = opened.page.locator("#deviating tbody tr:first-child td:first-child").all_inner_texts()
+    assert set(table) == names
+    chart = opened.page.locator("#corepower-site .chart svg text").all_text_contents()
+    assert names <= set(chart)
+
+
+def test_hovering_tells_about_a_site(opened: Opened) -> None:
+    page = opened.page
+    mark = page.locator("#deviation-site .marks_marks > path").first
+    mark.scroll_into_view_if_needed()
+    mark.hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    text = tooltip.inner_text()
+    for word in (
+        "Name",
+        "WLCG site",
+        "Declared corepower",
+        "Origin",
+        "Deviation",
+        "Verdict",
+        "Jobs",
+        "Tasks",
+    ):
+        assert word in text
+    assert tooltip.locator("img, script, a").count() == 0
+
+
+def test_hostile_names_are_text_in_tooltips(opened: Opened) -> None:
+    """Every mark of the chart is hovered; only text may appear, and no dialog."""
+    found = opened.page.evaluate(
+        """() => {
+            const texts = [];
+            for (const mark of document.querySelectorAll('#factors-site .marks_marks > path')) {
+                const box = mark.getBoundingClientRect();
+                const at = {bubbles: true, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2};
+                mark.dispatchEvent(new PointerEvent('pointermove', at));
+                const tooltip = document.getElementById('vg-tooltip-element');
+                texts.push([tooltip.textContent, tooltip.querySelectorAll('img, script, a').length]);
+            }
+            return texts;
+        }"""
+    )
+    text = " ".join(words for words, _ in found)
+    assert "<script>alert(1)</script>" in text
+    assert '"><img src=x onerror=alert(2)>' in text
+    assert sum(elements for _, elements in found) == 0
+    assert opened.complaints == []
+
+
+def test_a_click_sorts_up_and_down(opened: Opened) -> None:
+    holder = opened.page.locator("#flags-site-table")
+    heading = holder.locator("th", has_text="Deviation")
+    column = heading.evaluate("(each) => each.cellIndex")
+    values: list[list[float]] = []
+    for direction in ("ascending", "descending"):
+        heading.locator("button").click()
+        assert heading.get_attribute("aria-sort") == direction
+        cells = holder.locator(f"tbody tr:first-child td:nth-child({column + 1})")
+        shown = cells.evaluate_all("(all) => all.map((each) => each.dataset.v)")
+        numbers = [float(value) for value in shown if value]
+        assert all(value == "" for value in shown[len(numbers) :])
+        values.append(numbers)
+    assert values[0] == sorted(values[0])
+    assert values[1] == sorted(values[0], reverse=True)
+
+
+def test_the_filter_leaves_what_matches(opened: Opened) -> None:
+    holder = opened.page.locator("#flags-site-table")
+    holder.locator("input").fill("deviates")
+    rows = holder.locator("tbody:visible")
+    assert rows.count() == opened.page.locator("#deviating tbody").count()
+    assert holder.locator(".shown").inner_text().endswith("of 59")
+    holder.locator("input").fill("")
+    assert rows.count() == 59
+
+
+def test_the_legend_brings_a_verdict_forward(opened: Opened) -> None:
+    page = opened.page
+    marks = page.locator("#corepower-site .marks_marks > path")
+    assert marks.evaluate_all("(all) => all.every((each) => each.getAttribute('opacity') === '1')")
+    page.locator("#corepower-site .role-legend-label text", has_text="deviates").click(force=True)
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('#corepower-site .marks_marks > path')]
+            .some((each) => each.getAttribute('opacity') === '0.12')"""
+    )
+
+
+def test_dark_follows_the_reader_and_paper_does_not(
+    browser: "Browser", make_data: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    opened = open_page(browser, make_data(5), tmp_path, "dark")
+    page = opened.page
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    label = "() => getComputedStyle(document.querySelector('#corepower-site .role-axis-title text')).fill"
+    dark = page.evaluate(ground), page.evaluate(label)
+    page.emulate_media(media="print")
+    light = page.evaluate(ground), page.evaluate(label)
+    assert dark == ("rgb(22, 25, 29)", "rgb(157, 166, 176)")
+    assert light == ("rgb(254, 254, 254)", "rgb(91, 100, 112)")
+    assert opened.complaints == []
+
+
+def test_a_page_fits_its_window(opened: Opened) -> None:
+    for width in (1000, 1600):
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_script_but_ours_may_run(opened: Opened) -> None:
+    """Even if a name became an element, the page's policy would not run what it carries."""
+    ran = opened.page.evaluate(
+        """() => new Promise((resolve) => {
+            const intruder = document.createElement('div');
+            intruder.innerHTML = '<a onclick="window.ran = true">name</a>';
+            document.body.append(intruder);
+            intruder.firstChild.dispatchEvent(new MouseEvent('click'));
+            setTimeout(() => { intruder.remove(); resolve(window.ran === true); }, 50);
+        })"""
+    )
+    assert ran is False
+    assert len(opened.complaints) == 1
+    assert "Content Security Policy" in opened.complaints.pop()

@@ -1,0 +1,95 @@
+"""The panels are facts about the result tables: every column exists, every id is fixed and unique."""
+
+import itertools
+import re
+
+import pytest
+
+from dashboards.columns import NAME, K
+from dashboards.panels import REPORT, panel
+from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
+from esjobs.core.tables import table
+
+
+def columns_of(each: Panel) -> set[str]:
+    """Every column of the panel's own table that it names."""
+    names = {field.column for field in each.fields}
+    names |= {field.error for field in each.fields if field.error}
+    names |= {field.unit for field in each.fields if field.unit}
+    names |= {condition.column for condition in each.where}
+    names |= {re.sub(r"[-|]", "", column) for column in each.sort}
+    return names
+
+
+@pytest.mark.parametrize("each", REPORT, ids=lambda each: each.id)
+def test_every_column_exists_in_its_table(each: Panel) -> None:
+    if each.kind == "markdown":
+        assert not each.table
+        return
+    assert columns_of(each) <= set(table(each.table).column_names)
+    for tile in each.tiles:
+        assert {condition.column for condition in tile.where} <= set(table(tile.table).column_names)
+
+
+def test_ids_are_unique_and_fit_for_addresses() -> None:
+    ids = [each.id for each in REPORT]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]*", each) for each in ids)
+
+
+def test_panels_of_a_section_follow_each_other() -> None:
+    sections = [each.section for each in REPORT]
+    changes = [after for before, after in itertools.pairwise(sections) if before != after]
+    assert len(changes) == len(set(sections)) - 1
+
+
+def test_a_reader_is_told_what_each_panel_holds_and_why_it_may_be_empty() -> None:
+    for each in REPORT:
+        assert each.title
+        if each.kind not in {"tiles", "markdown"}:
+            assert each.empty.endswith("."), each.id
+
+
+def test_charts_name_the_roles_they_need() -> None:
+    roles: dict[str, tuple[Role, ...]] = {
+        "scatter-line": ("label", "x", "y", "category"),
+        "dots-with-errors": ("label", "x", "category"),
+        "siblings": ("label", "x", "y", "group", "category"),
+    }
+    for each in REPORT:
+        for role in roles.get(each.kind, ()):
+            assert each.entry(role).role == role
+
+
+def test_repeated_panels_exist() -> None:
+    for each in REPORT:
+        assert [panel(name).id for name in each.repeat] == list(each.repeat)
+
+
+def test_verdict_tiles_count_every_flag_once() -> None:
+    """Of any verdict, known or new, exactly one tile counts it; else the share bar would lie."""
+    from dashboards.rows import keeps
+
+    tiles: list[Tile] = [tile for tile in panel("counts").tiles if tile.table == "flags"]
+    for verdict in ("deviates", "ok", "undecided", "undeclared", "too few", "mixed", "not comparable", "new"):
+        assert sum(keeps({"verdict": verdict}, tile.where) for tile in tiles) == 1
+
+
+def test_looks_differ_by_shape_or_fill_and_never_share_a_colour() -> None:
+    looks = [*LOOKS.values(), *GROUPS.values()]
+    assert len({look.light for look in looks}) == len(looks)
+    assert len({look.dark for look in looks}) == len(looks)
+    judged = [LOOKS[name] for name in ("deviates", "ok", "undecided", "default")]
+    assert len({(look.shape, look.filled) for look in judged}) == len(judged)
+
+
+def test_asking_for_what_is_not_there_names_it() -> None:
+    with pytest.raises(LookupError, match="no panel 'nothing'"):
+        panel("nothing")
+    with pytest.raises(LookupError, match="no field of role 'x'"):
+        Panel("empty", "", "table", "", fields=(NAME, K)).entry("x")
+
+
+def test_panels_are_values() -> None:
+    assert Entry("k", "k") == Entry("k", "k")
+    assert hash(Where("k", ("a",))) == hash(Where("k", ("a",)))

@@ -1,0 +1,227 @@
+"""The page as text: complete, valid, safe, the same every time, and sensible when there is little to say."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from dashboards.books import books_of
+from dashboards.compose import Composer
+from dashboards.panels import REPORT
+from dashboards.report import ReportData, render
+
+_VOID = {"meta", "input", "br", "img", "link", "hr"}
+
+
+class Outline(HTMLParser):
+    """Checks that elements nest and collects ids, attributes and what stands in scripts."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.names: set[str] = set()
+        self.tags: set[str] = set()
+        self.scripts = 0
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.names |= {name for name, _ in attrs}
+        found = dict(attrs)
+        if "id" in found:
+            self.ids.append(str(found["id"]))
+        if "href" in found:
+            self.targets.append(str(found["href"]))
+        self.scripts += tag == "script"
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> without a start"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in {"script", "style"}:
+            self.text.append(data)
+
+
+def outline(page: str) -> Outline:
+    """The page read by a parser that refuses wrong nesting."""
+    parser = Outline()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+@pytest.fixture(scope="module")
+def page(data: ReportData) -> str:
+    """The report over 60 sites."""
+    return render(data)
+
+
+def test_elements_nest_and_ids_are_unique(page: str) -> None:
+    found = outline(page)
+    assert page.startswith("<!DOCTYPE html>")
+    assert len(set(found.ids)) == len(found.ids)
+    assert {target.removeprefix("#") for target in found.targets} <= set(found.ids)
+    assert {each.id for each in REPORT} <= set(found.ids)
+
+
+def test_the_page_refers_to_nothing_outside(page: str) -> None:
+    found = outline(page)
+    assert found.scripts == 3
+    assert not found.names & {"src", "srcset", "action", "data", "poster"}
+    assert not [name for name in found.names if name.startswith("on")]
+    assert not found.tags & {"img", "link", "iframe", "object", "embed", "form", "base"}
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_names_are_text(page: str) -> None:
+    text = " ".join(outline(page).text)
+    for name in (
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(2)>',
+        "</script><script>alert(3)</script>",
+        "{{7*7}}",
+        "line\\nbreak",
+        "\\u202eright to left",
+        "x" * 5000,
+    ):
+        assert name in text
+    assert "line\nbreak" not in text
+    assert "\u202e" not in page
+
+
+def test_charts_cannot_end_their_element(page: str) -> None:
+    start = page.index('<script type="application/json"')
+    body = page[page.index(">", start) + 1 : page.index("</script>", start)]
+    assert not set(body) & set("<>&\u2028\u2029")
+    specs = json.loads(body)
+    names = json.dumps([spec["datasets"] for spec in specs])
+    assert "</script><script>alert(3)</script>" in names
+
+
+def test_the_same_data_gives_the_same_page(data: ReportData, page: str) -> None:
+    assert render(data) == page
+
+
+def test_sections_come_in_the_order_of_the_panels(page: str) -> None:
+    places = [page.index(f'id="{each.id}"') for each in REPORT]
+    assert places == sorted(places)
+
+
+def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str) -> None:
+    text = " ".join(outline(page).text)
+    assert "2018-08-01 to 2018-09-01" in text
+    assert "run-4f1c2a" in text
+    assert data.flags is not None
+    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'paper'")
+    sentence = f"{(flags.verdict == 'deviates').sum()} of {len(flags)} sites deviate by more than 20 %"
+    assert text.index(sentence) < text.index("Relative to what 51 other sites declare")
+    for phrase in ("if everyone is stale by 10 %, so is the line", "hs06sec contains the declared corepower"):
+        assert phrase in text
+
+
+def test_a_large_grid_is_quick_and_small(make_data: Callable[..., ReportData]) -> None:
+    data = make_data(300)
+    render(replace(data, flags=None))
+    start = time.process_time()
+    page = render(data)
+    assert time.process_time() - start < 3
+    assert len(page.encode()) < 4e6
+
+
+def test_nothing_at_all_is_said_plainly() -> None:
+    page = render(ReportData())
+    text = " ".join(" ".join(outline(page).text).split())
+    for each in REPORT:
+        if each.empty and each.kind != "provenance":
+            assert each.empty in text, each.id
+    assert "Jobs in the window" not in text
+
+
+def test_nothing_deviates(data: ReportData) -> None:
+    assert data.flags is not None
+    calm = data.flags.assign(verdict=data.flags.verdict.replace("deviates", "ok"))
+    text = " ".join(outline(render(replace(data, flags=calm))).text)
+    assert "No site deviates beyond the limit once its error is taken into account." in text
+
+
+def test_nothing_is_declared(data: ReportData) -> None:
+    assert data.flags is not None
+    nothing = dict.fromkeys(("corepower", "benchmark", "deviation", "deviation_err", "expected_k"))
+    bare = data.flags.assign(**nothing, verdict="undeclared")
+    empty = pd.DataFrame()
+    text = " ".join(outline(render(replace(data, flags=bare, lines=empty, conclusions=empty))).text)
+    assert "No site has both a speed factor and a declared corepower" in text
+    assert "Nothing can be concluded" in text
+
+
+def test_five_sites_and_one_type(make_data: Callable[..., ReportData]) -> None:
+    text = " ".join(outline(render(make_data(5, types=("all",)))).text)
+    assert "The records name no processing types." in text
+    assert "Dashed, because no verdict rests on it: verdicts need at least 10 sites." in text
+
+
+def test_a_hostile_processing_type_and_provenance_are_text(make_data: Callable[..., ReportData]) -> None:
+    name = "</summary><script>alert(5)</script>"
+    data = make_data(12, types=("all", name))
+    page = render(replace(data, provenance={name: {name: [name]}}, method="paper"))
+    found = outline(page)
+    assert found.scripts == 3
+    assert name in " ".join(found.text)
+
+
+def test_without_all_the_largest_type_leads(make_data: Callable[..., ReportData]) -> None:
+    composer = Composer(make_data(12, types=("evgen",)))
+    assert composer.main_type == "evgen"
+
+
+def test_a_type_without_factors_says_why(data: ReportData) -> None:
+    assert data.factors is not None
+    assert data.fits is not None
+    factors = data.factors[data.factors.processing_type != "evgen"]
+    fits = data.fits.assign(reason=data.fits.processing_type.map({"evgen": "one task only"}))
+    text = " ".join(outline(render(replace(data, factors=factors, fits=fits))).text)
+    assert "one task only" in text
+
+
+def test_books_balance_and_say_so(data: ReportData) -> None:
+    text = " ".join(outline(render(data)).text).replace("\u202f", " ")
+    assert "The books balance:" in text
+    assert "12 600 in buckets + 420 dropped = 13 020 jobs in the window." in text
+    assert "Fit of sites: 11 900 jobs used + 700 left out = 12 600, all of the jobs in buckets." in text
+
+
+def test_books_that_do_not_balance_say_so_too(data: ReportData) -> None:
+    text = " ".join(outline(render(replace(data, jobs_in=13_021))).text).replace("\u202f", " ")
+    assert "The books do not balance:" in text
+    assert "1 are missing." in text
+    uncounted = " ".join(outline(render(replace(data, jobs_in=None))).text).replace("\u202f", " ")
+    assert "12 600 in buckets + 420 dropped = 13 020 jobs read." in uncounted
+
+
+def test_books_keep_the_order_of_the_rules() -> None:
+    rows = [
+        {"day": "2018-08-01", "outcome": outcome, "kind": kind, "n_jobs": jobs}
+        for outcome, kind, jobs in (
+            ("no task", "dropped", 4),
+            ("split by hand", "dropped", 1),
+            ("not finished", "dropped", 2),
+            ("binned", "binned", 10),
+            ("state unknown", "note", 3),
+        )
+    ]
+    books = books_of(rows, 18)
+    assert books.dropped == (("not finished", 2), ("no task", 4), ("split by hand", 1))
+    assert (books.accounted, books.missing, books.notes) == (17, 1, (("state unknown", 3),))
+    assert books.days == (("2018-08-01", 10, 7),)
