@@ -28,7 +28,8 @@ from esjobs.steps.aggregate import Progress
 from esjobs.steps.conditions import bucket_filters
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values
-from esjobs.steps.fit import METHOD_VERSION, Factors, Fit, fit
+from esjobs.steps.factors import METHOD_VERSION, Factors, Fit
+from esjobs.steps.fit import fit
 from esjobs.steps.fit_input import fit_input, read_buckets
 from esjobs.steps.flag import flag
 from esjobs.steps.publication import Change, Outcome, record, write
@@ -226,4 +227,4 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
 def _with_data(buckets: pa.Table, factors: Factors, settings: FitSettings) -> Fit:
     """A stored fit with its columns again, for what is refitted to test the verdicts."""
     data = fit_input(buckets, factors.level, factors.processing_type)
-    return Fit(data, data.n_jobs >= settings.min_bucket_jobs, factors, None, 0.0)
+    return Fit(data, data.n_jobs >= settings.min_bucket_jobs, factors, None, settings.min_bucket_jobs, 0.0)

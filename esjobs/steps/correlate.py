@@ -13,7 +13,7 @@ from esjobs.analysis.verdicts import MIN_LINE_SITES
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.steps.fit import Factors
+from esjobs.steps.factors import Factors
 from esjobs.steps.publication import Outcome, rows_table
 
 Declarations = Mapping[str, Mapping[str, Declared]]

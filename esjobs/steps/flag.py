@@ -16,7 +16,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations
-from esjobs.steps.fit import Factors
+from esjobs.steps.factors import Factors
 from esjobs.steps.fit_input import ALL_TYPES
 from esjobs.steps.publication import Outcome, rows_table
 

@@ -14,7 +14,7 @@ from esjobs.analysis.declarations import Declared
 from esjobs.analysis.verdicts import compare
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
-from esjobs.steps.fit import Factors, Fit, solve
+from esjobs.steps.factors import Factors, Fit, solve
 from esjobs.steps.flag import JUDGED, Judged, judge
 
 EXACT_TASKS = 40

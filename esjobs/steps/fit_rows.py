@@ -1,0 +1,140 @@
+"""Rows of factors, fits and components from what a fit gave."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from esjobs.analysis.site_names import guess_rc_site
+from esjobs.steps.factors import Fit
+from esjobs.steps.links import what_would_link
+from fitters.results import Components, Units
+
+
+def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
+    """One row per name of the input, with or without a factor."""
+    factors, data = item.factors, item.data
+    units = {} if item.result is None else _by_name(item.result.units)
+    position = np.searchsorted(factors.name.astype(str), data.name.astype(str))
+    sums = {
+        column: np.bincount(position, getattr(data, column), len(factors.name))
+        for column in ("n_jobs", "events", "cpu_s", "core_s")
+    }
+    for place, name in enumerate(factors.name):
+        unit = units.get(name, {})
+        jobs = sums["n_jobs"][place]
+        yield {
+            "name": name,
+            "k": _number(factors.k[place]),
+            "k_err": _number(factors.k_err[place]),
+            "k_err_stat": _number(unit.get("k_err_stat")),
+            "k_err_sandwich": _number(unit.get("k_err_sandwich")),
+            "k_raw": _number(factors.k[place]),
+            "rho": None,
+            "component": int(factors.component[place]),
+            "n_tasks": int(factors.n_tasks[place]),
+            "n_buckets": int(unit.get("n_buckets", 0)),
+            "n_jobs": int(factors.n_jobs[place]),
+            "status": factors.status[place],
+            "reason": factors.reason[place] or None,
+            "k_err_int": _number(unit.get("k_err_int")),
+            "k_err_model": _number(unit.get("k_err_model")),
+            "rc_site": guess_rc_site(name) if data.level == "site" else None,
+            "rc_site_guessed": data.level == "site" or None,
+            "events_per_job": _number(sums["events"][place] / jobs),
+            "efficiency": _number(sums["cpu_s"][place] / sums["core_s"][place]),
+        }
+
+
+def _by_name(units: Units) -> dict[str, dict[str, Any]]:
+    columns = units.columns()
+    return {
+        name: {column: values[place] for column, values in columns.items()}
+        for place, name in enumerate(units.name)
+    }
+
+
+def _number(value: Any) -> float | None:
+    """A finite float, or None: the stores hold null, never NaN."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
+    """One row: what went in, how well the fit closed, what Minuit says."""
+    factors, data, result = item.factors, item.data, item.result
+    good = factors.status == "ok"
+    row: dict[str, object] = {
+        "status": "ok" if good.any() else "no factors",
+        "reason": None if good.any() else _why_none(item),
+        "n_names": int(good.sum()),
+        "n_names_without": int((~good).sum()),
+        "n_components": 0,
+        "n_tasks": 0,
+        "n_buckets": 0,
+        "n_jobs": 0,
+        "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
+        "seconds": item.seconds,
+    }
+    if result is not None:
+        fitted = [part for part in _rows(result.components) if part["status"] in ("ok", "no dof")]
+        verdicts = [part["verdict"] for part in fitted if part["verdict"] is not None]
+        n_jobs = int(factors.n_jobs[good].sum())
+        row |= {
+            "n_components": len(fitted),
+            "n_tasks": int(sum(part["n_tasks_used"] for part in fitted)),
+            "n_buckets": int(sum(part["n_buckets_used"] for part in fitted)),
+            "n_jobs": n_jobs,
+            "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed - n_jobs,
+            "f": _number(sum(part["f"] for part in fitted)),
+            "dof": result.dof,
+            "spread": _number(result.S),
+            "chi2": _number(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
+            "sigma_int": _number(result.sigma_int.value),
+            "sigma_int_err": _number(result.sigma_int.error),
+            "sigma_int_kind": result.sigma_int.source,
+            "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
+            "minuit_accurate": all(verdict.accurate for verdict in verdicts) if verdicts else None,
+            "minuit_edm": _number(max((verdict.edm for verdict in verdicts), default=None)),
+            "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
+        }
+    yield row
+
+
+def _rows(table: Components) -> list[dict[str, Any]]:
+    columns = table.columns()
+    return [{name: values[place] for name, values in columns.items()} for place in range(len(table))]
+
+
+def _why_none(item: Fit) -> str:
+    if not len(item.data):
+        return "no CPU model in the records" if item.data.level == "cpu_model" else "no buckets"
+    return "no two names share a task with enough jobs at both"
+
+
+def component_rows(item: Fit) -> Iterator[dict[str, object]]:
+    """One row per component, and one for each name that did not enter the fit."""
+    factors, data = item.factors, item.data
+    details = [] if item.result is None else _rows(item.result.components)
+    task_names = data.task.astype(str)
+    name_component = dict(zip(factors.name, factors.component, strict=True))
+    of_row = np.array([name_component[name] for name in data.name], np.int64)
+    links = what_would_link(data, item.entered, of_row, item.min_bucket_jobs)
+    for number in range(factors.n_components):
+        members = np.flatnonzero(factors.component == number)
+        fitted = number < len(details)
+        rows = (of_row == number) & (item.entered if fitted else True)
+        detail = details[number] if fitted else {}
+        verdict = detail.get("verdict")
+        by_jobs = members[np.argsort(-factors.n_jobs[members], kind="stable")]
+        yield {
+            "component": number,
+            "n_names": len(members),
+            "n_tasks": len(np.unique(task_names[rows])),
+            "n_buckets": int(rows.sum()),
+            "n_jobs": int(data.n_jobs[rows].sum()),
+            "dof": int(detail["dof"]) if detail else None,
+            "spread": _number(detail.get("S")),
+            "minuit_valid": None if verdict is None else bool(verdict.valid),
+            "names": ", ".join(factors.name[by_jobs]),
+            "link": None if number == 0 else links(number, list(factors.name[by_jobs])),
+        }
