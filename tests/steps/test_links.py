@@ -1,0 +1,44 @@
+"""What would connect a component is said in jobs, tasks and names."""
+
+import numpy as np
+
+from esjobs.steps.fit_input import FitInput
+from esjobs.steps.links import what_would_link
+
+
+def columns(*rows: tuple[str, str, int]) -> FitInput:
+    task, name, jobs = zip(*rows, strict=True)
+    ones = np.ones(len(rows))
+    return FitInput(
+        "site",
+        "all",
+        np.array([f"{each}|single|simul" for each in task], object),
+        np.array(name, object),
+        np.array(jobs, np.int64),
+        ones,
+        ones,
+        ones,
+        ones,
+        0,
+    )
+
+
+def test_a_bucket_with_too_few_jobs_is_the_cheapest_link() -> None:
+    data = columns(
+        ("t1", "A", 90), ("t1", "B", 90), ("t2", "C", 90), ("t2", "D", 90), ("t2", "A", 12), ("t1", "D", 3)
+    )
+    entered = data.n_jobs >= 20
+    link = what_would_link(data, entered, np.array([0, 0, 1, 1, 0, 1]), 20)
+    assert link(1, ["C", "D"]) == "8 more jobs of task t2 (single-core, simul) at A; 50 make a sound bridge"
+
+
+def test_without_such_a_bucket_the_widest_tasks_are_named() -> None:
+    data = columns(("t1", "A", 90), ("t1", "B", 90), ("t9", "E", 90))
+    link = what_would_link(data, data.n_jobs >= 20, np.array([0, 0, 1]), 20)
+    assert link(1, ["E"]) == "two tasks with 50 jobs or more at E, such as t1 (single-core, simul)"
+
+
+def test_nothing_fitted_nothing_to_link_with() -> None:
+    data = columns(("t1", "A", 3), ("t9", "E", 3))
+    link = what_would_link(data, data.n_jobs >= 20, np.array([0, 1]), 20)
+    assert link(1, ["E"]) == "nothing is fitted that it could be linked with"
