@@ -55,15 +55,17 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
 def print_report(report: RunReport) -> None:
     """One step's account in a few lines on standard output."""
     head = f"{report.step}: {report.rows_in:,} {report.rows_are}"
-    if report.rows_out != report.rows_in or report.dropped:
-        head += f", {report.rows_out:,} out"
-    if report.n_dropped:
-        head += f", {report.n_dropped:,} dropped"
+    counts = dict(report.counts)
+    if "stored" in counts:
+        head += f" = {counts.pop('stored'):,} stored + {counts.pop('updated'):,} updated"
+        head += f" + {report.n_dropped:,} rejected"
+    else:
+        head += f", {report.rows_out:,} {report.rows_become}"
     where = f" [{report.window}]" if report.window else ""
     click.echo(f"{head}, {report.seconds:.1f} s{where} ({report.run})")
     for reason, count in report.dropped.items():
         click.echo(f"    dropped  {count:>12,}  {reason}")
-    for name, count in report.counts.items():
+    for name, count in counts.items():
         click.echo(f"             {count:>12,}  {name}")
     for note in report.notes:
         click.echo(f"    note: {note}")
@@ -85,6 +87,7 @@ def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
             "run": report.run,
             "window": report.window,
             "rows_are": report.rows_are,
+            "rows_become": report.rows_become,
             "rows_in": report.rows_in,
             "rows_out": report.rows_out,
             "dropped": json.dumps(report.dropped),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 class RunReport:
     """The account that every step gives of itself; printed by the command line and stored in ``runs``.
 
-    ``rows_in`` and ``rows_out`` count what the step consumes and produces (named by ``rows_are``);
+    ``rows_in`` and ``rows_out`` count what the step consumes (``rows_are``) and produces (``rows_become``);
     ``dropped`` counts what it left out, by reason, and ``counts`` whatever else a reader asks for
     (stored, updated, jobs whose state is unknown, ...).
     """
@@ -18,6 +18,7 @@ class RunReport:
     rows_out: int
     seconds: float
     rows_are: str = "rows"
+    rows_become: str = "rows"
     dropped: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

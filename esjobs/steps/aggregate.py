@@ -205,6 +205,7 @@ def _report(
         n_binned,
         0.0,
         rows_are="jobs",
+        rows_become="jobs in buckets",
         dropped=dropped,
         counts={**totals["note"], "days": n_days, "days recomputed": n_stale, "new buckets": n_buckets},
         window=str(window),

@@ -112,7 +112,8 @@ def correlate(
         n_factors,
         table.num_rows,
         time.perf_counter() - began,
-        rows_are="factors in, lines out",
+        rows_are="factors",
+        rows_become="lines",
         counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
         window=str(window),
     )

@@ -47,7 +47,8 @@ def fit(buckets: pa.Table, window: Window, run: str, settings: FitSettings) -> t
         buckets.num_rows,
         rows[tables.FACTORS].num_rows,
         time.perf_counter() - began,
-        rows_are="buckets in, factors out",
+        rows_are="buckets",
+        rows_become="factors",
         counts={
             "fits": len(fits),
             "factors": with_factor,

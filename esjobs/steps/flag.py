@@ -141,8 +141,9 @@ def flag(
         sum(len(judged) for judged in verdicts),
         len(flags),
         time.perf_counter() - began,
-        rows_are="factors in, flags out",
-        counts={f"sites {verdict}": count for verdict, count in sorted(counted.items())},
+        rows_are="factors",
+        rows_become="flags",
+        counts={f"sites: {verdict}": count for verdict, count in sorted(counted.items())},
         window=str(window),
     )
     return Outcome(
@@ -246,8 +247,9 @@ def _conclusion(
         return f"Nothing can be concluded: {_why_no_line(factors, comparisons)}."
     deviating = [flag for flag in flags if flag["verdict"] == "deviates"]
     stable = [flag for flag in deviating if flag["stable"]]
-    most_tasks = int(factors.n_tasks.max(initial=0))
-    needed = _needed(most_tasks, counts["undecided"])
+    comparable = sum(counts[verdict] for verdict in JUDGED)
+    on_one_task = sum(flag["verdict"] in JUDGED and flag["n_tasks"] == 1 for flag in flags)
+    needed = _needed(on_one_task, comparable, counts["undecided"])
     if not deviating:
         return (
             f"No deviation beyond the limit is certain: {counts['ok']} {what} are within it, "
@@ -255,7 +257,6 @@ def _conclusion(
         ).strip()
     names = ", ".join(str(flag["name"]) for flag in deviating[:5]) + (" ..." if len(deviating) > 5 else "")
     sent = f"{len(stable)} of them stable" if stable else "none of them stable enough to be sent"
-    comparable = sum(counts[verdict] for verdict in JUDGED)
     return (
         f"{counts['deviates']} of {comparable} comparable {what} deviate beyond the limit "
         f"({names}), {sent}; {counts['ok']} are within it, {counts['undecided']} undecided."
@@ -271,9 +272,10 @@ def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:
     return "no name has a factor"
 
 
-def _needed(most_tasks: int, undecided: int) -> str:
-    if most_tasks < 2:
-        return "Every name rests on one task: a second task common to the sites would tell site from task."
-    if undecided:
-        return "More tasks at the undecided names would help, more jobs of the same tasks would not."
-    return ""
+def _needed(on_one_task: int, comparable: int, undecided: int) -> str:
+    if on_one_task > comparable / 2:
+        return (
+            f"{on_one_task} of {comparable} rest on a single task: more tasks common to the sites would tell "
+            "site from task, more jobs of the same tasks would not."
+        )
+    return "More tasks at the undecided names would help." if undecided else ""

@@ -32,7 +32,8 @@ def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
         len(runs),
         len(kept),
         time.perf_counter() - began,
-        rows_are="runs in, runs kept",
+        rows_are="runs",
+        rows_become="runs kept",
         dropped={"would be removed" if dry_run else "old": len(old)} if old else {},
         counts={"rows removed": removed},
     )
