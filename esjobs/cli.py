@@ -306,11 +306,12 @@ def show(
         frame = session.show(
             what, level=level, type=types, name=names, method=methods, run=run_id, window=window
         )
+    title = ""
     if form == "table":
         from esjobs.terminal import for_people
 
-        frame = for_people(what, frame)
-    _emit(frame, form, out)
+        frame, title = for_people(what, frame)
+    _emit(frame, form, out, title)
 
 
 @main.command()

@@ -6,7 +6,7 @@ with ``Z``. JSON is one array. Tables are rounded for people, the other formats 
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -126,12 +126,9 @@ def _rounded(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, datetime):
-        return format_time(value)
+        return format_time(value.replace(microsecond=0))
     return str(value)
-
-
-def concise(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The columns that fit a terminal, in this order; the other formats give all of them."""
-    return frame[[name for name in columns if name in frame.columns]]

@@ -31,6 +31,9 @@ _COLUMNS = {
 }
 """Columns that fit a terminal; the other formats give all of them."""
 
+_TITLED = ("level", "processing_type", "method")
+"""Columns that go into the title when every row says the same."""
+
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
@@ -43,13 +46,17 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=None)
 
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
+    def tell(what: str, done: int, total: int) -> None:
+        bar.start()
+        bar.update(task, description=what, completed=done, total=total or None)
 
+    try:
         yield tell
+    finally:
+        bar.stop()
 
 
 def print_report(report: RunReport) -> None:
@@ -100,7 +107,12 @@ def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def for_people(what: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns of a result table that fit a terminal."""
+def for_people(what: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The columns of a result table that fit a terminal, and a title with what is the same in every row."""
     columns = _COLUMNS.get(what)
-    return frame if columns is None else frame[columns.split()]
+    shown = frame if columns is None else frame[columns.split()]
+    alike = [
+        name for name in _TITLED if name in shown.columns and len(shown) > 1 and shown[name].nunique() == 1
+    ]
+    title = ", ".join(f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike)
+    return shown.drop(columns=alike), title
