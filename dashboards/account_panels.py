@@ -96,7 +96,7 @@ FITS = Panel(
         Entry("level", "Level", "level"),
         Entry("processing_type", "Type", "name"),
         Entry("method", "Method", "name"),
-        Entry("status", "Status"),
+        Entry("status", "Status", "name"),
         Entry("n_names", "Names", "count"),
         Entry("n_names_without", "Without", "count", note="names without a factor"),
         TASKS,

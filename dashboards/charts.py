@@ -42,12 +42,13 @@ def plot_line(
     benchmark: str | None = None,
     limit: float = LIMIT,
     panel: Panel = SCATTER,
+    width: int = 860,
 ) -> alt.LayerChart:
     """The report's chart of speed factors against declared corepower, from the frames of one run.
 
     ``flags``, ``lines``: frames with the columns of the result tables. ``method`` and ``benchmark`` default
     to those of the first line (headline first); ``limit`` is the half-width of the band, relative to it.
-    ``panel``: another panel of kind ``scatter-line``, such as that of CPU models.
+    ``panel``: another panel of kind ``scatter-line``, such as that of CPU models. ``width``: in pixels.
     Without a line the points stand alone; without points the axes are empty.
     """
     wanted = Panel("lines", "", "table", "", "lines", level=panel.level)
@@ -57,7 +58,7 @@ def plot_line(
         method, benchmark = line["method"], line["benchmark"]
     rows = select(panel, records(complete("flags", flags)), processing_type, method)
     rows = [row for row in rows if benchmark in {None, row["benchmark"]}]
-    return scatter_line(panel, rows, line, limit).chart()
+    return scatter_line(panel, rows, line, limit).chart(width)
 
 
 def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float = LIMIT) -> Drawing:

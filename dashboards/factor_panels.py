@@ -104,7 +104,7 @@ CORRELATION = Panel(
         Entry("n_sites", "n sites", "count"),
         Entry("slope", "Slope", "number", error="slope_err", note="speed factor per unit of corepower"),
         Entry("tau", "Scatter", "fraction", note="relative scatter about the line beyond the errors"),
-        Entry("status", "Status"),
+        Entry("status", "Status", "name"),
         Entry("reason", "Reason"),
     ),
     level="site",
@@ -177,7 +177,7 @@ WITHOUT = Panel(
     fields=(
         Entry("level", "Level", "level"),
         Entry("name", "Name", "name", "label"),
-        Entry("status", "Status"),
+        Entry("status", "Status", "name"),
         Entry("reason", "Reason"),
         JOBS,
     ),

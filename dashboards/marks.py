@@ -59,20 +59,23 @@ class Drawing:
     height: float
     description: str
 
-    def chart(self) -> alt.LayerChart:
-        """The complete Altair chart, checked against the schema of Vega-Lite."""
-        return self._assemble(datasets=self.datasets)
+    def chart(self, width: int) -> alt.LayerChart:
+        """The complete Altair chart, so many pixels wide; Altair checks it when it is shown."""
+        return self._assemble(width, datasets=self.datasets)
 
     def spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification without its rows; not checked again, which would take most time."""
-        found: dict[str, Any] = self._assemble().to_dict(validate=False)
+        """The Vega-Lite specification without its rows, as wide as the element that holds it.
+
+        It is not checked against the schema, which would take most of the time of a page.
+        """
+        found: dict[str, Any] = self._assemble("container").to_dict(validate=False)
         return found
 
-    def _assemble(self, **more: Any) -> alt.LayerChart:
+    def _assemble(self, width: int | str, **more: Any) -> alt.LayerChart:
         size = alt.AutoSizeParams(type="fit-x", contains="padding")
         return (
             alt.layer(*self.layers, **more)
-            .properties(width="container", height=self.height, autosize=size, description=self.description)
+            .properties(width=width, height=self.height, autosize=size, description=self.description)
             .configure(**_CONFIG)
         )
 

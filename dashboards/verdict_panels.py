@@ -4,6 +4,7 @@ from dashboards.columns import (
     COREPOWER,
     DEVIATION,
     JOBS,
+    MODEL,
     NAME,
     ORIGIN,
     RC_SITE,
@@ -14,6 +15,8 @@ from dashboards.columns import (
 )
 from dashboards.spec import NINETY_PERCENT, Entry, Panel, Tile, Where
 
+_STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
+_UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
     RC_SITE,
@@ -46,7 +49,8 @@ _FLAG_COLUMNS = (
     Entry("expected_k", "Expected k", "number", note="from the line fitted without this site"),
     DEVIATION,
     Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
-    Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change"),
+    _STABLE,
+    _UNSTABLE_UNDER,
     JOBS,
     TASKS,
 )
@@ -97,7 +101,7 @@ DEVIATING = Panel(
     "deviating",
     "Sites that deviate",
     "table",
-    "Sites that deviate",
+    "What deviates",
     "flags",
     "Sites whose speed differs from what their declared corepower promises by more than the limit, errors "
     "included. Only stable verdicts should be sent.",
@@ -117,8 +121,8 @@ DEVIATING = Panel(
             unit="benchmark",
         ),
         Entry("significant", "Signif.", "yesno", note="survives Benjamini-Hochberg at 5 %"),
-        Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change"),
-        Entry("unstable_under", "Changes under"),
+        _STABLE,
+        _UNSTABLE_UNDER,
         JOBS,
         TASKS,
         SENTENCE,
@@ -129,6 +133,18 @@ DEVIATING = Panel(
     empty="No site deviates beyond the limit once its error is taken into account.",
 )
 
+DEVIATING_MODELS = Panel(
+    "deviating-cpu-model",
+    "CPU models that deviate",
+    "table",
+    "What deviates",
+    "flags",
+    fields=(MODEL, *DEVIATING.fields[2:]),
+    where=_verdict("deviates"),
+    level="cpu_model",
+    sort=("-|deviation|",),
+    empty="No CPU model deviates beyond the limit, or none has a reference score to deviate from.",
+)
 SCATTER = Panel(
     "corepower-site",
     "Speed factor against declared corepower",

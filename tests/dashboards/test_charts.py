@@ -35,7 +35,9 @@ def test_plot_line_is_the_chart_of_the_report(data: ReportData) -> None:
     assert data.lines is not None
     chart = plot_line(data.flags, data.lines).to_dict()
     drawing = scatter_line(SCATTER, rows_of(data, "corepower-site"), line_of(data))
-    assert chart == drawing.chart().to_dict()
+    assert chart == drawing.chart(860).to_dict()
+    spec = drawing.spec()
+    assert {**chart, "width": "container", "datasets": None} == {**spec, "datasets": None}
     assert chart["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
 
 
@@ -92,7 +94,7 @@ def test_dots_keep_the_order_of_the_rows(data: ReportData) -> None:
     drawing = dots_with_errors(each, rows)
     assert [mark["x"] for mark in drawing.datasets["points"]] == [row["k"] for row in rows]
     assert drawing.height > 14 * len(rows)
-    assert drawing.chart().to_dict()["layer"]
+    assert drawing.chart(400).to_dict()["layer"]
 
 
 def test_equal_names_stay_two_rows(data: ReportData) -> None:
@@ -121,7 +123,7 @@ def test_siblings_are_relative_to_their_site(data: ReportData) -> None:
     drawing = siblings(panel("siblings"), rows)
     related = relative_to_siblings(rows, "rc_site", "events_per_job", "k")
     assert len(drawing.datasets["points"]) == len(related) > 10
-    assert drawing.chart().to_dict()["layer"]
+    assert drawing.chart(400).to_dict()["layer"]
 
 
 def test_without_line_points_stand_alone(data: ReportData) -> None:

@@ -4,8 +4,9 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import pytest
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
 pytestmark = pytest.mark.browser
-
-playwright = pytest.importorskip("playwright.sync_api")
 
 _DRAWN = """() => [...document.querySelectorAll('.chart')]
     .filter((chart) => !chart.parentElement.closest('details:not([open])'))
@@ -39,22 +38,24 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
 
 
-def chromium() -> str:
-    """The path of Chromium; without it the test is skipped, on CI it fails."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        message = "chromium is missing: apt-get install chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    return path
+def without(message: str) -> NoReturn:
+    """Skip for want of a tool; on CI nothing may be skipped."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """One headless browser for all tests."""
-    path = chromium()
-    with playwright.sync_playwright() as control:
+    if find_spec("playwright") is None:
+        without("playwright is missing: pip install playwright")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        without("chromium is missing: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as control:
         started = control.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield started
         started.close()

@@ -51,6 +51,12 @@ class Outline(HTMLParser):
             self.text.append(data)
 
 
+@pytest.fixture(scope="module")
+def small(make_data: Callable[..., ReportData]) -> ReportData:
+    """A run over 12 sites and two types."""
+    return make_data(12, types=("all", "evgen"))
+
+
 def outline(page: str) -> Outline:
     """The page read by a parser that refuses wrong nesting."""
     parser = Outline()
@@ -149,19 +155,19 @@ def test_nothing_at_all_is_said_plainly() -> None:
     assert "Jobs in the window" not in text
 
 
-def test_nothing_deviates(data: ReportData) -> None:
-    assert data.flags is not None
-    calm = data.flags.assign(verdict=data.flags.verdict.replace("deviates", "ok"))
-    text = " ".join(outline(render(replace(data, flags=calm))).text)
+def test_nothing_deviates(small: ReportData) -> None:
+    assert small.flags is not None
+    calm = small.flags.assign(verdict=small.flags.verdict.replace("deviates", "ok"))
+    text = " ".join(outline(render(replace(small, flags=calm))).text)
     assert "No site deviates beyond the limit once its error is taken into account." in text
 
 
-def test_nothing_is_declared(data: ReportData) -> None:
-    assert data.flags is not None
+def test_nothing_is_declared(small: ReportData) -> None:
+    assert small.flags is not None
     nothing = dict.fromkeys(("corepower", "benchmark", "deviation", "deviation_err", "expected_k"))
-    bare = data.flags.assign(**nothing, verdict="undeclared")
+    bare = small.flags.assign(**nothing, verdict="undeclared")
     empty = pd.DataFrame()
-    text = " ".join(outline(render(replace(data, flags=bare, lines=empty, conclusions=empty))).text)
+    text = " ".join(outline(render(replace(small, flags=bare, lines=empty, conclusions=empty))).text)
     assert "No site has both a speed factor and a declared corepower" in text
     assert "Nothing can be concluded" in text
 
@@ -186,27 +192,27 @@ def test_without_all_the_largest_type_leads(make_data: Callable[..., ReportData]
     assert composer.main_type == "evgen"
 
 
-def test_a_type_without_factors_says_why(data: ReportData) -> None:
-    assert data.factors is not None
-    assert data.fits is not None
-    factors = data.factors[data.factors.processing_type != "evgen"]
-    fits = data.fits.assign(reason=data.fits.processing_type.map({"evgen": "one task only"}))
-    text = " ".join(outline(render(replace(data, factors=factors, fits=fits))).text)
+def test_a_type_without_factors_says_why(small: ReportData) -> None:
+    assert small.factors is not None
+    assert small.fits is not None
+    factors = small.factors[small.factors.processing_type != "evgen"]
+    fits = small.fits.assign(reason=small.fits.processing_type.map({"evgen": "one task only"}))
+    text = " ".join(outline(render(replace(small, factors=factors, fits=fits))).text)
     assert "one task only" in text
 
 
-def test_books_balance_and_say_so(data: ReportData) -> None:
-    text = " ".join(outline(render(data)).text).replace("\u202f", " ")
+def test_books_balance_and_say_so(small: ReportData) -> None:
+    text = " ".join(outline(render(small)).text).replace("\u202f", " ")
     assert "The books balance:" in text
     assert "12 600 in buckets + 420 dropped = 13 020 jobs in the window." in text
     assert "Fit of sites: 11 900 jobs used + 700 left out = 12 600, all of the jobs in buckets." in text
 
 
-def test_books_that_do_not_balance_say_so_too(data: ReportData) -> None:
-    text = " ".join(outline(render(replace(data, jobs_in=13_021))).text).replace("\u202f", " ")
+def test_books_that_do_not_balance_say_so_too(small: ReportData) -> None:
+    text = " ".join(outline(render(replace(small, jobs_in=13_021))).text).replace("\u202f", " ")
     assert "The books do not balance:" in text
     assert "1 are missing." in text
-    uncounted = " ".join(outline(render(replace(data, jobs_in=None))).text).replace("\u202f", " ")
+    uncounted = " ".join(outline(render(replace(small, jobs_in=None))).text).replace("\u202f", " ")
     assert "12 600 in buckets + 420 dropped = 13 020 jobs read." in uncounted
 
 
