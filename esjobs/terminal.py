@@ -112,7 +112,9 @@ def for_people(what: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     columns = _COLUMNS.get(what)
     shown = frame if columns is None else frame[columns.split()]
     alike = [
-        name for name in _TITLED if name in shown.columns and len(shown) > 1 and shown[name].nunique() == 1
+        name
+        for name in _TITLED
+        if name in shown.columns and len(shown) > 1 and len(shown[name].unique()) == 1
     ]
     title = ", ".join(f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike)
     return shown.drop(columns=alike), title
