@@ -369,6 +369,12 @@ def query(
     _emit(frame, form, out)
 
 
+def _say_window(obj: _Context, session: "Session", window: str | None) -> None:
+    """Without a window everything stored was taken: say which span that is."""
+    if window is None and not obj.quiet:
+        click.echo(f"window: {session.stored_window()} (all that is stored)", err=True)
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -405,6 +411,7 @@ def export(
         else:
             chosen = form or ("csv" if out == "-" else None)
             session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
+        _say_window(obj, session, window)
 
 
 @main.command()

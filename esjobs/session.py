@@ -310,6 +310,13 @@ class Session:
         lines = self.lines(level=level, type=type, method=chosen, run=run)
         return plot_line(flags, lines)
 
+    def stored_window(self) -> Window:
+        """The whole days that the stored jobs span; :class:`NoJobsError` when there are none."""
+        span = self.store.span()
+        if span.first is None or span.last is None:
+            raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
+        return Window.of_days(span.first.date(), span.last.date())
+
     def _chain(self) -> "Chain":
         from esjobs.steps.chain import Chain
 
@@ -325,10 +332,7 @@ class Session:
     def _days(self, window: WindowLike) -> Window:
         if window is not None:
             return Window.of(window).require_whole_days("this step")
-        span = self.store.span()
-        if span.first is None or span.last is None:
-            raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
-        return Window.of_days(span.first.date(), span.last.date())
+        return self.stored_window()
 
 
 def _listed(values: Names) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ question, so asking again replaces the answer. What a run writes becomes visible
 """
 
 import json
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,6 +37,8 @@ from esjobs.steps.publication import Change, Outcome, record, write
 from esjobs.steps.results import StoredRun, find_run, read_results
 from esjobs.steps.stability import unstable_names
 from esjobs.store.base import JobStore
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,17 @@ class Chain:
             for report in reports
         ]
         self._store.publish([*changes, *entries])
+        for report in reports:
+            _log.info(
+                "%s: %d %s, %d %s, run %s of %s",
+                report.step,
+                report.rows_in,
+                report.rows_are,
+                report.rows_out,
+                report.rows_become,
+                report.run,
+                question.window,
+            )
         self._store.sweep()
 
     def _tell(self, what: str, done: int) -> None:

@@ -3,13 +3,16 @@
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dashboards.report import ReportData, render
 from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.errors import InputError
 from esjobs.core.query import In
+from esjobs.core.window import Window
 from esjobs.frames import frame_of
 from esjobs.steps.chain import Question
 from esjobs.steps.publication import read_table
@@ -47,6 +50,7 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
         name: frame_of(read_results(store, tables.table(name), found))
         for name in ("factors", "fits", "components", "lines", "flags", "conclusions")
     }
+    loads = read_table(store, tables.LOADS).to_pylist()
     days = In("day", tuple(map(str, found.window.days())))
     stored = store.day_fingerprints(found.window)
     return ReportData(
@@ -58,6 +62,7 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
             "Cleaning rules": json.dumps(found.settings["rules"]),
             "Settings of the fit": json.dumps(found.settings["fit"]),
             "Restricted to": ", ".join([*question.tasks, *question.where]) or "nothing, all buckets",
+            "Loads": "; ".join(_load(row) for row in loads if _touches(row, found.window)) or "none listed",
             "CPU resolver": str(found.settings["resolver"]),
             "Method version": str(found.settings["method_version"]),
             "Report written by": f"esjobs {__version__}",
@@ -66,3 +71,13 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
         limit=question.fit.deviation_limit,
         jobs_in=sum(stored.column("n_jobs").to_pylist()),
     )
+
+
+def _touches(load: Mapping[str, Any], window: Window) -> bool:
+    first, last = load["first_end"], load["last_end"]
+    return first is not None and last is not None and first < window.end and last >= window.start
+
+
+def _load(load: Mapping[str, Any]) -> str:
+    filled = f", filled {load['filled']}" if load["filled"] else ""
+    return f"{load['load_id']}: {load['format']}, {load['files']}{filled}"
