@@ -113,11 +113,30 @@ def readable_json(text: str) -> str:
         value = json.loads(text)
     except ValueError:
         return text
+    return _words(value, "; ") if isinstance(value, dict | list) else text
+
+
+def _words(value: Any, between: str) -> str:
+    """Entries of a list or mapping; what is nested stands in brackets, separated by commas."""
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {item}" for key, item in value.items()) or MISSING
-    if isinstance(value, list):
-        return "; ".join(str(item) for item in value) or MISSING
-    return text
+        return between.join(f"{key}: {_nested(item)}" for key, item in value.items()) or MISSING
+    return between.join(_nested(item) for item in value) or MISSING
+
+
+def _nested(value: Any) -> str:
+    match value:
+        case dict():
+            return f"({_words(value, ', ')})"
+        case list():
+            return _words(value, ", ")
+        case None:
+            return MISSING
+        case bool():
+            return "yes" if value else "no"
+        case float() if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        case _:
+            return str(value)
 
 
 def level_name(level: object) -> str:

@@ -1,6 +1,7 @@
 """A panel and the rows of its table, drawn as an Altair chart; the same in the report and in notebooks."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -24,8 +25,8 @@ from dashboards.marks import (
 )
 from dashboards.rows import Row, complete, records, relative_to_siblings, select
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
-from dashboards.spec import ALL_TYPES, Panel
-from dashboards.verdict_panels import SCATTER
+from dashboards.spec import ALL_TYPES, Level, Panel
+from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
 
 LIMIT = 0.20
 """Accepted deviation from the line, unless the run was made with another one."""
@@ -37,28 +38,38 @@ def plot_line(
     flags: pd.DataFrame,
     lines: pd.DataFrame,
     *,
-    processing_type: str = ALL_TYPES,
+    level: Level | None = None,
+    processing_type: str | None = None,
     method: str | None = None,
     benchmark: str | None = None,
     limit: float = LIMIT,
-    panel: Panel = SCATTER,
     width: int = 860,
 ) -> alt.LayerChart:
     """The report's chart of speed factors against declared corepower, from the frames of one run.
 
-    ``flags``, ``lines``: frames with the columns of the result tables. ``method`` and ``benchmark`` default
-    to those of the first line (headline first); ``limit`` is the half-width of the band, relative to it.
-    ``panel``: another panel of kind ``scatter-line``, such as that of CPU models. ``width``: in pixels.
+    ``flags``, ``lines``: frames with the columns of the result tables. What is not asked for is taken from
+    the frames: sites before CPU models, all types together before one of them, method and benchmark of the
+    first such line. ``limit``: half-width of the band, relative to the line; ``width`` in pixels.
     Without a line the points stand alone; without points the axes are empty.
     """
-    wanted = Panel("lines", "", "table", "", "lines", level=panel.level)
-    found = select(wanted, records(complete("lines", lines)), processing_type, method)
-    line = next((row for row in found if benchmark in {None, row["benchmark"]}), None)
+    found, judged = records(complete("lines", lines)), records(complete("flags", flags))
+    level = level or _first(judged, "level", "site")
+    processing_type = processing_type or _first(judged, "processing_type", ALL_TYPES)
+    panel = SCATTER_MODEL if level == "cpu_model" else SCATTER
+    wanted = Panel("lines", "", "table", "", "lines", level=level)
+    candidates = select(wanted, found, processing_type, method)
+    line = next((row for row in candidates if benchmark in {None, row["benchmark"]}), None)
     if line is not None:
         method, benchmark = line["method"], line["benchmark"]
-    rows = select(panel, records(complete("flags", flags)), processing_type, method)
+    rows = select(panel, judged, processing_type, method)
     rows = [row for row in rows if benchmark in {None, row["benchmark"]}]
     return scatter_line(panel, rows, line, limit).chart(width)
+
+
+def _first(rows: list[Row], column: str, preferred: Any) -> Any:
+    """The preferred value if a row has it or there are no rows, else that of the first row."""
+    found = [row[column] for row in rows]
+    return preferred if preferred in found or not found else found[0]
 
 
 def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float = LIMIT) -> Drawing:
@@ -71,8 +82,8 @@ def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float =
     slope = line["slope"] if line is not None else None
     spans = [span(row, up, panel.interval) for row in rows]
     x_axis = axis_of([(row[across.column], row[across.column]) for row in rows], 0.06)
-    band = [(slope * x * (1 - limit), slope * x * (1 + limit)) for x in (x_axis.low, x_axis.high) if slope]
-    y_axis = axis_of([*spans, *band])
+    ends = [(slope * x, slope * x) for x in (x_axis.low, x_axis.high) if slope]
+    y_axis = axis_of([*spans, *ends])
     marks = [
         {
             "x": x_axis.clip(row[across.column]),
@@ -90,23 +101,23 @@ def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float =
     x = alt.X("x:Q", scale=_scale(x_axis), title=across.title + unit, axis=alt.Axis(tickCount=10))
     y = alt.Y("y:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
     low = alt.Y("lo:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
-    high = alt.Y("hi:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
     scale = look_scales(marks)
-    text = {"align": "right", "color": MUTED, "fontSize": 11, "dx": -2, "clip": True}
     ground = alt.Chart(alt.NamedData("line"))
     dash = [1, 0] if line is not None and line["status"] == "ok" else [6, 4]
     layers = [
         ground.mark_area(color=BAND, clip=True).encode(x=x, y=low, y2=alt.Y2("hi:Q")),
         ground.mark_line(color=LINE, strokeWidth=1.3, strokeDash=dash, clip=True).encode(x=x, y=y),
-        ground.mark_text(dy=11, **text).encode(x=x, y=high, text=alt.Text("upper:N")),
-        ground.mark_text(dy=-8, **text).encode(x=x, y=low, text=alt.Text("lower:N")),
+        alt.Chart(alt.NamedData("edges"))
+        .mark_text(align="right", color=MUTED, fontSize=11, dx=-4, dy=12)
+        .encode(x=x, y=y, text=alt.Text("label:N")),
         bars("points", scale, {"x": x, "y": low, "y2": alt.Y2("hi:Q")}),
         points("points", panel, scale, 75 if len(marks) <= _MANY else 42, {"x": x, "y": y}),
         *_label_layers(placed, x, y),
     ]
     datasets = {
         "points": marks,
-        "line": _line_rows(slope, limit, x_axis, y_axis),
+        "line": _line_rows(slope, limit, x_axis),
+        "edges": _edge_rows(slope, limit, x_axis, y_axis),
         **_label_rows(placed),
     }
     return Drawing(tuple(layers), datasets, _HEIGHT, f"{panel.title}: {len(marks)} marks with error bars.")
@@ -124,25 +135,38 @@ def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]
 
 
 def _label(row: Row, column: str, axis: Axis) -> str:
-    name = _short(visible(str(row["name"])))
+    name = _short(_name(row))
     return name if axis.holds(row[column]) else f"{name}: {number(row[column])}, off the scale"
+
+
+def _name(row: Row) -> str:
+    return "unnamed" if row["name"] is None else visible(str(row["name"]))
 
 
 def _short(name: str, letters: int = 40) -> str:
     return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
-def _line_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
-    """The two ends of the line and of its band; the labels of the band stand at the last."""
+def _line_rows(slope: float | None, limit: float, across: Axis) -> list[Row]:
+    """The two ends of the line and of its band; what lies beyond the axis is clipped when drawn."""
     if not slope or slope <= 0:
         return []
-    end = min(across.high, up.high / slope)
-    places = (across.low, end) if end > across.low else ()
-    rows: list[Row] = [
-        {"x": x, "y": slope * x, "lo": slope * x * (1 - limit), "hi": slope * x * (1 + limit)} for x in places
+    return [
+        {"x": x, "y": slope * x, "lo": slope * x * (1 - limit), "hi": slope * x * (1 + limit)}
+        for x in (across.low, across.high)
     ]
-    for row in rows[-1:]:
-        row |= {"upper": f"+{limit:.0%}", "lower": f"−{limit:.0%}"}
+
+
+def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> list[Row]:
+    """Where the two edges of the band leave the frame, with what they mean."""
+    if not slope or slope <= 0:
+        return []
+    steep = {f"+{limit:.0%}": slope * (1 + limit), f"−{limit:.0%}": slope * (1 - limit)}
+    rows = []
+    for label, rise in steep.items():
+        x = min(across.high, up.high / rise) if rise > 0 else across.high
+        if x > across.low:
+            rows.append({"x": x, "y": rise * x, "label": label})
     return rows
 
 
@@ -185,7 +209,7 @@ def dots_with_errors(
     seen: dict[str, int] = {}
     for row in rows:
         low, high = span(row, field, panel.interval)
-        name = visible(str(row["name"]))
+        name = _name(row)
         seen[name] = seen.get(name, 0) + 1
         marks.append(
             {

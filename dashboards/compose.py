@@ -68,7 +68,10 @@ class Composer:
         self.data = data
         self.charts = Charts()
         self.tables = {name: records(complete(name, getattr(data, name))) for name in _TABLES}
-        types = Counter(row["processing_type"] for row in self.tables["factors"])
+        factors = self.tables["factors"]
+        methods = dict.fromkeys(row["method"] for row in factors)
+        self.method = data.method if data.method in methods or not methods else next(iter(methods))
+        types = Counter(row["processing_type"] for row in factors)
         self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
         self._makers: dict[str, Callable[[Panel, str, str], Block]] = {
             "tiles": self._tiles,
@@ -87,7 +90,9 @@ class Composer:
         """All panels of the report, grouped under their headings."""
         made: dict[str, list[Block]] = {}
         for each in REPORT:
-            made.setdefault(each.section, []).append(self.block(each, self.main_type))
+            block = self.block(each, self.main_type)
+            if block.parts or not each.optional:
+                made.setdefault(each.section, []).append(block)
         return [Section(title, _anchor(title), tuple(blocks)) for title, blocks in made.items()]
 
     def block(self, each: Panel, processing_type: str, anchor: str = "") -> Block:
@@ -96,7 +101,7 @@ class Composer:
 
     def rows(self, each: Panel, processing_type: str) -> list[Row]:
         """The rows that a panel shows."""
-        return select(each, self.tables[each.table], processing_type, self.data.method)
+        return select(each, self.tables[each.table], processing_type, self.method)
 
     def _tiles(self, each: Panel, processing_type: str, anchor: str) -> Block:
         counts = []
@@ -156,8 +161,9 @@ class Composer:
         found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
         parts = []
         for place, kind in enumerate(sorted(str(name) for name in found - {self.main_type, None})):
-            blocks = tuple(self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
-            parts.append(TypePart(visible(kind), self._type_summary(each, kind), blocks))
+            blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
+            shown = tuple(block for block in blocks if block.parts or not block.panel.optional)
+            parts.append(TypePart(visible(kind), self._type_summary(each, kind), shown))
         return Block(anchor, each, tuple(parts), len(parts))
 
     def _type_summary(self, each: Panel, kind: str) -> str:
@@ -194,8 +200,9 @@ class Composer:
 
     def _provenance(self, each: Panel, _type: str, anchor: str) -> Block:
         terms = [(visible(str(term)), _words(value)) for term, value in self.data.provenance.items()]
-        settings = dict.fromkeys(row["settings"] for row in self.tables["runs"] if row["settings"])
-        terms += [("Settings", visible(readable_json(str(text)))) for text in settings]
+        if not terms:
+            settings = dict.fromkeys(row["settings"] for row in self.tables["runs"] if row["settings"])
+            terms = [("Settings", visible(readable_json(str(text)))) for text in settings]
         terms += self._declarations()
         rows = self.rows(each, _type)
         parts: list[Part] = [TermsPart(tuple(terms))] if terms else []
@@ -246,7 +253,7 @@ def _words(value: object) -> str:
         return "; ".join(f"{visible(str(key))}: {_words(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(_words(item) for item in value)
-    return visible(str(value))
+    return visible(readable_json(str(value)))
 
 
 def _anchor(title: str) -> str:

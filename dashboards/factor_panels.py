@@ -54,6 +54,7 @@ FACTORS_SITE_TABLE = Panel(
     sort=("-k", "name"),
     empty="No site has a speed factor.",
     folded=True,
+    optional=True,
 )
 
 FACTORS_MODEL = Panel(
@@ -83,6 +84,7 @@ FACTORS_MODEL_TABLE = Panel(
     sort=("-k", "name"),
     empty="No CPU model has a speed factor.",
     folded=True,
+    optional=True,
 )
 
 CORRELATION = Panel(

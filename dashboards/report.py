@@ -19,7 +19,7 @@ from dashboards.cells import count, moment, visible
 from dashboards.compose import Composer, ReportData
 from dashboards.parts import Charts
 from dashboards.spec import LOOKS
-from dashboards.theme import look_names, palette_css
+from dashboards.theme import SHAPES, look_names, palette_css
 
 __all__ = ["ReportData", "render"]
 
@@ -46,6 +46,7 @@ def render(data: ReportData) -> str:
         facts=_facts(composer),
         heading=_HEADING,
         looks=LOOKS,
+        shapes=SHAPES,
         names=look_names(),
         policy=_policy(scripts),
         style=Markup(palette_css() + _read("report.css")),  # noqa: S704 - our own files
@@ -67,7 +68,7 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
         value = next((row[column] for row in rows if row[column] is not None), None)
         if value is not None:
             facts.append((term, visible(str(value))))
-    facts.append(("Method", visible(composer.data.method)))
+    facts.append(("Method", visible(str(composer.method))))
     return facts
 
 

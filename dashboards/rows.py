@@ -6,6 +6,7 @@ Missing is ``None`` from here on, whatever kind of null the frame held.
 import math
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
@@ -43,7 +44,9 @@ def records(frame: pd.DataFrame) -> list[Row]:
 
 
 def plain(value: Any) -> Any:
-    """A value without NumPy in it; an infinite number says nothing and becomes ``None``."""
+    """A value without NumPy or decimals in it; an infinite number says nothing and becomes ``None``."""
+    if isinstance(value, Decimal):
+        value = float(value)
     item = getattr(value, "item", None)
     if callable(item) and not isinstance(value, pd.Timestamp):
         value = item()

@@ -113,6 +113,7 @@ class Panel:
     ``sort``: column, with ``-`` in front for descending and ``|c|`` for its magnitude.
     ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
     ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
+    ``optional``: left out altogether when no row qualifies.
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation.
     """
@@ -134,6 +135,7 @@ class Panel:
     band: bool = False
     empty: str = ""
     folded: bool = False
+    optional: bool = False
     repeat: tuple[str, ...] = ()
     text: tuple[tuple[str, str], ...] = ()
 
@@ -164,7 +166,7 @@ LOOKS: dict[str, Look] = {
     "default": Look("default, not fitted", "circle", "○", "#4d545d", "#c4cad1", filled=False),
     "undeclared": Look("undeclared", "square", "□", "#4d545e", "#c4cad2", filled=False),
     "not comparable": Look("not comparable", "square", "□", "#77579b", "#b99bdc", filled=False),
-    "other": Look("set aside", "cross", "✕", "#77579c", "#b99bdd", filled=False),
+    "other": Look("set aside", "cross", "✚", "#77579c", "#b99bdd", filled=False),
 }
 """Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
 kind of colour blindness). ``default`` is the look of an undeclared name whose queue carries a default value;

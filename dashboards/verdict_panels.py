@@ -203,6 +203,7 @@ FLAGS_TABLE = Panel(
     sort=("name",),
     empty="No verdicts were made.",
     folded=True,
+    optional=True,
 )
 
 UNDECIDED = Panel(

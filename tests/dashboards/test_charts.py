@@ -12,7 +12,7 @@ from dashboards.compose import Composer
 from dashboards.panels import panel
 from dashboards.report import ReportData
 from dashboards.rows import Row, relative_to_siblings
-from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
+from dashboards.verdict_panels import SCATTER
 
 
 def rows_of(data: ReportData, identity: str) -> list[Row]:
@@ -57,7 +57,7 @@ def test_scatter_band_is_the_limit_of_the_data(data: ReportData) -> None:
         assert row["lo"] == pytest.approx(0.7 * row["y"])
         assert row["hi"] == pytest.approx(1.3 * row["y"])
         assert row["y"] == pytest.approx(line_of(data)["slope"] * row["x"])
-    assert drawing.datasets["line"][-1]["upper"] == "+30%"
+    assert [row["label"] for row in drawing.datasets["edges"]] == ["+30%", "−30%"]
 
 
 def test_tooltips_tell_what_a_coordinator_asks(data: ReportData) -> None:
@@ -134,9 +134,18 @@ def test_without_line_points_stand_alone(data: ReportData) -> None:
 
 
 def test_without_anything_there_is_still_a_chart() -> None:
-    for each in (SCATTER, SCATTER_MODEL):
-        chart = plot_line(pd.DataFrame(), pd.DataFrame(), panel=each).to_dict()
-        assert chart["datasets"]["points"] == []
+    chart = plot_line(pd.DataFrame(), pd.DataFrame()).to_dict()
+    assert chart["datasets"]["points"] == []
+
+
+def test_the_chart_follows_what_the_frames_hold(data: ReportData) -> None:
+    assert data.flags is not None
+    assert data.lines is not None
+    evgen = plot_line(data.flags.query("processing_type == 'evgen'"), data.lines).to_dict()
+    asked = plot_line(data.flags, data.lines, processing_type="evgen").to_dict()
+    assert evgen == asked
+    models = data.flags.query("level == 'cpu_model'").assign(corepower=10.0, benchmark="HS06")
+    assert len(plot_line(models, data.lines).to_dict()["datasets"]["points"]) == 6 * 2
 
 
 def test_missing_errors_draw_no_bar(data: ReportData) -> None:

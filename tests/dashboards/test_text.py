@@ -70,6 +70,8 @@ def test_long_lists_and_json_read_as_words() -> None:
     assert names(", ".join(f"S{n}" for n in range(15))).endswith("S11 and 3 more")
     assert readable_json('["a", "b"]') == "a; b"
     assert readable_json("12") == "12"
+    text = '{"rules": {"max": 2.0, "types": ["a", "b"], "on": true, "off": null}, "none": []}'
+    assert readable_json(text) == "rules: (max: 2, types: a, b, on: yes, off: –); none: –"
 
 
 def test_fields_read_as_their_panel_wants() -> None:
