@@ -103,7 +103,9 @@ FITS = Panel(
         Entry("n_buckets", "Buckets", "count"),
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
-        Entry("spread", "S", "number", note="relative spread of residuals; no error below 10 dof"),
+        Entry(
+            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
+        ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
         Entry("sigma_int_kind", "σ int is"),
         Entry("minuit_valid", "Minuit valid", "yesno"),

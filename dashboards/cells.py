@@ -149,13 +149,14 @@ def level_name(level: object) -> str:
 
 
 def moment(value: Any) -> str:
-    """A time in UTC or a day, as ISO 8601; a time without a zone is UTC.
+    """A time in UTC, to the second, or a day, as ISO 8601; a time without a zone is UTC.
 
     >>> moment(datetime(2018, 8, 1, 12)), moment(datetime(2018, 8, 1).date())
     ('2018-08-01T12:00:00Z', '2018-08-01')
     """
     if isinstance(value, datetime):
-        return format_time(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+        known = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return format_time(known.replace(microsecond=0))
     return visible(str(value))
 
 

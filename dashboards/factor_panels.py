@@ -160,7 +160,9 @@ COMPONENTS = Panel(
         TASKS,
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
-        Entry("spread", "S", "number", note="relative spread of residuals; no error below 10 dof"),
+        Entry(
+            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
+        ),
         Entry("minuit_valid", "Minuit valid", "yesno"),
         Entry("names", "Sites in it", "names"),
         Entry("link", "What would link it"),

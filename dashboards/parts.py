@@ -185,11 +185,11 @@ def _short(value: Any) -> Any:
 
 
 def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TablePart:
-    """The rows as a table. Columns without a value in any row are left out, except the first."""
+    """The rows as a table. Columns without a value in any row are left out, unless they always stand."""
     found = [
         entry
         for place, entry in enumerate(panel.fields)
-        if place == 0 or any(row.get(entry.column) is not None for row in rows)
+        if place == 0 or entry.always or any(row.get(entry.column) is not None for row in rows)
     ]
     columns = [entry for entry in found if entry.show != "sentence"]
     sentences = [entry for entry in found if entry.show == "sentence"]

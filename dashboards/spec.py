@@ -67,6 +67,7 @@ class Entry:
     ``error``: the column with the standard error of this one, drawn as a bar or written behind ``±``.
     ``unit``: the column that names the unit of this one, where it differs from row to row.
     ``note``: what a reader should know about the column, shown on hover.
+    ``always``: stands in a table even when no row has a value, where columns are otherwise left out.
     """
 
     column: str
@@ -76,6 +77,7 @@ class Entry:
     error: str | None = None
     note: str = ""
     unit: str | None = None
+    always: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The page as text: complete, valid, safe, the same every time, and sensible when there is little to say."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -170,6 +171,14 @@ def test_nothing_is_declared(small: ReportData) -> None:
     text = " ".join(outline(render(replace(small, flags=bare, lines=empty, conclusions=empty))).text)
     assert "No site has both a speed factor and a declared corepower" in text
     assert "Nothing can be concluded" in text
+
+
+def test_the_spread_stands_with_its_dof_even_when_there_is_none(small: ReportData) -> None:
+    assert small.fits is not None
+    page = render(replace(small, fits=small.fits.assign(spread=None, dof=0)))
+    fits = page[page.index('id="fits"') :]
+    heads = re.findall(r"<button type="button">(.*?)</button>", fits[: fits.index("</thead>")])
+    assert heads[heads.index("dof") + 1] == "S"
 
 
 def test_five_sites_and_one_type(make_data: Callable[..., ReportData]) -> None:

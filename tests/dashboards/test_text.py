@@ -63,6 +63,7 @@ def test_times_are_utc_with_or_without_a_zone() -> None:
     assert moment(pd.Timestamp("2018-08-01 14:00", tz="Europe/Berlin")) == "2018-08-01T12:00:00Z"
     assert moment(datetime(2018, 8, 1, tzinfo=UTC)) == "2018-08-01"
     assert moment(date(2018, 8, 1)) == "2018-08-01"
+    assert moment(datetime(2018, 8, 1, 3, 4, 5, 678, tzinfo=UTC)) == "2018-08-01T03:04:05Z"
     assert moment("yesterday") == "yesterday"
 
 
