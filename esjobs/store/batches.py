@@ -6,29 +6,45 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 
-_ROWS = 250_000
+_BLOCK_ROWS = 122_880
+"""Rows of a DuckDB row group: whole ones are compressed once and written at once, on every processor."""
+
+_BLOCKS = 4
 _BYTES = 128 * 1024 * 1024
 
 
 def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) -> Iterator[pa.Table]:
-    """Cast batches to a schema and join them into tables of about 250 000 rows or 128 MB.
+    """Cast batches to a schema and join them into tables of 4 blocks of 122 880 rows, or of about 128 MB.
 
     Columns are matched by name. Raises :class:`UsageError` when names or types do not fit the schema;
     ``what`` names the rows in the message.
     """
+    blocks: list[pa.RecordBatch] = []
+    for block in _blocks(batches, schema, what):
+        blocks.append(block)
+        if len(blocks) == _BLOCKS or sum(held.nbytes for held in blocks) >= _BYTES:
+            yield pa.Table.from_batches(blocks, schema)
+            blocks = []
+    if blocks:
+        yield pa.Table.from_batches(blocks, schema)
+
+
+def _blocks(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) -> Iterator[pa.RecordBatch]:
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        held.append(conformed(batch, schema, what))
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= _ROWS or size >= _BYTES:
-            yield pa.Table.from_batches(held, schema)
-            held, rows, size = [], 0, 0
+        left = conformed(batch, schema, what)
+        while left.num_rows:
+            part = left.slice(0, _BLOCK_ROWS - rows)
+            left = left.slice(part.num_rows)
+            held.append(part)
+            rows += part.num_rows
+            size += part.nbytes
+            if rows == _BLOCK_ROWS or size >= _BYTES:
+                yield pa.concat_batches(held)
+                held, rows, size = [], 0, 0
     if held:
-        yield pa.Table.from_batches(held, schema)
+        yield pa.concat_batches(held)
 
 
 def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordBatch:

@@ -76,8 +76,8 @@ def compile_select(select: Select) -> Compiled:
     """Jobs of a window under filters, the fields in the order asked for."""
     names = select.fields or tuple(item.name for item in fields.JOB_FIELDS)
     bound = Binding()
-    columns = [f"{job_column(name).sql} AS {quote(name)}" for name in names]
-    where = _where(_window(select.window, bound) + _filters(select.where, job_column, bound))
+    columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
+    where = _where(_window(select.window, bound) + _filters(select.where, _column, bound))
     return _compiled(f"SELECT {', '.join(columns)}\nFROM jobs{where}", bound)
 
 
@@ -85,10 +85,10 @@ def compile_aggregate(query: Query) -> Compiled:
     """The table of a query: its keys, then its metrics, over the jobs that no rule drops."""
     _refuse_equal_names(query)
     bound = Binding()
-    keys = [f"{job_column(key).sql} AS {quote(key)}" for key in query.keys]
+    keys = [f"{_column(key).sql} AS {quote(key)}" for key in query.keys]
     metrics = [f"{_metric(metric)} AS {quote(metric.name)}" for metric in query.metrics]
     kept = [_keeps(rule, bound) for rule in query.drops]
-    where = _where(_window(query.window, bound) + _filters(query.where, job_column, bound) + kept)
+    where = _where(_window(query.window, bound) + _filters(query.where, _column, bound) + kept)
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
     return _compiled("SELECT\n  " + ",\n  ".join([*keys, *metrics]) + f"\nFROM jobs{where}{group}", bound)
 
@@ -100,22 +100,19 @@ def compile_books(query: Query) -> Compiled:
     the order of the rules that have one.
     """
     bound = Binding()
-    inner = [f"{job_column('day').sql} AS day"]
+    inner = [f"{_column('day').sql} AS day"]
     branches = [
         f"WHEN {_drops(rule, bound)} THEN {number}" for number, rule in enumerate(query.drops, start=1)
     ]
-    inner.append(f"CASE {' '.join(branches)} ELSE 0 END AS rule" if branches else "0 AS rule")
+    case = "CASE\n      " + "\n      ".join([*branches, "ELSE 0 END"]) if branches else "0"
+    inner.append(f"{case} AS rule")
     noted = noted_rules(query)
     inner += [f"{_column(rule.keep.field).sql} IS NULL AS unknown_{n}" for n, rule in enumerate(noted)]
     outer = ["day", "rule", "count(*) AS n_jobs"]
     outer += [f"count(*) FILTER (WHERE rule = 0 AND unknown_{n}) AS note_{n}" for n in range(len(noted))]
-    where = _where(_window(query.window, bound) + _filters(query.where, job_column, bound))
-    return _compiled(
-        f"SELECT {', '.join(outer)}\nFROM (\n  SELECT\n    "
-        + ",\n    ".join(inner)
-        + f"\n  FROM jobs{where}\n)\nGROUP BY 1, 2",
-        bound,
-    )
+    where = _where(_window(query.window, bound) + _filters(query.where, _column, bound))
+    jobs = "SELECT\n    " + ",\n    ".join(inner) + f"\n  FROM jobs{where}"
+    return _compiled(f"SELECT {', '.join(outer)}\nFROM (\n  {jobs}\n)\nGROUP BY 1, 2", bound)
 
 
 def noted_rules(query: Query) -> list[DropRule]:
@@ -147,11 +144,6 @@ def compile_window(window: Window | None) -> Compiled:
     return _compiled(_where(_window(window, bound)), bound)
 
 
-def job_column(name: str) -> Column:
-    """A job's field, stored or derived, as an SQL expression; the one place where derivations are compiled."""
-    return _column(name)
-
-
 def metric_type(metric: Metric) -> FieldType:
     """What a metric yields: counts are integers, sums numbers, extremes what their field is."""
     if isinstance(metric, Count):
@@ -160,6 +152,7 @@ def metric_type(metric: Metric) -> FieldType:
 
 
 def _column(name: str) -> Column:
+    """A job's field, stored or derived, as SQL; the one place where derivations are compiled."""
     found = fields.field(name)
     return Column(_expression(found), found.type, name)
 
@@ -250,9 +243,9 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
         case Either(filters):
             return "(" + (" OR ".join(_filters(filters, resolve, bound)) or "FALSE") + ")"
         case Missing(name):
-            return f"{resolve(name).sql} IS NULL"
+            return f"({resolve(name).sql} IS NULL)"
         case Present(name):
-            return f"{resolve(name).sql} IS NOT NULL"
+            return f"({resolve(name).sql} IS NOT NULL)"
         case In(name, values):
             return _membership(resolve(name), values, bound)
         case Range():
@@ -268,8 +261,8 @@ def _membership(column: Column, values: Sequence[Value], bound: Binding) -> str:
     if not usable:
         return "FALSE"
     if len(usable) == 1:
-        return f"{column.sql} = {bound.bind(usable[0])}"
-    return f"{column.sql} IN ({', '.join(bound.bind(value) for value in usable)})"
+        return f"({column.sql} = {bound.bind(usable[0])})"
+    return f"({column.sql} IN ({', '.join(bound.bind(value) for value in usable)}))"
 
 
 def _values_of(column: Column, value: Value) -> list[object]:
@@ -346,14 +339,14 @@ def _keeps(rule: DropRule, bound: Binding) -> str:
     condition = _condition(rule.keep, _column, bound)
     present = f"{_column(rule.keep.field).sql} IS NOT NULL"
     missing = f"{_column(rule.keep.field).sql} IS NULL"
-    if rule.missing == "pass":
-        return f"({missing} OR {condition})"
-    return f"({present} AND {condition})" if isinstance(rule.keep, NotLike) else condition
+    if isinstance(rule.keep, NotLike):
+        return condition if rule.missing == "pass" else f"({present} AND {condition})"
+    return f"({missing} OR {condition})" if rule.missing == "pass" else condition
 
 
 def _drops(rule: DropRule, bound: Binding) -> str:
     """True for the jobs that fail a rule, also where the comparison itself yields null."""
-    return f"({_keeps(rule, bound)}) IS NOT TRUE"
+    return f"{_keeps(rule, bound)} IS NOT TRUE"
 
 
 def _where(conditions: Sequence[str]) -> str:

@@ -173,7 +173,6 @@ class _Session:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "allow_community_extensions": False,
-            "python_enable_replacements": False,
         }
         if threads is not None:
             config["threads"] = threads
@@ -181,7 +180,6 @@ class _Session:
             if not in_memory:
                 Path(self.location).absolute().parent.mkdir(parents=True, exist_ok=True)
             self._connection = duckdb.connect(self.location, config=config)
-            self._connection.execute("SET enable_external_access = false")
 
     def run(self, sql: str, params: Sequence[object] = ()) -> None:
         """Execute a statement that yields nothing."""
@@ -211,12 +209,9 @@ class _Session:
     def insert(self, sql: str, rows: pa.Table, params: Sequence[object] = ()) -> None:
         """Execute a statement that reads the rows under the name ``incoming``."""
         with self._translated():
-            connection = self._open()
-            connection.register("incoming", _without_zone(rows))
-            try:
-                connection.execute(sql, list(params))
-            finally:
-                connection.unregister("incoming")
+            # Read by name from this frame: a registered table would be kept in memory until the commit.
+            incoming = _without_zone(rows)  # noqa: F841
+            self._open().execute(sql, list(params))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -351,7 +346,8 @@ def translated(error: BaseException, location: str) -> StoreError:
     holder = re.search(r"held in (.+?) \(PID (\d+)\)", said)
     if holder:
         return StoreBusyError(
-            f"process {holder[2]} ({holder[1]}) holds the store {location}; wait until it is done or use another file"
+            f"process {holder[2]} ({holder[1]}) holds the store {location}; "
+            "wait until it is done or use another file"
         )
     for pattern, ours, way_out in _WAYS_OUT:
         if re.search(pattern, said, re.IGNORECASE):

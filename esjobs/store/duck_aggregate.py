@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +31,7 @@ def aggregate(session: SqlSession, query: Query) -> Aggregate:
     return Aggregate(table, _books(query, counted))
 
 
-def _books(query: Query, counted: list[tuple[object, ...]]) -> pa.Table:
+def _books(query: Query, counted: list[tuple[Any, ...]]) -> pa.Table:
     """Rows of (day, number of the rule, jobs, notes...) as the books that readers know."""
     reasons = [("binned", "binned"), *((rule.reason, "dropped") for rule in query.drops)]
     notes = [str(rule.unknown) for rule in noted_rules(query)]

@@ -17,7 +17,7 @@ from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import gathered
 from esjobs.store.compile_sql import compile_window
-from esjobs.store.row_hash import identity_hash
+from esjobs.store.row_hash import Hashes, identity_hash
 from esjobs.store.schema import JOB_COLUMNS, quote
 from esjobs.store.sql import SqlSession
 
@@ -42,12 +42,14 @@ def put_jobs(session: SqlSession, batches: Iterable[pa.RecordBatch], load_id: st
     """
     with session.transaction():
         load = _open_load(session, load_id)
-        rows = _append(session, batches, load)
+        identities = _append(session, batches, load)
+        rows = len(identities)
         _end_load(session, load, rows)
-        _gather_contested(session, load)
+        _gather_contested(session, load, identities)
         superseded_rows, updated = _count(session)
         _settle(session)
         session.run("DROP TABLE contested")
+        session.run("DROP TABLE several")
     return PutCounts(rows - superseded_rows.num_rows - updated, updated, superseded_rows)
 
 
@@ -67,7 +69,8 @@ def _end_load(session: SqlSession, load: _Load, rows: int) -> None:
     )
 
 
-def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load) -> int:
+def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
+    """Write the rows; their identity hashes, 8 bytes a row, are all that stays in memory."""
     job = ", ".join(quote(name) for name in JOB_SCHEMA.names)
     put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
     statement = (
@@ -75,6 +78,7 @@ def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load)
         f"SELECT {put}, $1, load_row, row_identity, hash({job}) FROM incoming"
     )
     rows = 0
+    hashes = [np.empty(0, np.uint64)]
     for table in gathered(batches, PUT_SCHEMA, "jobs"):
         numbers = np.arange(load.first_row + rows, load.first_row + rows + table.num_rows)
         identity = np.concatenate(
@@ -87,32 +91,48 @@ def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load)
             "row_identity", pa.array(identity)
         )
         session.insert(statement, numbered, [load.number])
+        hashes.append(identity)
         rows += table.num_rows
-    return rows
+    return np.concatenate(hashes)
 
 
-def _gather_contested(session: SqlSession, load: _Load) -> None:
+def _gather_contested(session: SqlSession, load: _Load, identities: Hashes) -> None:
     """All versions of the jobs that have several, in order of merit.
+
+    Repeats inside the load are found by sorting its hashes, several times faster than a GROUP BY; the jobs
+    stored before are probed only if there are any.
 
     ``place`` 1 becomes visible; ``place_in_load`` 1 is the best that its load has; ``known``: the job was
     stored before.
     """
+    session.run("CREATE TEMP TABLE several (row_identity UBIGINT)")
+    identities = np.sort(identities)
+    repeated = np.unique(identities[1:][identities[1:] == identities[:-1]])
+    session.insert(
+        "INSERT INTO several SELECT row_identity FROM incoming",
+        pa.table({"row_identity": pa.array(repeated, pa.uint64())}),
+    )
+    ((stored,),) = session.rows("SELECT count(*) FROM jobs")
+    if stored > len(identities):
+        session.run(
+            """
+            INSERT INTO several SELECT row_identity FROM jobs
+            WHERE NOT (load_number = $1 AND load_row >= $2) AND row_identity IN (
+                SELECT row_identity FROM jobs WHERE load_number = $1 AND load_row >= $2
+            )
+            """,
+            [load.number, load.first_row],
+        )
     session.run(
         """
         CREATE TEMP TABLE contested AS
-        WITH twice AS (
-            SELECT row_identity FROM jobs
-            WHERE row_identity IN (
-                SELECT row_identity FROM jobs WHERE load_number = $1 AND load_row >= $2
-            )
-            GROUP BY 1 HAVING count(*) > 1
-        ), versions AS (
+        WITH versions AS (
             SELECT rowid AS row_at, TRUE AS stored, load_number = $1 AND load_row >= $2 AS incoming,
                 source, job_id, end_time, load_number, load_row
-            FROM jobs WHERE row_identity IN (FROM twice)
+            FROM jobs WHERE row_identity IN (FROM several)
             UNION ALL
             SELECT rowid, FALSE, FALSE, source, job_id, end_time, load_number, load_row
-            FROM internal.replaced_jobs WHERE row_identity IN (FROM twice)
+            FROM internal.replaced_jobs WHERE row_identity IN (FROM several)
         )
         SELECT *,
             row_number() OVER (

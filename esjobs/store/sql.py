@@ -1,4 +1,4 @@
-"""What the parts of the embedded store need of a database connection; the one implementation is in ``duck``."""
+"""What the parts of the embedded store need of a connection; the implementation is in ``duck``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
