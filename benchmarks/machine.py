@@ -1,0 +1,38 @@
+"""What a measurement ran on, and how quiet it was."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+_LIBRARIES = ("esjobs", "duckdb", "pyarrow", "numpy")
+
+
+def describe() -> dict[str, object]:
+    """Cores, memory, name of the CPU, versions."""
+    return {
+        "cpu": _cpu_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_b": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def load() -> list[float]:
+    """Mean number of running processes over the last 1, 5 and 15 minutes."""
+    return list(os.getloadavg())
+
+
+def busy_s() -> float:
+    """Seconds that all processors together have worked for any program since the start of the machine."""
+    user, nice, system = Path("/proc/stat").read_text(encoding="utf-8").split()[1:4]
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
