@@ -177,7 +177,7 @@ def test_the_spread_stands_with_its_dof_even_when_there_is_none(small: ReportDat
     assert small.fits is not None
     page = render(replace(small, fits=small.fits.assign(spread=None, dof=0)))
     fits = page[page.index('id="fits"') :]
-    heads = re.findall(r"<button type="button">(.*?)</button>", fits[: fits.index("</thead>")])
+    heads = re.findall(r'<button type="button">(.*?)</button>', fits[: fits.index("</thead>")])
     assert heads[heads.index("dof") + 1] == "S"
 
 
