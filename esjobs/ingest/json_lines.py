@@ -112,8 +112,11 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
             if member.name.lower() in columns:
                 return None
             columns[member.name.lower()] = source.field(number)
-        if layout.hit_id and "_id" in names and layout.hit_id not in columns:
-            columns[layout.hit_id] = table.column("_id")
+        if layout.hit_id and "_id" in names:
+            if layout.hit_id not in columns:
+                columns[layout.hit_id] = table.column("_id")
+            elif columns[layout.hit_id].null_count:
+                return None
         return columns
     for name in names:
         if name.lower() in columns:
@@ -225,8 +228,8 @@ def _record(found: dict[str, object], layout: Layout) -> dict[str, object]:
     if not isinstance(inner, dict):
         return {name.lower(): value for name, value in found.items()}
     record: dict[str, object] = {name.lower(): value for name, value in inner.items()}
-    if layout.hit_id and "_id" in found:
-        record.setdefault(layout.hit_id, found["_id"])
+    if layout.hit_id and record.get(layout.hit_id) is None and "_id" in found:
+        record[layout.hit_id] = found["_id"]
     return record
 
 

@@ -26,12 +26,15 @@ class Lines:
     """Whole lines. ``first``: number of the first one. ``final``: no line that follows belongs to them.
 
     ``overlong``: the block is the start of one line that exceeds ``MAX_LINE``; its rest was skipped.
+    ``pushed``: how many of its first bytes were pushed back before; a split keeps them and more together, so
+    that a record that needs more lines gets them.
     """
 
     data: bytes
     first: int
     final: bool
     overlong: bool = False
+    pushed: int = 0
 
 
 class LineFeed:
@@ -55,8 +58,9 @@ class LineFeed:
     def __iter__(self) -> Iterator[Lines]:
         while True:
             if self._pieces:
-                data, self._pushed = self._pushed + self._pieces.pop(0), b""
-                lines = Lines(data, self.line, final=self._ended and not self._pieces)
+                pushed, self._pushed = self._pushed, b""
+                data = pushed + self._pieces.pop(0)
+                lines = Lines(data, self.line, self._ended and not self._pieces, pushed=len(pushed))
                 self.line += data.count(b"\n")
                 yield lines
             elif self._ended:
@@ -86,9 +90,10 @@ class LineFeed:
 
     def split(self, lines: Lines) -> bool:
         """Take the block that was yielded last back and yield it in pieces; False when it is one piece."""
-        pieces, at = [], 0
+        pieces, at, least = [], 0, lines.pushed + PIECE
         while at < len(lines.data):
-            end = lines.data.find(b"\n", min(at + PIECE, len(lines.data))) + 1 or len(lines.data)
+            end = lines.data.find(b"\n", min(at + least, len(lines.data))) + 1 or len(lines.data)
+            least = PIECE
             pieces.append(lines.data[at:end])
             at = end
         if len(pieces) < 2:
@@ -141,7 +146,7 @@ def index_lines(lines: Lines) -> Index:
     """Find the lines of a block; a few passes of memory bandwidth."""
     view = np.frombuffer(lines.data, dtype=np.uint8)
     newlines = np.flatnonzero(view == _NEWLINE)
-    ends = newlines if len(view) and view[-1] == _NEWLINE else np.append(newlines, len(view))
+    ends = newlines if not len(view) or view[-1] == _NEWLINE else np.append(newlines, len(view))
     starts = np.empty_like(ends)
     starts[:1] = 0
     starts[1:] = ends[:-1] + 1

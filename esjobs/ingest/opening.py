@@ -90,7 +90,7 @@ def _recognise(path: Path, head: bytes, zipped: bool) -> Container:
     for magic, kind in _FOREIGN:
         if head.startswith(magic):
             raise InputError(f"{path.name} is {kind}; {ACCEPTED}")
-    if b"\x00" in head:
+    if b"\x00" in head.partition(b"\n")[0]:
         raise InputError(f"{path.name} is binary or UTF-16, not text; {ACCEPTED}")
     text = head.removeprefix(_BOM).lstrip()
     if text.startswith(b"["):
