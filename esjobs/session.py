@@ -308,7 +308,7 @@ class Session:
         chosen = method or self.settings.fit.methods[0]
         flags = self.flags(level=level, type=type, method=chosen, run=run)
         lines = self.lines(level=level, type=type, method=chosen, run=run)
-        return plot_line(flags, lines)
+        return plot_line(flags, lines, limit=self.settings.fit.deviation_limit)
 
     def stored_window(self) -> Window:
         """The whole days that the stored jobs span; :class:`NoJobsError` when there are none."""
