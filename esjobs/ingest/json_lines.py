@@ -126,7 +126,7 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
 
 
 def _readable(cells: pa.Array, kind: str) -> bool:
-    """Whether inference left the cells as they were: no times made of text, no integers made double."""
+    """Whether inference kept what the cells say: no times made of text, no number rewritten that is text."""
     found = cells.type
     if pa.types.is_string(found) or pa.types.is_null(found) or pa.types.is_integer(found):
         return True
@@ -136,10 +136,8 @@ def _readable(cells: pa.Array, kind: str) -> bool:
         return False
     if kind in ("number", "integer", "time"):
         return True
-    numbers = np.abs(
-        cells.to_numpy(zero_copy_only=False) if isinstance(cells, pa.Array) else cells.to_numpy()
-    )
-    return not bool((numbers > MAX_INTEGER).any())
+    numbers = np.asarray(cells.drop_null())
+    return bool(((np.abs(numbers) <= MAX_INTEGER) & (numbers == np.floor(numbers))).all())
 
 
 class _RawRows:

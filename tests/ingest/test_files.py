@@ -91,7 +91,7 @@ def test_a_directory_a_missing_file_and_a_forbidden_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_a_gzip_cut_in_the_middle_names_the_line_reached(tmp_path: Path, form: str) -> None:
-    data = many(400_000)
+    data = many(400_000 if form == "csv" else 150_000)
     if form == "jsonl":
         lines = (line.split(",") for line in data.decode().splitlines()[1:])
         keys = HEADER.decode().strip().split(",")
