@@ -78,7 +78,7 @@ def compile_select(select: Select) -> Compiled:
     bound = Binding()
     columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
     where = _where(_window(select.window, bound) + _filters(select.where, _column, bound))
-    return _compiled(f"SELECT {', '.join(columns)}\nFROM jobs{where}", bound)
+    return _compiled(f"SELECT\n  {_listed(columns)}\nFROM jobs{where}", bound)
 
 
 def compile_aggregate(query: Query) -> Compiled:
@@ -90,7 +90,7 @@ def compile_aggregate(query: Query) -> Compiled:
     kept = [_keeps(rule, bound) for rule in query.drops]
     where = _where(_window(query.window, bound) + _filters(query.where, _column, bound) + kept)
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
-    return _compiled("SELECT\n  " + ",\n  ".join([*keys, *metrics]) + f"\nFROM jobs{where}{group}", bound)
+    return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM jobs{where}{group}", bound)
 
 
 def compile_books(query: Query) -> Compiled:
@@ -99,20 +99,30 @@ def compile_books(query: Query) -> Compiled:
     A note's column counts the binned jobs that passed a rule because their field is missing; notes stand in
     the order of the rules that have one.
     """
+    # Every rule is evaluated on whole columns first: inside the CASE it would see a selection of rows, for
+    # which DuckDB evaluates strings row by row instead of once per distinct value.
     bound = Binding()
-    inner = [f"{_column('day').sql} AS day"]
-    branches = [
-        f"WHEN {_drops(rule, bound)} THEN {number}" for number, rule in enumerate(query.drops, start=1)
+    noted = [f"unknown_{number}" for number in range(len(noted_rules(query)))]
+    columns = [f"{_column('day').sql} AS day"]
+    columns += [f"{_keeps(rule, bound)} AS keep_{n}" for n, rule in enumerate(query.drops, start=1)]
+    columns += [
+        f"{_column(rule.keep.field).sql} IS NULL AS {name}"
+        for name, rule in zip(noted, noted_rules(query), strict=True)
     ]
-    case = "CASE\n      " + "\n      ".join([*branches, "ELSE 0 END"]) if branches else "0"
-    inner.append(f"{case} AS rule")
-    noted = noted_rules(query)
-    inner += [f"{_column(rule.keep.field).sql} IS NULL AS unknown_{n}" for n, rule in enumerate(noted)]
-    outer = ["day", "rule", "count(*) AS n_jobs"]
-    outer += [f"count(*) FILTER (WHERE rule = 0 AND unknown_{n}) AS note_{n}" for n in range(len(noted))]
     where = _where(_window(query.window, bound) + _filters(query.where, _column, bound))
-    jobs = "SELECT\n    " + ",\n    ".join(inner) + f"\n  FROM jobs{where}"
-    return _compiled(f"SELECT {', '.join(outer)}\nFROM (\n  {jobs}\n)\nGROUP BY 1, 2", bound)
+    rules = [f"WHEN keep_{number} IS NOT TRUE THEN {number}" for number in range(1, len(query.drops) + 1)]
+    rule = f"CASE {' '.join(rules)} ELSE 0 END AS rule" if rules else "0 AS rule"
+    counts = ["count(*) AS n_jobs", *(f"count(*) FILTER (WHERE rule = 0 AND {name})" for name in noted)]
+    return _compiled(
+        f"WITH judged AS (\nSELECT\n  {_listed(columns)}\nFROM jobs{where}\n),\n"
+        f"ruled AS (\nSELECT\n  {_listed(['day', rule, *noted])}\nFROM judged\n)\n"
+        f"SELECT\n  {_listed(['day', 'rule', *counts])}\nFROM ruled\nGROUP BY 1, 2",
+        bound,
+    )
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ",\n  ".join(columns)
 
 
 def noted_rules(query: Query) -> list[DropRule]:
@@ -342,11 +352,6 @@ def _keeps(rule: DropRule, bound: Binding) -> str:
     if isinstance(rule.keep, NotLike):
         return condition if rule.missing == "pass" else f"({present} AND {condition})"
     return f"({missing} OR {condition})" if rule.missing == "pass" else condition
-
-
-def _drops(rule: DropRule, bound: Binding) -> str:
-    """True for the jobs that fail a rule, also where the comparison itself yields null."""
-    return f"{_keeps(rule, bound)} IS NOT TRUE"
 
 
 def _where(conditions: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import tempfile
+import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -165,7 +166,7 @@ class _Session:
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         self._closed = False
         self._within = False
-        spill = Path(tempfile.gettempdir()) / f"esjobs-{os.getpid()}.tmp" if in_memory else None
+        spill = Path(tempfile.gettempdir()) / f"esjobs-{uuid.uuid4().hex}.tmp" if in_memory else None
         config: dict[str, Any] = {
             "memory_limit": memory_limit,
             "temp_directory": str(spill or f"{self.location}.tmp"),

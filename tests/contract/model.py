@@ -1,0 +1,198 @@
+"""A second implementation of what a store promises, in plain Python: slow, obvious, without SQL."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+from esjobs.core import fields
+from esjobs.core.fields import CoreClassOf, DayOf, Quotient
+from esjobs.core.query import (
+    Count,
+    DropRule,
+    Either,
+    Filter,
+    In,
+    Maximum,
+    Metric,
+    Minimum,
+    Missing,
+    NotLike,
+    Present,
+    Query,
+    Range,
+    Sum,
+    SumProduct,
+    SumWhere,
+)
+from tests.contract.jobs import Row
+
+Identity = tuple[str | None, str]
+
+
+@dataclass
+class Loads:
+    """Every row that was ever put, by load; everything else is worked out on demand."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+
+    def put(self, load_id: str, rows: Sequence[Row]) -> tuple[int, int, int]:
+        """Stored, updated, superseded."""
+        before = {identity: row["end_time"] for identity, row in self.visible().items()}
+        newest: dict[Identity, datetime] = dict(before)
+        for row in rows:
+            newest[_identity(row)] = max(row["end_time"], newest.get(_identity(row), row["end_time"]))
+        superseded = sum(row["end_time"] < newest[_identity(row)] for row in rows)
+        stored = len({_identity(row) for row in rows} - set(before))
+        self.numbers.setdefault(load_id, max(self.numbers.values(), default=0) + 1)
+        self.rows[load_id] += rows
+        return stored, len(rows) - stored - superseded, superseded
+
+    def undo(self, load_id: str) -> int:
+        """The number of jobs of the load."""
+        self.numbers.pop(load_id, None)
+        return len({_identity(row) for row in self.rows.pop(load_id, [])})
+
+    def visible(self) -> dict[Identity, Row]:
+        """Of each job the version with the newest end time, then of the latest load, then the latest row."""
+        best: dict[Identity, tuple[datetime, int, int]] = {}
+        found: dict[Identity, Row] = {}
+        for load_id, rows in self.rows.items():
+            for position, row in enumerate(rows):
+                rank = (row["end_time"], self.numbers[load_id], position)
+                if _identity(row) not in best or rank > best[_identity(row)]:
+                    best[_identity(row)], found[_identity(row)] = rank, row
+        return found
+
+
+def _identity(row: Row) -> Identity:
+    return row["source"], row["job_id"]
+
+
+def value(row: Row, name: str) -> Any:
+    """A field of a job, stored or derived."""
+    match fields.field(name).derived:
+        case DayOf(source):
+            return row[source].astimezone(UTC).date()
+        case CoreClassOf(source):
+            cores = row[source]
+            return None if cores is None or cores < 1 else "single" if cores == 1 else "multi"
+        case Quotient(over, under):
+            top, bottom = [row[name] for name in over], [row[name] for name in under]
+            if None in top or None in bottom:
+                return None
+            divisor = math.prod(float(factor) for factor in bottom)
+            return None if divisor == 0 else math.prod(float(factor) for factor in top) / divisor
+    return row.get(name)
+
+
+def holds(item: Filter, row: Row) -> bool:
+    """Whether a job passes a filter."""
+    if isinstance(item, Either):
+        return any(holds(part, row) for part in item.filters)
+    found = value(row, item.field)
+    match item:
+        case Missing():
+            return found is None
+        case Present():
+            return found is not None
+        case In(_, values):
+            return found is not None and found in values
+        case Range(_, gt, ge, lt, le):
+            if found is None or math.isnan(found):
+                return False
+            return (
+                (gt is None or found > gt)
+                and (ge is None or found >= ge)
+                and (lt is None or found < lt)
+                and (le is None or found <= le)
+            )
+        case NotLike(_, patterns):
+            return found is None or not any(like(found, pattern) for pattern in patterns)
+    raise AssertionError(item)
+
+
+def like(text: str, pattern: str) -> bool:
+    """Whether a text matches a pattern in which * stands for any text; case does not matter."""
+    first, *rest = pattern.lower().split("*")
+    text = text.lower()
+    if not rest:
+        return text == first
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return text.endswith(rest[-1]) and len(text) - len(rest[-1]) >= at
+
+
+def outcome(row: Row, drops: Iterable[DropRule]) -> tuple[str | None, list[str]]:
+    """The reason of the first rule that a job fails, and the notes of those that it passes unknown."""
+    notes = []
+    for rule in drops:
+        if value(row, rule.keep.field) is None:
+            if rule.missing == "drop":
+                return rule.reason, []
+            if rule.unknown is not None:
+                notes.append(rule.unknown)
+        elif not holds(rule.keep, row):
+            return rule.reason, []
+    return None, notes
+
+
+Books = dict[tuple[date, str, str], int]
+
+
+def answer(rows: Iterable[Row], query: Query) -> tuple[dict[tuple[Any, ...], Row], Books]:
+    """The groups of a query and its books."""
+    grouped: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    books: Counter[tuple[date, str, str]] = Counter()
+    for row in rows:
+        if query.window and not query.window.start <= row["end_time"] < query.window.end:
+            continue
+        if not all(holds(item, row) for item in query.where):
+            continue
+        day = value(row, "day")
+        reason, notes = outcome(row, query.drops)
+        if reason is not None:
+            books[day, reason, "dropped"] += 1
+            continue
+        books[day, "binned", "binned"] += 1
+        for note in notes:
+            books[day, note, "note"] += 1
+        grouped[tuple(value(row, key) for key in query.keys)].append(row)
+    tables = {
+        key: {metric.name: measure(members, metric) for metric in query.metrics}
+        for key, members in grouped.items()
+    }
+    return tables, dict(books)
+
+
+def measure(rows: Sequence[Row], metric: Metric) -> Any:
+    """A metric over the jobs of a group."""
+    match metric:
+        case Count():
+            return len(rows)
+        case Sum(name):
+            return _total([value(row, name) for row in rows])
+        case SumProduct(left, right):
+            pairs = [(value(row, left), value(row, right)) for row in rows]
+            return _total([None if None in pair else float(pair[0]) * float(pair[1]) for pair in pairs])
+        case SumWhere(name, having):
+            kept = [row for row in rows if all(value(row, other) is not None for other in having)]
+            return _total([value(row, name) for row in kept])
+        case Minimum(name):
+            return min((value(row, name) for row in rows if value(row, name) is not None), default=None)
+        case Maximum(name):
+            return max((value(row, name) for row in rows if value(row, name) is not None), default=None)
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    present = [float(found) for found in values if found is not None]
+    return math.fsum(present) if present else None
