@@ -6,11 +6,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core import fields, tables
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import NoJobsError
+from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.query import Filter, In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
@@ -204,7 +205,8 @@ class Session:
 
         ``level``, ``type``, ``name``, ``method``: one value or several; only tables with such columns take
         them. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible rows are given,
-        buckets and days of the window. Raises :class:`NoResultError` when no run has the results.
+        buckets and days of the window, runs of the run and of exactly the window; where these mean nothing
+        they are refused. Raises :class:`NoResultError` when no run has the results.
         """
         from esjobs.steps import conditions, results
         from esjobs.steps.publication import read_table
@@ -226,11 +228,13 @@ class Session:
             within = None if window is None else Window.of(window)
             found = results.find_run(self.store, results.MADE_BY[what], run, within)
             return frame_of(results.read_results(self.store, table, found, where))
-        if window is not None and table.partition == "day":
-            where.append(In("day", tuple(map(str, Window.of(window).days()))))
-        if run is not None and "run" in table.column_names:
-            where.append(In("run", (run,)))
+        if run is not None and what != "runs":
+            raise UsageError(f"{what} belong to no run; leave the run out")
+        if window is not None:
+            where.extend(_within(table, Window.of(window)))
         rows = read_table(self.store, table, where)
+        if run is not None:
+            rows = rows.filter(pc.starts_with(rows.column("run"), run))
         newest = {"runs": "at", "loads": "loaded_at"}.get(what)
         order = [(newest, "descending")] if newest else [(n, "ascending") for n in table.column_names[:6]]
         return frame_of(rows.sort_by(order))
@@ -333,6 +337,14 @@ class Session:
         if window is not None:
             return Window.of(window).require_whole_days("this step")
         return self.stored_window()
+
+
+def _within(table: tables.Table, window: Window) -> list[Filter]:
+    if table.partition == "day":
+        return [In("day", tuple(map(str, window.days())))]
+    if "window_start" in table.column_names:
+        return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
+    raise UsageError(f"{table.name} belong to no window; leave the window out")
 
 
 def _listed(values: Names) -> tuple[str, ...]:

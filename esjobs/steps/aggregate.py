@@ -1,6 +1,6 @@
 """Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from esjobs.analysis.cpu_models import RESOLVER_VERSION, resolve_names
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import BooksError, NoJobsError
+from esjobs.core.errors import BooksError, NoJobsError, NoResultError
 from esjobs.core.query import Count, In, Query, Sum, SumProduct
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
 from esjobs.steps.publication import Change, read_table
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import JobStore, Retired, Span
 
 BUCKET_KEYS = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
 BUCKET_METRICS = (
@@ -59,18 +59,22 @@ def aggregate(
 
     A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated;
     ``rebuild`` takes every day as stale. Per day, jobs in = jobs binned + jobs dropped by reason, or
-    :class:`BooksError` is raised and nothing is published. Raises :class:`NoJobsError` for an empty window.
+    :class:`BooksError` is raised and nothing is published. Days that have no jobs any more are retired: those
+    of the window, and those before or after all that is stored. Raises :class:`NoJobsError` for an empty
+    window.
 
     Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days.
     """
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
+    known = read_table(store, tables.DAYS).to_pylist()
+    emptied = _emptied(window, store.span(), {row["day"] for row in known} - {row["day"] for row in prints})
     if not prints:
+        store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     marks = {row["day"]: row["mark"] for row in prints}
     counts = {row["day"]: row["n_jobs"] for row in prints}
     days = [day for day in window.days() if day in marks]
-    known = read_table(store, tables.DAYS, [In("day", tuple(map(str, window.days())))]).to_pylist()
     fresh = {
         row["day"]
         for row in known
@@ -79,10 +83,7 @@ def aggregate(
         == (marks.get(row["day"]), rules.digest, RESOLVER_VERSION)
     }
     stale = [day for day in days if day not in fresh]
-    gone = {row["day"] for row in known} - set(days)
-    changes: list[Change] = [
-        Retired(table, str(day)) for day in sorted(gone) for table in (tables.BUCKETS, tables.DAYS)
-    ]
+    changes: list[Change] = [*emptied]
     books = [row for row in known if row["day"] in fresh]
     n_buckets = 0
     for span in _spans(stale, store.capabilities().days_per_aggregate):
@@ -103,6 +104,37 @@ def aggregate(
     if progress:
         progress("aggregating", len(stale), len(stale))
     return Aggregated(changes, _report(run, window, rules, books, len(days), len(stale), n_buckets))
+
+
+def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None:
+    """Raise :class:`NoResultError` unless every bucket of the window was made under these rules.
+
+    A run is named by its rules: fitting other buckets under that name would be a false statement.
+    """
+    days = In("day", tuple(map(str, window.days())))
+    made = read_table(store, tables.DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
+    others = {
+        row["day"] for row in made if (row["rules"], row["resolver"]) != (rules.digest, RESOLVER_VERSION)
+    }
+    if others:
+        raise NoResultError(
+            f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
+            f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}"
+        )
+
+
+def _emptied(window: Window, span: Span, unstored: set[date]) -> list[Retired]:
+    """Retire what stands on days that have no jobs any more, as far as the window and the span tell."""
+    inside = set(window.days())
+    first, last = (None if moment is None else moment.date() for moment in (span.first, span.last))
+    return retired_days(
+        day for day in unstored if day in inside or first is None or last is None or not first <= day <= last
+    )
+
+
+def retired_days(days: Iterable[date]) -> list[Retired]:
+    """Take the buckets and the books of some days out of sight, once published."""
+    return [Retired(table, str(day)) for day in sorted(days) for table in (tables.BUCKETS, tables.DAYS)]
 
 
 def _nothing_stored(store: JobStore, window: Window) -> str:

@@ -7,7 +7,7 @@ question, so asking again replaces the answer. What a run writes becomes visible
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.settings import LEVELS, FitSettings
 from esjobs.steps import aggregate as aggregation
-from esjobs.steps.aggregate import Progress
+from esjobs.steps.aggregate import Progress, require_rules
 from esjobs.steps.conditions import bucket_filters
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values
@@ -125,10 +125,20 @@ class Chain:
         return self._finish(question, run.run, [outcome])[0]
 
     def flag(self, window: Window) -> RunReport:
-        """Judge the newest factors of the window and publish the verdicts."""
+        """Judge the newest factors of the window and publish the verdicts.
+
+        Raises :class:`NoResultError` when the buckets are not those that were fitted: their verdicts could
+        not be tested.
+        """
         run, question, factors = self._stored(window)
         buckets = read_buckets(self._store, window, bucket_filters(question.where, question.tasks))
         fits = [_with_data(buckets, item, question.fit) for item in factors]
+        fitted = read_results(self._store, tables.FITS, run).to_pylist()
+        if not all(_is_of(item, row) for item, row in zip(fits, fitted, strict=True)):
+            raise NoResultError(
+                f"the buckets of {window} changed since run {run.run} fitted them; "
+                f"fit them again: esjobs fit --window {window}"
+            )
         _, flagged = self._judge(question, run.run, fits)
         return self._finish(question, run.run, [flagged])[0]
 
@@ -144,6 +154,7 @@ class Chain:
         return [first, *reports]
 
     def _fit(self, question: Question) -> tuple[list[Fit], Outcome]:
+        require_rules(self._store, question.window, question.rules)
         buckets = read_buckets(self._store, question.window, bucket_filters(question.where, question.tasks))
         if not buckets.num_rows:
             restricted = " with these restrictions" if question.tasks or question.where else ""
@@ -236,6 +247,12 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
             )
         )
     return found
+
+
+def _is_of(item: Fit, row: Mapping[str, Any]) -> bool:
+    """Whether the columns are those that a stored fit was made from: the same names, as many jobs."""
+    n_jobs = int(item.data.n_jobs.sum()) + item.data.n_jobs_unnamed
+    return n_jobs == row["n_jobs"] + row["n_jobs_dropped"] and set(item.data.name) == set(item.factors.name)
 
 
 def _with_data(buckets: pa.Table, factors: Factors, settings: FitSettings) -> Fit:

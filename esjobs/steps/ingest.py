@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import InputError, NoResultError
+from esjobs.core.errors import InputError, NoResultError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.ingest.base import Parsed, Source
+from esjobs.steps.aggregate import retired_days
 from esjobs.steps.publication import read_table, rows_table
 from esjobs.store.base import JobStore, Retired
 
@@ -81,6 +82,8 @@ def ingest(
     Raises :class:`InputError` when a file cannot be read to its end; the store is then as it was.
     """
     began = time.perf_counter()
+    if not paths:
+        raise UsageError("ingest needs at least one file")
     load_id = _load_id(source, paths, fill)
     books = _Books()
 
@@ -188,14 +191,18 @@ def _report(load_id: str, books: _Books, counts: dict[str, int], rows_out: int, 
 def undo(store: JobStore, load_id: str) -> RunReport:
     """Take a load back: its jobs go, what they had replaced returns, its rejects and its entry go.
 
-    Raises :class:`NoResultError` when no such load is listed. Buckets of the days concerned become stale.
+    Raises :class:`NoResultError` when no such load is listed. Buckets of the days concerned become stale;
+    those of days that have no jobs any more go with the load.
     """
     began = time.perf_counter()
     known = read_table(store, tables.LOADS, [In("load_id", (load_id,))])
     if not known.num_rows:
         raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
     removed = store.undo_load(load_id)
-    store.publish([Retired(tables.LOADS, load_id), Retired(tables.REJECTS, load_id)])
+    stored = set(store.day_fingerprints(None).column("day").to_pylist())
+    aggregated = set(read_table(store, tables.DAYS, columns=["day"]).column("day").to_pylist())
+    emptied = retired_days(aggregated - stored)
+    store.publish([Retired(tables.LOADS, load_id), Retired(tables.REJECTS, load_id), *emptied])
     return RunReport(
         "undo", load_id, removed, 0, time.perf_counter() - began, dropped={"taken back": removed}
     )

@@ -3,6 +3,7 @@
 import time
 
 from esjobs.core import tables
+from esjobs.core.errors import UsageError
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.steps.publication import Change, read_table
@@ -13,8 +14,11 @@ from esjobs.store.base import JobStore, Retired
 def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
     """Keep the newest ``keep`` runs, remove the results of the others in one switch.
 
-    Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only counts.
+    Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only counts. Raises
+    :class:`UsageError` when not even one run would be kept.
     """
+    if keep < 1:
+        raise UsageError(f"prune keeps at least one run, not {keep}")
     began = time.perf_counter()
     runs = stored_runs(store)
     old = {run.run for run in runs[keep:]}

@@ -1,0 +1,217 @@
+"""Aggregating again: only what changed is made again, and the result is that of a store made afresh."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from esjobs.core.errors import NoJobsError, NoResultError
+from esjobs.core.rules import CleaningRules
+from esjobs.session import Session
+from esjobs.settings import Settings
+from tests.conftest import memory_session
+from tests.steps.grids import DAY, grid_jobs, load
+
+KEYS = ["day", "task_id", "core_class", "site", "cpu_model", "processing_type"]
+SPEED = np.array([9.0, 10.0, 11.0])
+
+
+def some_jobs(seed: int = 1, *, days: int = 3, prefix: str = "") -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return grid_jobs(rng, SPEED, tasks=2, jobs=6, days=days, prefix=prefix)
+
+
+@contextmanager
+def made_afresh(session: Session, folder: Path) -> Iterator[Session]:
+    """Another store with the same jobs, aggregated once."""
+    with memory_session(session.settings) as fresh:
+        load(fresh, session.jobs(), folder, "afresh")
+        fresh.aggregate()
+        yield fresh
+
+
+def assert_as_made_afresh(session: Session, folder: Path) -> None:
+    with made_afresh(session, folder) as fresh:
+        for table, order in (("buckets", KEYS), ("days", ["day", "kind", "outcome"])):
+            found, expected = (
+                one.show(table).sort_values(order, ignore_index=True) for one in (session, fresh)
+            )
+            pd.testing.assert_frame_equal(found, expected, rtol=1e-12, atol=0)
+        assert session.show("buckets")["n_jobs"].sum() == session.store.span().jobs
+
+
+def recomputed(session: Session, window: str | None = None, *, rebuild: bool = False) -> int:
+    return session.aggregate(window, rebuild=rebuild).counts["days recomputed"]
+
+
+def test_a_late_job_makes_its_day_again_and_no_other(session: Session, tmp_path: Path) -> None:
+    load(session, some_jobs(), tmp_path)
+    assert recomputed(session) == 3
+    assert recomputed(session) == 0
+    late = some_jobs(2, prefix="late").iloc[[1]]
+    assert set(late["end_time"]) == {DAY + pd.Timedelta(days=1)}
+    load(session, late, tmp_path, "late")
+    assert recomputed(session) == 1
+    assert_as_made_afresh(session, tmp_path)
+
+
+def test_a_superseded_job_leaves_its_old_day(session: Session, tmp_path: Path) -> None:
+    jobs = some_jobs()
+    load(session, jobs, tmp_path)
+    session.aggregate()
+    again = jobs.iloc[[0]].assign(end_time=DAY + pd.Timedelta(days=2, hours=1), site="ELSEWHERE")
+    load(session, again, tmp_path, "again")
+    assert recomputed(session) == 2
+    buckets = session.show("buckets")
+    assert buckets.loc[buckets["site"] == "ELSEWHERE", "n_jobs"].sum() == 1
+    assert buckets["n_jobs"].sum() == len(jobs)
+    assert_as_made_afresh(session, tmp_path)
+
+
+def test_an_update_that_changes_no_count_is_seen(session: Session, tmp_path: Path) -> None:
+    jobs = some_jobs()
+    load(session, jobs, tmp_path)
+    session.aggregate()
+    load(session, jobs.iloc[[0]].assign(cpu_s=jobs["cpu_s"] * 1.01), tmp_path, "same end time")
+    assert recomputed(session) == 1
+    assert_as_made_afresh(session, tmp_path)
+
+
+def test_an_undone_load_makes_its_days_again(session: Session, tmp_path: Path) -> None:
+    jobs = some_jobs()
+    load(session, jobs, tmp_path)
+    session.aggregate()
+    before = session.show("buckets")
+    wrong = load(session, jobs.iloc[:2].assign(cpu_s=1.0), tmp_path, "wrong")
+    assert recomputed(session) == 2
+    session.undo(wrong)
+    assert recomputed(session) == 2
+    pd.testing.assert_frame_equal(session.show("buckets"), before, rtol=1e-12, atol=0)
+
+
+def test_changed_rules_make_every_day_again(session: Session, tmp_path: Path) -> None:
+    load(session, some_jobs(), tmp_path)
+    session.aggregate()
+    stricter = Settings(rules=CleaningRules(min_events=100))
+    other = Session(session.store, stricter)
+    assert recomputed(other) == 3
+    assert other.show("buckets")["events"].sum() < some_jobs()["events"].sum()
+    assert_as_made_in_order(other)
+    assert recomputed(other) == 0
+    assert recomputed(session) == 3
+    assert_as_made_afresh(session, tmp_path)
+
+
+def assert_as_made_in_order(session: Session) -> None:
+    """Books hold under any rules: what is binned and what is dropped is what is stored."""
+    days = session.show("days")
+    counted = days[days["kind"] != "note"]["n_jobs"].sum()
+    assert counted == session.store.span().jobs
+    assert set(days["rules"]) == {session.settings.rules.digest}
+
+
+def test_rebuild_makes_every_day_again_and_changes_nothing(session: Session, tmp_path: Path) -> None:
+    load(session, some_jobs(), tmp_path)
+    session.aggregate()
+    before = session.show("buckets")
+    assert recomputed(session, rebuild=True) == 3
+    pd.testing.assert_frame_equal(session.show("buckets"), before, rtol=1e-12, atol=0)
+
+
+def test_a_window_leaves_the_other_days_alone(session: Session, tmp_path: Path) -> None:
+    load(session, some_jobs(), tmp_path)
+    assert recomputed(session, "2018-08-11/2018-08-12") == 1
+    assert set(session.show("buckets")["day"].dt.day) == {11}
+    assert recomputed(session, "2018-08-01/2018-09-01") == 2
+    assert_as_made_afresh(session, tmp_path)
+
+
+@pytest.mark.parametrize("window", [None, "2018-08-01/2018-09-01"])
+@pytest.mark.parametrize("first", [-3, 1, 5], ids=["before", "between", "after"])
+def test_days_without_jobs_disappear(
+    session: Session, tmp_path: Path, first: int, window: str | None
+) -> None:
+    """A load with a wrong end time, taken back: no window has to be named to get rid of its buckets."""
+    stays = some_jobs().assign(end_time=lambda jobs: DAY + (jobs["end_time"] - DAY) * 2)
+    load(session, stays, tmp_path)
+    wrong = some_jobs(2, prefix="wrong").assign(end_time=DAY + pd.Timedelta(days=first))
+    undone = load(session, wrong, tmp_path, "wrong")
+    assert recomputed(session) == 4
+    session.undo(undone)
+    session.aggregate(window)
+    assert set(session.show("buckets")["day"].dt.day) == {10, 12, 14}
+    assert_as_made_afresh(session, tmp_path)
+
+
+def test_jobs_that_move_away_leave_no_day_behind(session: Session, tmp_path: Path) -> None:
+    jobs = some_jobs()
+    load(session, jobs, tmp_path)
+    session.aggregate()
+    last = jobs[jobs["end_time"] == jobs["end_time"].max()]
+    first = jobs[jobs["end_time"] == jobs["end_time"].min()]
+    moved = pd.concat([first, last]).assign(end_time=jobs["end_time"].max() + pd.Timedelta(days=5))
+    load(session, moved, tmp_path, "moved")
+    session.aggregate()
+    assert set(session.show("buckets")["day"].dt.day) == {11, 17}
+    assert_as_made_afresh(session, tmp_path)
+
+
+def test_nothing_is_left_when_everything_is_taken_back(session: Session, tmp_path: Path) -> None:
+    undone = load(session, some_jobs(), tmp_path)
+    session.run()
+    session.undo(undone)
+    with pytest.raises(NoJobsError):
+        session.aggregate("2018-08-01/2018-09-01")
+    assert session.show("buckets").empty
+    assert session.show("days").empty
+    with pytest.raises(NoResultError):
+        session.fit("2018-08-01/2018-09-01")
+    assert not session.factors().empty  # published before: stays until it is pruned or replaced
+
+
+def test_a_fit_alone_refuses_buckets_made_under_other_rules(session: Session, tmp_path: Path) -> None:
+    """The run id would name rules that were never applied."""
+    load(session, some_jobs(), tmp_path)
+    session.aggregate()
+    other = Session(session.store, Settings(rules=CleaningRules(min_events=100)))
+    with pytest.raises(NoResultError, match="esjobs aggregate"):
+        other.fit()
+    other.aggregate()
+    assert other.fit().rows_in == len(other.show("buckets"))
+
+
+def test_flagging_alone_refuses_factors_of_other_buckets(session: Session, tmp_path: Path) -> None:
+    """Between fit and flag jobs came: what is judged must be what was fitted."""
+    load(session, some_jobs(), tmp_path)
+    session.run()
+    flags = session.flags()
+    new = grid_jobs(np.random.default_rng(3), SPEED, names=["NEW1", "NEW2", "NEW3"], tasks=2, prefix="n")
+    load(session, new.assign(task_id=new["task_id"].str[1:]), tmp_path, "new")
+    session.aggregate(days := "2018-08-10/2018-08-13")
+    with pytest.raises(NoResultError, match="esjobs fit"):
+        session.flag(days)
+    pd.testing.assert_frame_equal(session.flags(), flags)
+    session.fit(days)
+    session.correlate(days)
+    assert session.flag(days).rows_out > len(flags)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_order_of_loads_undos_and_windows_ends_alike(session: Session, tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    loads: list[str] = []
+    for number in range(8):
+        if loads and rng.random() < 0.35:
+            session.undo(loads.pop(int(rng.integers(len(loads)))))
+        else:
+            jobs = some_jobs(number, days=int(rng.integers(1, 6)), prefix=str(rng.integers(2)))
+            shift = pd.to_timedelta(rng.integers(-1, 2, len(jobs)), unit="D")
+            jobs["end_time"] += shift
+            loads.append(load(session, jobs.sample(frac=0.5, random_state=number), tmp_path, f"{number}"))
+        if session.store.span().jobs and rng.random() < 0.6:
+            session.aggregate([None, "2018-08-09/2018-08-12", "2018-08-01/2018-09-01"][rng.integers(3)])
+    session.aggregate()
+    assert_as_made_afresh(session, tmp_path)

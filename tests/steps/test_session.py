@@ -1,0 +1,294 @@
+"""The Python interface: typed frames, windows in every form, filters, one-line errors, silence."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+
+import esjobs
+from esjobs.core import tables
+from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
+from esjobs.core.window import Window
+from esjobs.session import Session
+from esjobs.settings import FitSettings, Settings
+from tests.conftest import NOW, memory_session
+from tests.steps.grids import grid_jobs, load, site_names, write_jobs
+
+DECLARED = np.arange(9.0, 21.0)
+MODELS = ("Intel Xeon E5-2650 v2 @ 2.60GHz", "AMD EPYC 7302 16-Core Processor", None)
+WINDOW = "2018-08-10/2018-08-12"
+
+
+def jobs() -> pd.DataFrame:
+    """Twelve sites; the last one is 1.6 times as slow as it declares. One site declares nothing."""
+    honest = np.where(np.arange(12) == 11, 1.6, 1.0)
+    made = grid_jobs(np.random.default_rng(1), DECLARED / honest, DECLARED, tasks=4, models=MODELS)
+    made.loc[made["site"] == "SITE03", "hs06_s"] = np.nan
+    return made
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with memory_session() as session:
+        load(session, jobs(), tmp_path_factory.mktemp("session"))
+        session.run()
+        yield session
+
+
+_DTYPES = {
+    "integer": pd.Int64Dtype(),
+    "keyword": pd.StringDtype(),
+    "text": pd.StringDtype(),
+    "boolean": pd.BooleanDtype(),
+    "number": np.dtype("float64"),
+}
+
+
+@pytest.mark.parametrize("name", [table.name for table in tables.TABLES])
+def test_columns_are_typed_whatever_they_hold(ran: Session, name: str) -> None:
+    for session in (ran, memory_session()):
+        try:
+            frame = session.show(name)
+        except NoResultError:
+            continue
+        table = tables.table(name)
+        assert tuple(frame.columns) == table.column_names
+        for column in table.columns:
+            found = frame[column.name].dtype
+            if column.type == "time":
+                assert str(found) == "datetime64[us, UTC]", column.name
+            elif column.type == "day":
+                assert np.dtype("datetime64[ms]") == found, column.name
+            else:
+                assert found == _DTYPES[column.type], column.name
+
+
+def test_jobs_come_back_as_they_went_in(ran: Session) -> None:
+    given = jobs().set_index("job_id").sort_index()
+    found = ran.jobs().set_index("job_id").sort_index()
+    for name in ("cpu_s", "wall_s", "events", "hs06_s"):
+        np.testing.assert_array_equal(found[name].astype(float), given[name].astype(float))
+    assert found["cores"].dtype == pd.Int64Dtype()
+    assert found["cpu_raw"].isna().sum() == given["cpu_raw"].isna().sum() > 0
+    assert str(found["end_time"].dtype) == "datetime64[us, UTC]"
+    assert (found["end_time"] == given["end_time"]).all()
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        WINDOW,
+        ("2018-08-10", "2018-08-12"),
+        (date(2018, 8, 10), date(2018, 8, 12)),
+        (datetime(2018, 8, 10), datetime(2018, 8, 12, tzinfo=UTC)),  # noqa: DTZ001  naive means UTC
+        (pd.Timestamp("2018-08-10"), pd.Timestamp("2018-08-12T02:00+02:00")),
+        Window.parse("2018-08-10T02:00:00+02:00/2018-08-12"),
+        None,
+    ],
+    ids=lambda window: type(window).__name__,
+)
+def test_a_window_has_many_forms_and_one_meaning(ran: Session, window: Any) -> None:
+    reports = ran.run(window)
+    assert {report.window for report in reports} == {WINDOW}
+    assert len(set(ran.show("runs")["run"])) == 1
+
+
+@pytest.mark.parametrize(
+    "window", ["2018-08-10", "a/b", "2018-08-12/2018-08-10", "2018-08-10/2018-08-10", ""]
+)
+def test_a_window_that_is_none_is_refused(ran: Session, window: str) -> None:
+    for call in (ran.run, ran.aggregate, lambda text: ran.query("site", window=text)):
+        with pytest.raises(UsageError):
+            call(window)
+
+
+def test_odd_times_are_for_queries_only(ran: Session) -> None:
+    odd = "2018-08-10T12:00:00/2018-08-11T12:00:00"
+    assert ran.query("day", window=odd)["jobs"].tolist() == ran.query("day")["jobs"].tolist()[:1]
+    steps: list[Callable[[str], object]] = [ran.aggregate, ran.fit, ran.correlate, ran.flag, ran.run]
+    for step in steps:
+        with pytest.raises(UsageError, match="midnight"):
+            step(odd)
+    with pytest.raises(NoJobsError, match=WINDOW):
+        ran.run("2020-01-01/2020-01-02")
+
+
+def test_filters_choose_rows(ran: Session) -> None:
+    everything = ran.flags()
+    assert set(everything["level"]) == {"site", "cpu_model"}
+    chosen = ran.flags(level="site", type="all", method="paper", name=["SITE11", "SITE03"])
+    assert chosen["name"].tolist() == ["SITE03", "SITE11"]
+    assert chosen["verdict"].tolist() == ["undeclared", "deviates"]
+    assert len(ran.flags(name="SITE11")) == 4  # two methods, type simul and all together
+    assert ran.flags(name="SITE%").empty
+    assert ran.flags(name="SITE11", window=WINDOW).equals(ran.flags(name="SITE11"))
+    with pytest.raises(NoResultError):
+        ran.flags(window="2018-08-10/2018-08-11")
+    run = ran.show("runs")["run"].iloc[0]
+    assert ran.flags(run=run[:6]).equals(everything)
+    assert len(ran.show("runs", run=run[:6])) == 4 == len(ran.show("runs", window=WINDOW))
+    assert ran.show("runs", window="2018-08-10/2018-08-11").empty
+    assert set(ran.show("buckets", window="2018-08-10/2018-08-11")["day"].dt.day) == {10}
+
+
+@pytest.mark.parametrize(
+    ("what", "filters"),
+    [
+        ("buckets", {"run": "abc"}),
+        ("loads", {"run": "abc"}),
+        ("loads", {"window": WINDOW}),
+        ("corepower", {"window": WINDOW}),
+        ("lines", {"name": "SITE11"}),
+        ("loads", {"level": "site"}),
+        ("nonsense", {}),
+    ],
+)
+def test_a_filter_that_means_nothing_is_refused(ran: Session, what: str, filters: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        ran.show(what, **filters)
+
+
+def test_headline_first_then_by_name(ran: Session) -> None:
+    factors = ran.factors(level="site", type="all")
+    assert factors["method"].drop_duplicates().tolist() == ["paper", "gamma"]
+    assert factors["name"].tolist() == site_names(12) * 2
+    assert ran.flags()["level"].iloc[0] == "site"
+
+
+def test_the_line_chart_holds_every_name(ran: Session) -> None:
+    flags = ran.flags(level="site", type="all", method="paper")
+    chart = ran.plot_line()
+    assert isinstance(chart, alt.TopLevelMixin)
+    drawn = str(chart.to_dict())
+    drawable = flags[flags["corepower"].notna() & flags["k"].notna()]["name"]
+    assert len(drawable) == 11
+    for name in drawable:
+        assert f"'{name}'" in drawn
+    models = ran.plot_line(level="cpu_model", method="gamma")
+    assert isinstance(models, alt.TopLevelMixin)
+
+
+def test_a_report_is_written_whole_or_not_at_all(ran: Session, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    assert ran.report(out) == out
+    page = out.read_text("utf-8")
+    assert page.rstrip().endswith("</html>")
+    with pytest.raises(NoResultError):
+        ran.report(out, run="ffff")
+    assert out.read_text("utf-8") == page
+    with pytest.raises(EsjobsError, match="nowhere"):
+        ran.report(tmp_path / "nowhere" / "report.html")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(EsjobsError, match="folder"):
+        ran.report(tmp_path / "folder")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "report.html"]
+
+
+def test_two_runs_compare(tmp_path: Path) -> None:
+    with memory_session() as session:
+        load(session, jobs(), tmp_path)
+        first = session.run("2018-08-10/2018-08-11")[-1].run
+        second = session.run("2018-08-11/2018-08-12")[-1].run
+        changes = session.compare(first, second)
+        assert changes["sigma"].abs().max() < 5
+        assert (changes["sigma"].abs().dropna().diff().dropna() <= 0).all()
+        assert session.compare(first, first)["change"].abs().max() < 1e-12
+        with pytest.raises(NoResultError):
+            session.compare(first, "ffff")
+        for none in (0, -1):
+            with pytest.raises(UsageError):
+                session.prune(none)
+        session.prune(1)
+        assert set(session.show("runs")["run"]) == {second}
+
+
+def test_a_closed_session_says_so(tmp_path: Path) -> None:
+    session = memory_session()
+    load(session, jobs(), tmp_path)
+    session.close()
+    session.close()
+    calls: list[Callable[[], object]] = [
+        session.factors,
+        session.run,
+        session.jobs,
+        lambda: session.query("site"),
+        lambda: session.ingest("jobs", tmp_path / "jobs.parquet"),
+        lambda: session.show("buckets"),
+        lambda: session.prune(1),
+        lambda: session.report(tmp_path / "report.html"),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError, match="is closed; open it again"):
+            call()
+
+
+def test_open_twice_in_one_process(tmp_path: Path) -> None:
+    """Two sessions on one file see the same published rows; closing one leaves the other."""
+    store = f"duckdb:{tmp_path}/jobs.duckdb"
+    with esjobs.open(store, clock=lambda: NOW) as first, esjobs.open(store) as second:
+        load(first, jobs(), tmp_path)
+        assert second.query([], ["jobs"])["jobs"].tolist() == [len(jobs())]
+        first.close()
+        second.run()
+        assert len(second.factors(level="site", type="all", method="paper")) == 12
+    with esjobs.open(store) as third:
+        assert len(third.flags(level="site", type="all", method="paper")) == 12
+
+
+@pytest.mark.parametrize("store", ["", "duckdb", "duckdb:", "mysql:x", "jobs.duckdb"])
+def test_an_address_that_is_none_is_refused(store: str) -> None:
+    with pytest.raises(UsageError, match="expected duckdb:PATH"):
+        esjobs.open(store)
+
+
+def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with memory_session() as session:
+        load(session, jobs(), tmp_path)
+        session.run()
+        session.flags()
+        session.query(["site", "cpu_model"], ["jobs", "efficiency"])
+        session.report(tmp_path / "report.html")
+        session.export_jobs(tmp_path / "out.csv")
+        session.plot_line()
+        session.prune(1)
+        with pytest.raises(EsjobsError):
+            session.ingest("jobs", tmp_path / "none.csv")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_settings_reach_the_fit(tmp_path: Path) -> None:
+    settings = Settings(fit=FitSettings(methods=("gamma",), min_bucket_jobs=26))
+    with memory_session(settings) as session:
+        load(session, jobs(), tmp_path)
+        session.run()
+        factors = session.factors(level="site", type="all")
+        assert set(factors["method"]) == {"gamma"}
+        assert set(factors["status"]) == {"too few jobs"}
+        assert factors["k"].isna().all()
+
+
+def test_mistakes_in_calls_are_ours(ran: Session, tmp_path: Path) -> None:
+    write_jobs(jobs(), path := tmp_path / "jobs.parquet")
+    mistakes: list[Callable[[], object]] = [
+        lambda: ran.ingest("nonsense", path),
+        lambda: ran.ingest("jobs", []),
+        lambda: ran.ingest("jobs", path, fill={"sight": 1}),
+        lambda: ran.ingest("jobs", path, fill=["cores=many"]),
+        lambda: ran.ingest("jobs", path, fill=["processing_type=all"]),
+        lambda: ran.query("sight"),
+        lambda: ran.query("site", ["speed"]),
+        lambda: ran.query("site", where="site"),
+        lambda: ran.query(["cpu_model", "cpu_raw"]),
+        lambda: ran.run(where="user=me"),
+        lambda: ran.export_jobs(tmp_path / "jobs.odd"),
+    ]
+    for mistake in mistakes:
+        with pytest.raises(UsageError) as caught:
+            mistake()
+        assert "\n" not in str(caught.value)
+    assert ran.store.span().jobs == len(jobs())
