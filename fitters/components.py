@@ -24,6 +24,8 @@ class Part:
     ptr, unit, value, weight, rel_var
         As the kernels read them; `unit` counts inside the part. `weight` is of length 0 for equal weights,
         `rel_var` of length 0 if none is known.
+    threads : int
+        How many threads passes over the buckets may take.
     """
 
     number: int
@@ -34,6 +36,7 @@ class Part:
     value: Floats
     weight: Floats
     rel_var: Floats
+    threads: int = 1
 
     @property
     def n_units(self) -> int:
@@ -54,10 +57,6 @@ class Part:
     def dof(self) -> int:
         """Degrees of freedom: buckets minus tasks minus units plus one for the free scale."""
         return self.n_buckets - self.n_tasks - self.n_units + 1
-
-    def scratch(self) -> Floats:
-        """Room for the kernels: three rows as long as the largest task."""
-        return np.empty((3, int(np.diff(self.ptr).max())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +82,7 @@ class Partition:
     bucket_used: NDArray[np.bool_] | None
 
 
-def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
+def partition(buckets: Buckets, weight: Floats, rel_var: Floats, threads: int = 1) -> Partition:
     """Label the components of the bipartite graph of units and tasks, then lay out each apart.
 
     Labels come first, from everything that entered; only then tasks with a single unit are left out: they say
@@ -105,7 +104,7 @@ def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
     unit_component, task_component = rank[labels], rank[task_label]
     shared = sizes >= 2
     bucket_used = None if shared.all() else np.repeat(shared, sizes)
-    parts = _parts(buckets, weight, rel_var, unit_component, task_component, shared, raw)
+    parts = _parts(buckets, weight, rel_var, unit_component, task_component, shared, raw, threads)
     return Partition(unit_component, task_component, raw, parts, bucket_used)
 
 
@@ -122,10 +121,12 @@ def _parts(
     task_component: NDArray[np.int64],
     shared: NDArray[np.bool_],
     n_components: int,
+    threads: int,
 ) -> tuple[Part, ...]:
     if n_components == 1 and shared.all() and buckets.n_tasks > 0:
         units, tasks = np.arange(buckets.n_units), np.arange(buckets.n_tasks)
-        return (Part(0, units, tasks, buckets.ptr, buckets.unit, buckets.value, weight, rel_var),)
+        columns = (buckets.ptr, buckets.unit, buckets.value, weight, rel_var)
+        return (Part(0, units, tasks, *columns, threads),)
     used_tasks = np.flatnonzero(shared)
     used_tasks = used_tasks[np.argsort(task_component[used_tasks], kind="stable")]
     sizes = np.diff(buckets.ptr)[used_tasks]
@@ -155,6 +156,7 @@ def _parts(
                 value=value[inside],
                 weight=weight[inside] if weight.size else empty,
                 rel_var=rel_var[inside] if rel_var.size else empty,
+                threads=threads,
             )
         )
     return tuple(parts)

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fitters.buckets import Floats
-from fitters.components import Part, empty
-from fitters.kernels import EXPECTED, curvature, task_variances
-from fitters.solve import Solution, factorise, no_matrix
+from fitters.components import Part
+from fitters.kernels import EXPECTED
+from fitters.passes import hessian_of, level_propagated, level_variances, response, score_products
+from fitters.solve import Solution, factorise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,17 +104,12 @@ def propagate(
     n = part.n_units
     k = normalised(solution.theta)
     p = k / n
-    hessian, score = np.zeros((n, n)), np.zeros((n, n)) if sandwich else no_matrix
-    layout, scratch = (part.ptr, part.unit, part.value, part.weight), part.scratch()
-    curvature(*layout, empty, k, mode, hessian, no_matrix, no_matrix, score, scratch)
-    factor = factorise(hessian)
+    factor = factorise(hessian_of(part, k, mode))
     if factor is None:
         return None
     inverse = factor.inverse()
     share = inverse @ p
-    level, task_model = np.empty(part.n_tasks), np.empty(part.n_tasks)
-    tasks = (level, task_model, empty, empty, scratch)
-    task_variances(*layout, empty, k, mode, inverse, no_matrix, share, empty, float(share @ p), 0.0, *tasks)
+    level, task_model = level_variances(part, k, mode, inverse, share)
     unknown = np.full(n, np.nan)
     return Propagation(
         k=k,
@@ -121,7 +117,7 @@ def propagate(
         penalty=factor.penalty,
         condition=factor.reciprocal_condition(),
         unit_model=2.0 * normalised_variance(np.diagonal(inverse), share, p),
-        unit_sandwich=_response(score, inverse, p)[0] if sandwich else unknown,
+        unit_sandwich=_response(score_products(part, k, mode), inverse, p)[0] if sandwich else unknown,
         level=level,
         task_model=np.maximum(2.0 * task_model, 0.0),
         **_propagated(part, k, sigma_int),
@@ -146,25 +142,17 @@ def _propagated(part: Part, k: Floats, sigma_int: float) -> dict[str, Floats]:
     has_stat, has_int = part.rel_var.size > 0, bool(np.isfinite(sigma_int))
     if not has_stat and not has_int:
         return found
-    hessian = np.zeros((n, n))
-    stat, interaction = (np.zeros((n, n)) if wanted else no_matrix for wanted in (has_stat, has_int))
-    layout, scratch = (part.ptr, part.unit, part.value, part.weight), part.scratch()
-    curvature(*layout, part.rel_var, k, EXPECTED, hessian, stat, interaction, no_matrix, scratch)
-    factor = factorise(hessian)
+    factor = factorise(hessian_of(part, k, EXPECTED))
     if factor is None:
         return found
     inverse = factor.inverse()
     half = np.zeros((n, n))
     if has_stat:
-        found["unit_stat"], half = _response(stat, inverse, p)
+        found["unit_stat"], half = _response(response(part, k, part.rel_var), inverse, p)
     if has_int:
-        found["unit_int"], half_int = _response(interaction, inverse, p)
+        found["unit_int"], half_int = _response(response(part, k, None), inverse, p)
         half = half + sigma_int**2 * half_int
     if has_stat and has_int:
-        total, share = inverse @ half, inverse @ p
-        total_share, variance = total @ p, part.rel_var + sigma_int**2
-        norms = (float(share @ p), float(total_share @ p))
-        tasks = (np.empty(part.n_tasks), np.empty(part.n_tasks), found["task_propagated"], empty, scratch)
-        task_variances(*layout, variance, k, EXPECTED, inverse, total, share, total_share, *norms, *tasks)
-    found["task_propagated"] = np.maximum(found["task_propagated"], 0.0)
+        variance = level_propagated(part, k, part.rel_var + sigma_int**2, inverse, inverse @ half, p)
+        found["task_propagated"] = np.maximum(variance, 0.0)
     return found

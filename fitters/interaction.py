@@ -13,8 +13,8 @@ import numpy as np
 
 from fitters.buckets import Buckets, Floats
 from fitters.components import Part, empty
-from fitters.kernels import scaled_residuals
-from fitters.solve import Solution, factorise, no_matrix
+from fitters.passes import scaled_residuals
+from fitters.solve import Solution, factorise
 
 assumed_sigma_int = 0.10
 """Used where fewer than `least_dof` independent loops are there to estimate it."""
@@ -78,18 +78,14 @@ def chi2_of(part: Part, theta: Floats, extra: float) -> tuple[float, float, Floa
     One linear step from `theta`, which has to be near; None if the normal equations cannot be solved.
     """
     extra = max(extra, smallest_extra)
-    n = part.n_units
-    laplacian, right, chi2 = np.zeros((n, n)), np.empty(n), np.empty(part.n_tasks)
-    columns = (part.ptr, part.unit, part.value, part.rel_var)
-    scratch = part.scratch()
-    scaled_residuals(*columns, np.exp(theta), extra, laplacian, right, chi2, scratch)
+    *_, right, laplacian = scaled_residuals(part, np.exp(theta), extra, matrix=True)
     factor = factorise(laplacian)
     if factor is None:
         return None
     change = factor.solve(right)
     fitted = theta + change - change.mean()
-    slope = scaled_residuals(*columns, np.exp(fitted), extra, no_matrix, right, chi2, scratch)
-    return float(chi2.sum()), float(slope), fitted
+    chi2, slope, *_ = scaled_residuals(part, np.exp(fitted), extra, matrix=False)
+    return chi2, slope, fitted
 
 
 def estimate_sigma_int(

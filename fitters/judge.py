@@ -17,8 +17,8 @@ from iminuit.warnings import IMinuitWarning  # type: ignore[import-untyped]
 from fitters.buckets import Floats
 from fitters.components import Part
 from fitters.covariance import Propagation, symmetric
-from fitters.kernels import cost_and_gradient
-from fitters.solve import Solution, hessian_of
+from fitters.passes import evaluate, hessian_of
+from fitters.solve import Solution
 
 hesse_limit = 300
 """HESSE is run up to so many units; its cost grows with the cube (2 s for 1000)."""
@@ -106,17 +106,14 @@ def judge(
     variance = max(variance, smallest_variance)
     start = solution.theta
     penalty = propagation.penalty
-    layout = (part.ptr, part.unit, part.value, part.weight)
-    scratch = np.empty(n)
 
     def cost(theta: Floats) -> float:
-        value, *_ = cost_and_gradient(*layout, np.exp(np.clip(theta, -300, 300)), mode, scratch)
+        value, *_ = evaluate(part, np.exp(np.clip(theta, -300, 300)), mode)
         value = (value + 0.5 * penalty * float((theta - start).sum()) ** 2) / variance
         return value if np.isfinite(value) else far_cost
 
     def gradient(theta: Floats) -> Floats:
-        slope = np.empty(n)
-        cost_and_gradient(*layout, np.exp(np.clip(theta, -300, 300)), mode, slope)
+        *_, slope = evaluate(part, np.exp(np.clip(theta, -300, 300)), mode)
         slope += penalty * float((theta - start).sum())
         return slope / variance
 
@@ -186,26 +183,23 @@ def minos(
     """
     n = part.n_units
     penalty = 100.0 * propagation.penalty
-    layout = (part.ptr, part.unit, part.value, part.weight)
     variance = max(variance, smallest_variance)
 
     def cost(k: Floats) -> float:
         if not np.min(k) > 0:
             return far_cost
-        value, *_ = cost_and_gradient(*layout, k, mode, np.empty(n))
+        value, *_ = evaluate(part, k, mode)
         value = (value + 0.5 * penalty * float(k.sum() - n) ** 2) / variance
         return value if np.isfinite(value) else far_cost
 
     def gradient(k: Floats) -> Floats:
-        slope = np.empty(n)
         k = np.maximum(k, 1e-300)
-        cost_and_gradient(*layout, k, mode, slope)
+        *_, slope = evaluate(part, k, mode)
         return (slope / k + penalty * float(k.sum() - n)) / variance
 
     def hessian(k: Floats) -> Floats:
-        slope = np.empty(n)
         k = np.maximum(k, 1e-300)
-        cost_and_gradient(*layout, k, mode, slope)
+        *_, slope = evaluate(part, k, mode)
         full = symmetric(hessian_of(part, k, mode)) - np.diag(slope)
         return (full / np.outer(k, k) + penalty) / variance
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from fitters.components import Part, empty
-from fitters.kernels import GAMMA, GAUSS_NEWTON, PAPER, cost_and_gradient, curvature, single_moves
+from fitters.components import Part
+from fitters.kernels import GAMMA, GAMMA_FAST, GAUSS_NEWTON, PAPER, single_moves
+from fitters.passes import evaluate, hessian_of
 
 Floats = NDArray[np.float64]
 
 modes = {"paper": PAPER, "gamma": GAMMA}
-no_matrix = np.empty((0, 0))
 
 longest_step = 0.5
 fine_step = 1e-2
@@ -114,14 +114,6 @@ def factorise(hessian: Floats) -> Factor | None:
     return Factor(triangle, penalty, norm) if info == 0 else None
 
 
-def hessian_of(part: Part, k: Floats, mode: int) -> Floats:
-    """Lower triangle of the Hessian in ln k, shape (n_units, n_units); `mode` as in the kernels."""
-    hessian = np.zeros((part.n_units, part.n_units))
-    layout = (part.ptr, part.unit, part.value, part.weight)
-    curvature(*layout, empty, k, mode, hessian, no_matrix, no_matrix, no_matrix, part.scratch())
-    return hessian
-
-
 class Descent:
     """Chord Newton search on one component: the factor is kept as long as steps shrink fast."""
 
@@ -137,16 +129,12 @@ class Descent:
 
     def evaluate(self, theta: Floats, mode: int) -> tuple[float, Floats]:
         """Return cost and gradient at `theta`; the cost is infinite out of range."""
-        gradient = np.empty(theta.size)
         if not np.abs(theta).max() < theta_limit:
-            return np.inf, gradient
+            return np.inf, np.empty(theta.size)
         self.passes += 1
-        part = self.part
-        cost, squares, worst = cost_and_gradient(
-            part.ptr, part.unit, part.value, part.weight, np.exp(theta), mode, gradient
-        )
-        self.squares, self.worst = float(squares), float(worst)
-        return (float(cost), gradient) if np.isfinite(cost) else (np.inf, gradient)
+        fast = GAMMA_FAST if mode == GAMMA else mode
+        cost, self.squares, self.worst, gradient = evaluate(self.part, np.exp(theta), fast)
+        return (cost, gradient) if np.isfinite(cost) else (np.inf, gradient)
 
     def scale(self, rounds: int) -> None:
         """Alternate levels and factors: theta += ln(sum w / sum w x), each unit's mean x becoming 1."""
@@ -278,9 +266,12 @@ def minimise(part: Part, mode: int, start: Floats | None = None) -> Solution:
     if converged and start is None and mode == PAPER:
         descent = escape(descent)
     theta = descent.theta - descent.theta.mean()
+    cost = descent.cost
+    if mode == GAMMA and not part.weight.size:  # one logarithm per task is too rough where the fit is exact
+        cost, *_ = evaluate(part, np.exp(theta), GAMMA)
     return Solution(
         theta,
-        descent.cost,
+        cost,
         descent.squares,
         descent.worst,
         converged,

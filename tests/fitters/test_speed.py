@@ -1,6 +1,10 @@
 """Time for a large grid, and what happens beside other work."""
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,3 +41,34 @@ def test_threads_of_the_linear_algebra_are_given_back() -> None:
     assert [getter() for getter, _ in _switches()] == before
     with modest_blas(5000):
         assert [getter() for getter, _ in _switches()] == before
+
+
+def test_compiling_takes_less_than_three_seconds_and_is_kept_between_processes(tmp_path: Path) -> None:
+    """Processor time, since other work may share the cores."""
+    code = """
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+import fitters
+began = time.process_time()
+columns = {"jobs": [5.0] * 4, "rel_var": [0.01] * 4}
+buckets = fitters.Buckets.from_columns([1, 1, 2, 2], ["A", "B"] * 2, [1.0, 2.0, 1.1, 2.1], **columns)
+fitters.fit_speed_factors(buckets)
+print(time.process_time() - began)
+"""
+    seconds = [
+        float(
+            subprocess.run(
+                [sys.executable, "-W", "error", "-c", code],
+                env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+                capture_output=True,
+                check=True,
+                text=True,
+            ).stdout
+        )
+        for _ in range(2)
+    ]
+    assert seconds[0] < 3
+    assert seconds[1] < 0.5 * seconds[0]
