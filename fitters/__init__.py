@@ -6,6 +6,7 @@ Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows n
 from fitters.buckets import Buckets
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.factors import fit_speed_factors
+from fitters.fixed_cost import FixedCosts, correct_fixed_cost, estimate_fixed_cost, fixed_cost_residuals
 from fitters.line import LineResult, fit_line
 from fitters.results import FitResult
 from fitters.significance import benjamini_hochberg
@@ -15,13 +16,17 @@ __all__ = [
     "Buckets",
     "FitError",
     "FitResult",
+    "FixedCosts",
     "InputError",
     "LineResult",
     "SettingError",
     "UnknownNameError",
     "benjamini_hochberg",
     "compare",
+    "correct_fixed_cost",
+    "estimate_fixed_cost",
     "fit_line",
     "fit_speed_factors",
+    "fixed_cost_residuals",
     "leave_one_task_out",
 ]

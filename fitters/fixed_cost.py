@@ -1,0 +1,415 @@
+"""The fixed cost of a job, in events, and bucket means without it.
+
+The CPU time of a job is (alpha + beta events) / k, so that CPU time per event also measures how long the
+jobs of a unit are. With rho = alpha / beta the mean a = C / (E + rho N) of N jobs, E events and C
+seconds measures the speed alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.buckets import Floats
+from fitters.columns import factorise, read_numbers
+from fitters.cost_of_buckets import bucket_costs, smallest_q
+from fitters.cost_of_jobs import job_cost
+from fitters.errors import InputError, SettingError, UnknownNameError
+from fitters.job_sums import Rows, Scatter
+from fitters.results import Ints, Table, Texts
+from fitters.tables import texts
+
+usual_ratio_limit = 1.2
+"""Mean events per job that differ by less between units leave the factors alone."""
+
+usual_slope_limit = 0.1
+significance = 3.0
+least_jobs = 50
+cannot_be_estimated = "events per job differ and fixed cost unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class CostTable(Table):
+    """One row per task that has a row left, sorted by name.
+
+    Attributes
+    ----------
+    name : array of labels
+    rho, rho_err : float64 arrays
+        Fixed cost of a job in events, at least 0, and its standard error. NaN where it is unknown.
+    slope, slope_err : float64 arrays
+        Of ln(CPU time per event) on ln(events) inside the units: 0 is proportional, -1 all fixed. NaN where
+        unknown.
+    events_ratio : float64 array
+        Largest over smallest mean events per job of its units.
+    mean_events : float64 array
+        Mean events per job of the task.
+    n_units : int64 array
+    n_jobs, n_used, n_trimmed : float64 arrays
+        Jobs of the task; those that the estimate rests on; those left out because their CPU time is more
+        than a factor exp(0.5) off (never from buckets).
+    decision : array of str
+        ``apply``: correct with rho; ``proportional``: the slope is small or not significant, leave as it is;
+        ``equal lengths``: the units' jobs are alike, leave as it is; ``rising``: CPU time per event rises
+        with events, which no fixed cost explains, leave as it is; ``set aside``: the task cannot be used.
+    reason : array of str
+    """
+
+    name: Texts
+    rho: Floats
+    rho_err: Floats
+    slope: Floats
+    slope_err: Floats
+    events_ratio: Floats
+    mean_events: Floats
+    n_units: Ints
+    n_jobs: Floats
+    n_used: Floats
+    n_trimmed: Floats
+    decision: Texts
+    reason: Texts
+
+
+@dataclass(frozen=True, eq=False)
+class FixedCosts:
+    """The fixed costs of tasks.
+
+    Attributes
+    ----------
+    tasks : CostTable
+    source : str
+        ``jobs`` or ``buckets``.
+    n_rows : int
+        Rows that came in.
+    dropped : mapping reason -> rows
+        Those that were not used.
+    """
+
+    tasks: CostTable
+    source: Literal["jobs", "buckets"]
+    n_rows: int
+    dropped: Mapping[str, int]
+
+
+def estimate_fixed_cost(
+    task: object,
+    unit: object,
+    events: object,
+    cpu_s: object,
+    *,
+    n_jobs: object = None,
+    events_sq: object = None,
+    cpu_s_sq: object = None,
+    events_cpu_s: object = None,
+    ratio_limit: float = usual_ratio_limit,
+    slope_limit: float = usual_slope_limit,
+    seed: int = 0,
+) -> FixedCosts:
+    """Estimate the fixed cost of every task, and decide whether it has to be taken out.
+
+    Parameters
+    ----------
+    task, unit
+        Labels. Jobs on one core and on several cost differently: make the core class part of the task. Leave
+        out units that do not enter the fit, because they count for the ratio of lengths.
+    events, cpu_s
+        Of each job; or, with n_jobs, their sums over the jobs of the row. CPU time in s, over all cores.
+    n_jobs
+        Jobs of the row. None: every row is one job.
+    events_sq, cpu_s_sq, events_cpu_s
+        Sums of events^2, CPU time^2 and events x CPU time over the jobs of the row; NaN where unknown.
+        Without them nothing can be estimated from buckets.
+    ratio_limit, slope_limit
+        Of the decision. What the latter lets pass moves the ratio of two factors by up to
+        ln(events_ratio) x slope_limit.
+    seed
+        Of the resampling of jobs.
+
+    Returns
+    -------
+    FixedCosts
+        One row per task; what is unknown is NaN with a reason.
+
+    Raises
+    ------
+    InputError
+        No rows, different lengths, text in a number, some but not all of the sums of squares.
+    SettingError
+        ratio_limit below 1 or slope_limit below 0.
+
+    Notes
+    -----
+    From jobs: rho minimises the gamma quasi-deviance of c_j about L_i (n_j + rho) with a free level per unit
+    profiled out, trimmed at \\|ln residual\\| > 0.5; errors from bootstrap samples of the jobs
+    (`cost_of_jobs`). From buckets: least squares inside the units by their second moments, not trimmed
+    (`cost_of_buckets`). Both look only at the scatter inside units: whether units differ does not enter.
+
+    Decision, per task: units whose mean events per job differ by a factor of at most 1.2 are left as they
+    are. Otherwise the correction is applied if the slope is below 0 by more than 0.1 and by more than three
+    of its errors. Where it cannot be estimated the task is set aside: no second moments, fewer than 50 jobs,
+    events that do not vary inside the units, or a slope so uncertain (error 1/3) that not even a job of
+    nothing but fixed cost could be told from a proportional one.
+
+    From jobs about 0.1 ms per job and task; from buckets all tasks at once, linear in the buckets.
+
+    >>> events = [10, 20, 30, 40] * 15 + [40, 60, 80, 120] * 15
+    >>> cpu_s = [2.0 * (n + 25) for n in events[:60]] + [3.0 * (n + 25) for n in events[60:]]
+    >>> costs = estimate_fixed_cost(["t"] * 120, ["A"] * 60 + ["B"] * 60, events, cpu_s)
+    >>> costs.tasks.rho.round(6).tolist(), costs.tasks.decision.tolist()
+    ([25.0], ['apply'])
+    """
+    if not (ratio_limit >= 1 and slope_limit >= 0):
+        msg = f"ratio_limit is {ratio_limit} and slope_limit {slope_limit}; at least 1 and 0 are needed"
+        raise SettingError(msg)
+    rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
+    scatter = Scatter.of(rows)
+    n_tasks = rows.task_names.size
+    columns = _from_jobs(rows, seed) if n_jobs is None else _from_buckets(scatter, n_tasks)
+    present = np.zeros(n_tasks, bool)
+    present[scatter.task] = True
+    n = np.bincount(scatter.task, scatter.jobs, n_tasks)
+    n_units = np.bincount(scatter.task, minlength=n_tasks)
+    mean = scatter.events / scatter.jobs
+    high, low = np.zeros(n_tasks), np.full(n_tasks, np.inf)
+    np.maximum.at(high, scatter.task, mean)
+    np.minimum.at(low, scatter.task, mean)
+    columns |= {
+        "name": rows.task_names,
+        "events_ratio": np.divide(high, low, out=np.full(n_tasks, np.nan), where=present),
+        "n_units": n_units.astype(np.int64),
+        "n_jobs": n,
+    }
+    columns = {name: column[present] for name, column in columns.items()}
+    return FixedCosts(
+        CostTable(**columns, **_decide(columns, ratio_limit, slope_limit)),
+        "jobs" if n_jobs is None else "buckets",
+        rows.n_rows,
+        rows.dropped,
+    )
+
+
+def _from_jobs(rows: Rows, seed: int) -> dict[str, NDArray[Any]]:
+    n_tasks = rows.task_names.size
+    order = np.argsort(rows.task, kind="stable")
+    ptr = np.searchsorted(rows.task[order], np.arange(n_tasks + 1))
+    names = ("q", "q_err", "slope", "slope_err", "mean_events", "n_used", "n_trimmed")
+    table = np.full((len(names), n_tasks), np.nan)
+    for number in range(n_tasks):
+        mine = order[ptr[number] : ptr[number + 1]]
+        if mine.size == 0:
+            continue
+        rng = np.random.default_rng([seed, number])
+        cost = job_cost(rows.unit[mine], rows.events[mine], rows.cpu_s[mine], rng)
+        found = (cost.q, cost.q_err, cost.slope, cost.slope_err, cost.mean_events, cost.n_used)
+        table[:, number] = (*found, mine.size - cost.n_used)
+    return _in_events(dict(zip(names, table, strict=True)))
+
+
+def _from_buckets(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
+    cost = bucket_costs(scatter, n_tasks)
+    columns: dict[str, NDArray[Any]] = {name: getattr(cost, name) for name in cost.__slots__}
+    return _in_events({**columns, "n_trimmed": np.zeros(n_tasks)})
+
+
+def _in_events(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """From the share q = m / (m + rho) to rho; dropped where the estimate rests on too few jobs."""
+    q, q_err = columns.pop("q"), columns.pop("q_err")
+    m, enough = columns["mean_events"], columns["n_used"] >= least_jobs
+    enough &= columns["n_used"] >= columns["n_trimmed"]
+    inside = np.clip(q, smallest_q, 1.0)
+    with np.errstate(invalid="ignore"):
+        columns["rho"] = np.where(enough, m / inside - m, np.nan)
+        columns["rho_err"] = np.where(enough, m * q_err / inside**2, np.nan)
+    for name in ("slope", "slope_err"):
+        columns[name] = np.where(enough, columns[name], np.nan)
+    return columns
+
+
+def _decide(columns: dict[str, NDArray[Any]], ratio_limit: float, slope_limit: float) -> dict[str, Texts]:
+    n = columns["n_jobs"].size
+    decision, reason = texts(n), texts(n)
+    for place in range(n):
+        row = {name: float(columns[name][place]) for name in columns if name != "name"}
+        decision[place], reason[place] = _verdict(row, ratio_limit, slope_limit)
+    return {"decision": decision, "reason": reason}
+
+
+def _verdict(row: dict[str, float], ratio_limit: float, slope_limit: float) -> tuple[str, str]:
+    if row["n_units"] < 2:
+        return "equal lengths", "one unit only"
+    lengths = f"mean events per job differ by {row['events_ratio']:.2f}x between units"
+    if row["events_ratio"] <= ratio_limit:
+        return "equal lengths", lengths
+    slope, error = row["slope"], row["slope_err"]
+    why = _unknown(row)
+    if why:
+        return "set aside", f"{cannot_be_estimated}: {why}"
+    measured = f"slope {slope:.2f} +- {error:.2f}, {lengths}"
+    clear = abs(slope) > slope_limit and abs(slope) > significance * error
+    if clear and slope > 0:
+        return "rising", f"CPU time per event rises with events: {measured}"
+    if clear and row["rho"] > 0:
+        return "apply", measured
+    return "proportional", measured
+
+
+def _unknown(row: dict[str, float]) -> str:
+    if row["n_jobs"] < least_jobs:
+        return f"{row['n_jobs']:.0f} jobs"
+    if not row["n_used"] > 0:
+        return "no second moments"
+    if row["n_trimmed"] > row["n_used"]:
+        return f"{row['n_trimmed']:.0f} of {row['n_jobs']:.0f} jobs are off any common line"
+    if row["n_used"] < least_jobs:
+        return f"{row['n_used']:.0f} of {row['n_jobs']:.0f} jobs usable"
+    if not np.isfinite(row["slope"]) or not np.isfinite(row["rho"]):
+        return "events do not vary inside the units"
+    if not significance * row["slope_err"] < 1.0:
+        return f"slope {row['slope']:.2f} +- {row['slope_err']:.2f}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrectedSums:
+    """Columns for `Buckets.from_columns`, in the order of the input rows.
+
+    Attributes
+    ----------
+    use : bool array
+        False where the task is set aside or the row is no measurement.
+    corrected : bool array
+        Whether a fixed cost was taken out.
+    rho : float64 array
+        What was taken out per job, in events; 0 where nothing was. NaN where `use` is false.
+    events_eff : float64 array
+        Events + rho x jobs; the corrected mean is cpu_s / events_eff. NaN where `use` is false.
+    rel_var : float64 array
+        Relative variance of that mean, the error of rho included; NaN without second moments or with one job.
+    rel_var_rho : float64 array
+        The part of it that the error of rho gives.
+    rel_var_raw : float64 array
+        Relative variance of the plain mean cpu_s / events.
+    reason : array of str
+        Why a row is not used, otherwise empty.
+    """
+
+    use: NDArray[np.bool_]
+    corrected: NDArray[np.bool_]
+    rho: Floats
+    events_eff: Floats
+    rel_var: Floats
+    rel_var_rho: Floats
+    rel_var_raw: Floats
+    reason: Texts
+
+
+def correct_fixed_cost(
+    costs: FixedCosts,
+    task: object,
+    unit: object,
+    n_jobs: object,
+    events: object,
+    cpu_s: object,
+    *,
+    events_sq: object = None,
+    cpu_s_sq: object = None,
+    events_cpu_s: object = None,
+) -> CorrectedSums:
+    """Take the fixed cost out of bucket sums, where it was decided to.
+
+    Parameters
+    ----------
+    costs
+        Of the same tasks, from jobs or from buckets; the units may be others (CPU models instead of sites).
+    task, unit, n_jobs, events, cpu_s, events_sq, cpu_s_sq, events_cpu_s
+        Sums over jobs as in `estimate_fixed_cost`, one row per (task, unit).
+
+    Raises
+    ------
+    InputError
+        As in `estimate_fixed_cost`, and where a (task, unit) has several rows.
+    UnknownNameError
+        For a task that `costs` does not have.
+
+    Notes
+    -----
+    rel_var = N / (N - 1) (S_cc - 2 L S_nc + L^2 S_nn) / C^2 + (d_i - mean d)^2 rho_err^2 with
+    L = C / (E + rho N) and d_i = N / (E + rho N): the delta method for the ratio of sums, and the derivative
+    of ln a by rho less its mean over the units of the task. What an error of rho moves in common belongs to
+    the level of the task and not to the factors.
+
+    >>> sums = {"n_jobs": [100, 100], "events": [1000, 4000], "cpu_s": [3500.0, 6500.0]}
+    >>> squares = {"events_sq": [11e3, 17e4], "cpu_s_sq": [13e4, 44e4], "events_cpu_s": [36000.0, 27e4]}
+    >>> costs = estimate_fixed_cost(["t", "t"], ["A", "B"], **sums, **squares)
+    >>> found = correct_fixed_cost(costs, ["t", "t"], ["A", "B"], **sums, **squares)
+    >>> costs.tasks.rho.round(1).tolist(), (sums["cpu_s"] / found.events_eff).round(2).tolist()
+    ([25.0], [1.0, 1.0])
+    """
+    rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
+    scatter = Scatter.of(rows)
+    if scatter.jobs.size != rows.jobs.size:
+        msg = "a (task, unit) has several rows; add them up first"
+        raise InputError(msg)
+    table = costs.tasks
+    known = {name: place for place, name in enumerate(table.name.tolist())}
+    missing = [name for name in rows.task_names[np.unique(rows.task)].tolist() if name not in known]
+    if missing:
+        msg = f"there is no fixed cost of task {missing[0]!r}"
+        raise UnknownNameError(msg)
+    lookup = np.array([known.get(name, 0) for name in rows.task_names.tolist()], np.intp)
+    cost = lookup[scatter.task]
+    applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"
+    rho = np.where(applied, table.rho[cost], 0.0)
+    d = scatter.jobs / (scatter.events + rho * scatter.jobs)
+    number = np.bincount(scatter.task)
+    centred = d - (np.bincount(scatter.task, d) / np.maximum(number, 1))[scatter.task]
+    from_rho = np.where(applied, (centred * np.where(applied, table.rho_err[cost], 0.0)) ** 2, 0.0)
+    found = {
+        "rho": np.where(aside, np.nan, rho),
+        "events_eff": np.where(aside, np.nan, scatter.events + rho * scatter.jobs),
+        "rel_var": np.where(aside, np.nan, scatter.relative_variance(rho) / scatter.jobs + from_rho),
+        "rel_var_rho": np.where(aside, np.nan, from_rho),
+        "rel_var_raw": scatter.relative_variance(np.zeros(rho.size)) / scatter.jobs,
+    }
+    columns = {name: np.full(rows.n_rows, np.nan) for name in found}
+    for name, column in found.items():
+        columns[name][rows.place] = column[scatter.row]
+    use, corrected = np.zeros((2, rows.n_rows), bool)
+    use[rows.place], corrected[rows.place] = ~aside[scatter.row], applied[scatter.row]
+    reason = texts(rows.n_rows, "no measurement")
+    reason[rows.place] = np.where(aside, table.reason[cost], "")[scatter.row]
+    return CorrectedSums(use=use, corrected=corrected, reason=reason, **columns)
+
+
+def fixed_cost_residuals(costs: FixedCosts, task: object, events: object, cpu_s: object) -> Floats:
+    """Logarithm of CPU time per event with the fixed cost taken out, ln(c / (n + rho)), shape (n,).
+
+    Parameters
+    ----------
+    costs
+        Of the same tasks. rho is taken out whether it is to be applied or not; an unknown one counts as 0.
+    task, events, cpu_s
+        Of each job, or sums divided by the number of jobs.
+
+    Returns
+    -------
+    float64 array
+        NaN where events or CPU time are not positive, the task is missing or has no row in `costs`.
+
+    >>> costs = estimate_fixed_cost(["t"] * 3, ["A"] * 3, [1, 2, 3], [4.0, 8.0, 12.0])
+    >>> fixed_cost_residuals(costs, ["t"], [2], [2.0]).tolist()
+    [0.0]
+    """
+    labels = factorise(task, "task")
+    n = labels.codes.size
+    number, time = read_numbers(events, "events", n), read_numbers(cpu_s, "cpu_s", n)
+    table = costs.tasks
+    known = dict(zip(table.name.tolist(), table.rho.tolist(), strict=True))
+    rho = np.array([known.get(name, np.inf) for name in labels.names.tolist()])
+    each = np.append(np.where(np.isnan(rho), 0.0, rho), np.inf)[labels.codes]
+    good = (number > 0) & (time > 0) & np.isfinite(number) & np.isfinite(time) & np.isfinite(each)
+    result = np.full(n, np.nan)
+    result[good] = np.log(time[good]) - np.log(number[good] + each[good])
+    return result
