@@ -20,6 +20,7 @@ from esjobs.core.errors import InputError
 from esjobs.ingest.base import MAX_LINE, Reject
 from esjobs.ingest.layout import Binding, Layout, bind, require
 from esjobs.ingest.lines import Index, LineFeed, Lines, excerpt, index_lines, record_at
+from esjobs.ingest.opening import BOM
 from esjobs.ingest.validate import Block
 
 Way = Literal["typed", "text", "careful"]
@@ -138,6 +139,8 @@ def _parsed(data: bytes, header: Header, *, typed: bool) -> pa.Table:
     for name in binding.used:
         number = typed and binding.types[name] in ("number", "integer")
         types[str(header.position(name))] = pa.float64() if number else pa.string()
+    if data.startswith(BOM):  # inside a file it is data; the parser would take it for the mark of a new one
+        data = b"\n" + data
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         read_options=pyarrow.csv.ReadOptions(

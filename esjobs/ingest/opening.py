@@ -27,7 +27,7 @@ _FOREIGN = (
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
 )
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _SNIFF = 4096
 
 
@@ -75,8 +75,8 @@ def opened(path: Path) -> Iterator[Opened]:
 
 
 def _without_bom(stream: BinaryIO, head: bytes) -> BinaryIO:
-    if head.startswith(_BOM):
-        stream.read(len(_BOM))
+    if head.startswith(BOM):
+        stream.read(len(BOM))
     return stream
 
 
@@ -92,7 +92,7 @@ def _recognise(path: Path, head: bytes, zipped: bool) -> Container:
             raise InputError(f"{path.name} is {kind}; {ACCEPTED}")
     if b"\x00" in head.partition(b"\n")[0]:
         raise InputError(f"{path.name} is binary or UTF-16, not text; {ACCEPTED}")
-    text = head.removeprefix(_BOM).lstrip()
+    text = head.removeprefix(BOM).lstrip()
     if text.startswith(b"["):
         raise InputError(f"{path.name} is a JSON array; write one object per line (jq -c '.[]'); {ACCEPTED}")
     return "jsonl" if text.startswith(b"{") else "csv"

@@ -146,6 +146,12 @@ def test_a_malformed_line_refuses_itself_and_no_other(
     assert rows[-1]["user"] == "ann"
 
 
+def test_a_byte_order_mark_inside_a_file_is_data(read: Read) -> None:
+    rows, rejects = read("jobs.csv", HEADER + b"\xef\xbb\xbf" + GOOD + GOOD)
+    assert [row["origin_line"] for row in rows] == [3]
+    assert [(reject.line, reject.reason) for reject in rejects] == [(2, "not a whole number")]
+
+
 def test_lines_are_counted_through_quoted_line_ends_and_blank_lines(read: Read) -> None:
     spanning = GOOD.replace(b"ann", b'"a\n\nn"')
     data = b"\r\n" + HEADER + spanning + b"\n\n" + row(nevents="x") + b"\r\n" + GOOD.strip()
