@@ -3,18 +3,21 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 
+from esjobs.analysis.cpu_models import resolve_names
 from esjobs.core import tables
-from esjobs.core.errors import InputError, UsageError, WindowError
+from esjobs.core.errors import InputError, NoResultError, UsageError, WindowError
 from esjobs.core.identity import content_id
+from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.core.window import parse_time
-from esjobs.steps.publication import rows_table
-from esjobs.store.base import JobStore
+from esjobs.core.window import format_time, parse_time
+from esjobs.steps.publication import read_table, rows_table
+from esjobs.store.base import JobStore, Retired
 
 BENCHMARKS = ("HS06", "HS23")
 _NAME_COLUMNS = {"name": None, "queue": "site", "site": "site", "cpu_model": "cpu_model", "cpu": "cpu_model"}
@@ -22,8 +25,8 @@ _ACCEPTED = (
     "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
     "rc_site, parent_corepower, source"
 )
-_LARGEST = 1000.0
-"""No core of any machine delivers more HS06 or HS23 than this; larger numbers are whole servers."""
+_LARGEST = 100.0
+"""No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
 
 def import_corepower(
@@ -41,6 +44,7 @@ def import_corepower(
     ``benchmark``, ``level`` and ``valid_from`` fill in what the file does not say. A value without a named
     benchmark is refused. Raises :class:`InputError` naming file, line and column; nothing is stored then.
     """
+    began = time.perf_counter()
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -60,27 +64,53 @@ def import_corepower(
         raise InputError(f"{path} declares nothing: it has no rows; {_ACCEPTED}")
     seen: dict[tuple[object, ...], object] = {}
     for row in rows:
-        key = (row["level"], row["name"], row["benchmark"], row["valid_from"])
+        key = (row["level"], _canonical(row), row["benchmark"], row["valid_from"])
         if seen.setdefault(key, row["corepower"]) != row["corepower"]:
             raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
     generation = store.replace(tables.COREPOWER, import_id, rows_table(tables.COREPOWER, rows).to_batches())
     store.publish([generation])
     declared = sum(row["corepower"] is not None for row in rows)
+    dates = sorted({format_time(row["valid_from"]) for row in rows})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return RunReport(
-        "corepower",
+        "corepower import",
         import_id,
         len(rows),
-        len(rows),
-        0.0,
-        counts={"declared": declared, "without a value": len(rows) - declared},
+        declared,
+        time.perf_counter() - began,
+        rows_become="declared values",
+        counts={"rows without a value": len(rows) - declared},
+        notes=(f"valid from {span}: a window that ends before takes no value from here",),
     )
+
+
+def remove_corepower(store: JobStore, import_id: str) -> RunReport:
+    """Take an import back; :class:`NoResultError` when there is no such import."""
+    began = time.perf_counter()
+    rows = read_table(store, tables.COREPOWER, [In("import_id", (import_id,))]).num_rows
+    if not rows:
+        raise NoResultError(f"no import '{import_id}'; see: esjobs show corepower --format csv")
+    store.publish([Retired(tables.COREPOWER, import_id)])
+    store.sweep()
+    return RunReport("corepower remove", import_id, rows, 0, time.perf_counter() - began, rows_become="left")
+
+
+def _canonical(row: Mapping[str, object]) -> str:
+    """The name that a row is found under: a CPU model may be written in many ways."""
+    name = str(row["name"])
+    return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
 
 
 def _csv(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator[dict[str, object]]:
     head = text[: text.find("\n")] if "\n" in text else text
     delimiter = max(",;\t", key=head.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    columns = {name.strip().lower(): name for name in reader.fieldnames or ()}
+    try:
+        columns = {name.strip().lower(): name for name in reader.fieldnames or ()}
+    except csv.Error as error:
+        raise InputError(f"{path}, line 1: {error}; expected {_ACCEPTED}") from error
+    if len(columns) < len(reader.fieldnames or ()):
+        raise InputError(f"{path}, line 1: a column is named twice; expected {_ACCEPTED}")
     names = [name for name in _NAME_COLUMNS if name in columns]
     if not names or "corepower" not in columns:
         raise InputError(f"{path}, line 1: expected {_ACCEPTED}; found {', '.join(columns) or 'nothing'}")
@@ -90,6 +120,11 @@ def _csv(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator[
             if not any(row.values()):
                 continue
             where = f"{path}, line {reader.line_num}"
+            if None in raw:
+                raise InputError(
+                    f"{where}: more cells than the header has columns; "
+                    "write decimals with a point, and text that holds the separator in quotes"
+                )
             level = row.get("level") or _NAME_COLUMNS[names[0]] or defaults["level"] or "site"
             yield _row(where, {**row, "name": row[names[0]], "level": level}, defaults, path.name)
     except csv.Error as error:
@@ -110,21 +145,25 @@ def _row(
             f"{where}: the benchmark must be named, HS06 or HS23; found {found}; "
             "add a column benchmark or give --benchmark"
         )
-    moment = row.get("valid_from") or defaults["valid_from"] or "1970-01-01"
-    try:
-        valid_from = parse_time(moment)
-    except WindowError as error:
-        raise InputError(f"{where}, column valid_from: {error}") from error
     return {
         "level": row["level"],
         "name": row["name"],
         "corepower": _number(where, "corepower", row["corepower"]),
         "benchmark": benchmark,
-        "valid_from": valid_from,
+        "valid_from": _time(where, "valid_from", row.get("valid_from") or defaults["valid_from"]),
         "rc_site": row.get("rc_site") or None,
         "parent_corepower": _number(where, "parent_corepower", row.get("parent_corepower", "")),
         "source": row.get("source") or source,
     }
+
+
+def _time(where: str, column: str, text: str | None) -> datetime:
+    try:
+        return parse_time(text or "1970-01-01")
+    except WindowError as error:
+        raise InputError(
+            f"{where}, column {column}: '{text}' is no ISO date or time, such as 2018-08-01"
+        ) from error
 
 
 def _number(where: str, column: str, text: str) -> float | None:
@@ -151,6 +190,8 @@ def _cric(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator
         raise InputError(
             f"{path}, line {error.lineno}: not JSON ({error.msg}); expected CRIC queues"
         ) from error
+    except RecursionError as error:
+        raise InputError(f"{path}: nested too deeply to be a queue description of CRIC") from error
     queues = document
     if isinstance(document, dict):
         queues = [document] if "corepower" in document else list(document.values())
@@ -170,14 +211,14 @@ def _queue(where: str, queue: Mapping[str, object], defaults: Mapping[str, str |
         details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
     )
     parent = next((str(value) for value in parents if value is not None), "")
-    moment = defaults["valid_from"] or queue.get("last_modified") or "1970-01-01"
+    moment = defaults["valid_from"] or str(queue.get("last_modified") or "")
     served = _number(where, "corepower", str(queue.get("corepower") or ""))
     return {
         "level": "site",
         "name": str(queue.get("name") or queue.get("nickname")),
         "corepower": served,
         "benchmark": defaults["benchmark"] or "HS06",
-        "valid_from": parse_time(str(moment)),
+        "valid_from": _time(where, "last_modified", moment),
         "rc_site": str(queue["rc_site"]) if queue.get("rc_site") else None,
         "parent_corepower": _number(where, "parent corepower", parent),
         "served_corepower": served,
