@@ -8,11 +8,13 @@ from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.factors import fit_speed_factors
 from fitters.fixed_cost import FixedCosts, correct_fixed_cost, estimate_fixed_cost, fixed_cost_residuals
 from fitters.line import LineResult, fit_line
+from fitters.residuals import BucketTable, bucket_table
 from fitters.results import FitResult
 from fitters.significance import benjamini_hochberg
 from fitters.stability import compare, leave_one_task_out
 
 __all__ = [
+    "BucketTable",
     "Buckets",
     "FitError",
     "FitResult",
@@ -22,6 +24,7 @@ __all__ = [
     "SettingError",
     "UnknownNameError",
     "benjamini_hochberg",
+    "bucket_table",
     "compare",
     "correct_fixed_cost",
     "estimate_fixed_cost",

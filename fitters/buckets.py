@@ -173,6 +173,38 @@ class Buckets:
             unit_reasons=MappingProxyType(lost),
         )
 
+    def keep(self, chosen: NDArray[np.bool_], reason: str = "rejected as outlier") -> "Buckets":
+        """Return the chosen buckets alone; the rows of the others are counted under `reason`.
+
+        Units keep their places, also those that lose all buckets. Copies the columns.
+
+        >>> buckets = Buckets.from_columns(["t", "t", "u"], ["A", "B", "A"], [1.0, 2.0, 3.0])
+        >>> fewer = buckets.keep(np.array([True, False, True]))
+        >>> fewer.value.tolist(), dict(fewer.dropped), dict(fewer.unit_reasons)
+        ([1.0, 3.0], {'rejected as outlier': 1}, {1: 'rejected as outlier'})
+        """
+        gone = ~chosen
+        if not gone.any():
+            return self
+        ends = np.concatenate([[0], np.cumsum(chosen)])[self.ptr]
+        used = np.flatnonzero(np.diff(ends))
+        unit = self.unit[chosen]
+        lost = np.setdiff1d(np.unique(self.unit[gone]), unit)
+        dropped = int(gone.sum() if self.rows is None else self.rows[gone].sum())
+        return Buckets(
+            task_names=self.task_names[used],
+            unit_names=self.unit_names,
+            ptr=np.append(ends[used], unit.size).astype(np.int64),
+            unit=unit,
+            value=self.value[chosen],
+            jobs=None if self.jobs is None else self.jobs[chosen],
+            rel_var=None if self.rel_var is None else self.rel_var[chosen],
+            rows=None if self.rows is None else self.rows[chosen],
+            n_rows=self.n_rows,
+            dropped=MappingProxyType({**self.dropped, reason: self.dropped.get(reason, 0) + dropped}),
+            unit_reasons=MappingProxyType({**self.unit_reasons, **dict.fromkeys(lost.tolist(), reason)}),
+        )
+
     @property
     def n_tasks(self) -> int:
         """Tasks with at least one bucket."""

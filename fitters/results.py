@@ -14,6 +14,7 @@ from fitters.errors import UnknownNameError, require_option
 from fitters.interaction import SigmaInt
 from fitters.judge import MinosInterval
 from fitters.solve import Solution
+from fitters.weighting import Weighting
 
 Ints = NDArray[np.int64]
 Texts = NDArray[Any]
@@ -185,6 +186,8 @@ class Settings:
     sigma_int: float | None
     judge: str
     minos: tuple[object, ...]
+    robust: str = "none"
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,13 +214,23 @@ class FitResult:
         The interaction scatter and where it comes from.
     n_imputed : int
         Buckets whose rel_var was unknown and filled in, see `interaction.complete_rel_var`.
+    dof_effective : float
+        dof x (sum w)^2 / (buckets x sum w^2): how many degrees of freedom equal weights would need for as
+        good an S; equal to dof without weights (Kish, Survey Sampling, 1965).
+    weighting : Weighting
+        What the weights are and mean, variance components, number of rejected buckets.
     settings : Settings
     dropped : mapping reason -> input rows
-        Rows that are not in the fit: those of the cleaning and ``task with one unit``.
+        Rows that are not in the fit: those of the cleaning, ``rejected as outlier`` and ``task with one
+        unit``.
     n_rows, n_used : int
         Rows that came in and rows in the fit: ``n_rows == n_used + sum(dropped.values())``.
     minos : mapping name -> MinosInterval
     timings : mapping stage -> seconds
+    buckets, source : Buckets
+        Those of the fit, and as they came, which differ if some were rejected.
+    rel_var : float64 array
+        Of the buckets of `source`, unknown ones filled in; length 0 if none is known.
     """
 
     units: Units
@@ -225,7 +238,9 @@ class FitResult:
     components: Components
     S: float
     dof: int
+    dof_effective: float
     sigma_int: SigmaInt
+    weighting: Weighting
     n_imputed: int
     settings: Settings
     dropped: Mapping[str, int]
@@ -234,6 +249,8 @@ class FitResult:
     minos: Mapping[object, MinosInterval]
     timings: Mapping[str, float]
     buckets: Buckets = field(repr=False)
+    source: Buckets = field(repr=False)
+    rel_var: Floats = field(repr=False)
     partition: Partition = field(repr=False)
     fitted: Mapping[int, Fitted] = field(repr=False)
 
@@ -245,7 +262,8 @@ class FitResult:
         component
             Its number.
         kind
-            ``model`` (2 S^2 times the inverse Hessian) or ``scale_free`` (the same without S^2).
+            ``model`` (2 S^2 times the inverse Hessian, and the loss of Tukey's biweight) or
+            ``scale_free`` (without S^2 and loss).
 
         Returns
         -------
@@ -264,6 +282,6 @@ class FitResult:
             raise UnknownNameError(msg)
         inside = self.fitted[component]
         p = inside.propagation.k / inside.part.n_units
-        factor = 2.0 * (self.S**2 if kind == "model" else 1.0)
+        factor = 2.0 * (self.S**2 * self.weighting.model_factor if kind == "model" else 1.0)
         names: Texts = self.units.name[inside.part.units]
         return names, factor * normalised_covariance(inside.propagation.inverse_hessian, p)

@@ -12,6 +12,7 @@ from fitters.interaction import SigmaInt, least_dof
 from fitters.judge import Verdict
 from fitters.results import Components, Ints, Tasks, Texts, Units
 from fitters.solve import Solution
+from fitters.weighting import Weighting
 
 sandwich_tasks = 20
 """Below so many tasks a sandwich error is far too small or large; the model error stands."""
@@ -40,12 +41,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What all components share: S^2, its degrees of freedom, sigma_int, and which errors were asked for."""
+    """What all components share: S^2, its degrees of freedom, sigma_int, weights, which errors are wanted."""
 
     variance: float
     dof: int
     scatter: SigmaInt
     errors: str
+    weighting: Weighting
 
 
 def texts(n: int, text: str = "") -> Texts:
@@ -55,12 +57,15 @@ def texts(n: int, text: str = "") -> Texts:
     return column
 
 
-def unit_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled) -> Units:
-    """Rows for all units, those without a factor included."""
+def unit_table(
+    buckets: Buckets, source: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled
+) -> Units:
+    """Rows for all units, those without a factor included; `source` are the buckets before any rejection."""
     n, dof, variance, scatter = buckets.n_units, pooled.dof, pooled.variance, pooled.scatter
+    weighting = pooled.weighting
     k, err, stat, interaction, model, sandwich = (np.full(n, np.nan) for _ in range(6))
     status, reason = texts(n, "no common task"), texts(n, "shares no task with another unit")
-    n_in, jobs_in = _counts(buckets, None)
+    n_in, jobs_in = _counts(source, None)
     n_used, jobs = _counts(buckets, split.bucket_used)
     for place, why in buckets.unit_reasons.items():
         status[place], reason[place] = "no data", f"all rows dropped: {why}"
@@ -71,13 +76,14 @@ def unit_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
             status[units], reason[units] = "fit failed", outcome.failure
             continue
         k[units] = found.k
-        stat[units] = found.k * np.sqrt(found.unit_stat)
-        interaction[units] = found.k * scatter.value * np.sqrt(found.unit_int)
+        stat[units] = found.k * np.sqrt(found.unit_stat * weighting.propagated_factor)
+        spread = found.unit_int * weighting.propagated_factor
+        interaction[units] = found.k * scatter.value * np.sqrt(spread)
         if pooled.errors != "sandwich" or dof <= 0:
-            model[units] = found.k * np.sqrt(variance * found.unit_model)
+            model[units] = found.k * np.sqrt(variance * weighting.model_factor * found.unit_model)
         if dof > 0:
-            spread = found.k * np.sqrt(found.unit_sandwich * n_total / dof)
-            sandwich[units] = np.where(n_used[units] >= sandwich_tasks, spread, np.nan)
+            spread = found.unit_sandwich * weighting.sandwich_factor * n_total / dof
+            sandwich[units] = np.where(n_used[units] >= sandwich_tasks, found.k * np.sqrt(spread), np.nan)
         known = outcome.part.rel_var.size > 0
         basis = np.hypot(stat[units], interaction[units]) if known else model[units]
         err[units] = basis
@@ -133,7 +139,9 @@ def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
             status[tasks] = "fit failed"
             continue
         known = outcome.part.rel_var.size > 0 and np.isfinite(pooled.scatter.value)
-        variance = found.task_propagated if known else pooled.variance * found.task_model
+        weighting = pooled.weighting
+        model = pooled.variance * weighting.model_factor * found.task_model
+        variance = found.task_propagated * weighting.propagated_factor if known else model
         spread = found.level * np.sqrt(variance)
         level[tasks], err[tasks] = found.level, spread
         status[tasks] = np.where(np.isfinite(spread), "ok", "no dof")
@@ -147,7 +155,9 @@ def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
     )
 
 
-def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome]) -> Components:
+def component_table(
+    buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled
+) -> Components:
     """Rows for all components, those that cannot be fitted included."""
     n = split.n_components
     f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
@@ -169,7 +179,8 @@ def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome])
         chi2[number] = outcome.reduced_chi2
         status[number], reason[number] = ("ok", "") if part.dof > 0 else ("no dof", "fitted exactly")
         if part.dof > 0:
-            spread[number] = np.sqrt(outcome.solution.squares / part.dof)
+            squares = outcome.solution.squares * pooled.weighting.spread_factor
+            spread[number] = np.sqrt(squares / part.dof)
     return Components(
         name=np.arange(n),
         n_units=np.bincount(split.unit_component, minlength=n).astype(np.int64),

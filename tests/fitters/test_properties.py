@@ -4,12 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fitters import Buckets, FitResult, fit_speed_factors
-from tests.fitters.toys import Objective, Toy, Weights, make
+from fitters import Buckets, FitResult, bucket_table, fit_speed_factors
+from tests.fitters.toys import Objective, Robust, Toy, Weights, make
 
 seeds = st.integers(0, 2**32 - 1)
 objectives: st.SearchStrategy[Objective] = st.sampled_from(["paper", "gamma"])
-weightings: st.SearchStrategy[Weights] = st.sampled_from(["none", "jobs"])
+weightings: st.SearchStrategy[Weights] = st.sampled_from(["none", "jobs", "floor"])
+robusts: st.SearchStrategy[Robust] = st.sampled_from(["none", "reject", "tukey"])
 few = settings(max_examples=25, deadline=None)
 many = settings(max_examples=100, deadline=None)
 
@@ -186,7 +187,10 @@ def test_any_input_gives_rows_with_a_status_and_books_that_balance(data: st.Data
     jobs = data.draw(st.lists(st.floats() | st.floats(1, 100), min_size=n, max_size=n))
     rel_var = data.draw(st.lists(st.floats() | st.floats(0, 0.1), min_size=n, max_size=n))
     buckets = Buckets.from_columns(task, unit, value, jobs=jobs, rel_var=rel_var)
-    result = fit_speed_factors(buckets, data.draw(objectives), data.draw(weightings))
+    result = fit_speed_factors(
+        buckets, data.draw(objectives), data.draw(weightings), robust=data.draw(robusts)
+    )
+    assert len(bucket_table(result)) == buckets.n_buckets
     units = result.units
     assert result.n_used + sum(result.dropped.values()) == n == result.n_rows
     assert set(units.status) <= {"ok", "no dof", "no common task", "no data", "fit failed"}

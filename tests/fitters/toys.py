@@ -10,7 +10,8 @@ from fitters import Buckets
 
 Floats = NDArray[np.float64]
 Objective = Literal["paper", "gamma"]
-Weights = Literal["none", "jobs"]
+Weights = Literal["none", "jobs", "floor"]
+Robust = Literal["none", "reject", "tukey"]
 
 
 @dataclass(frozen=True)
