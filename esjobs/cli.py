@@ -37,12 +37,20 @@ _SHOWN = (
 )
 
 
+_GLOBAL = ("--store", "--config", "--log-level", "--quiet")
+
+
 class _Group(click.Group):
     """Turns our errors into one line and an exit code; leaves defects to their traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name in _GLOBAL:
+                hint = f"It stands before the command: esjobs {error.option_name} ..."
+                raise click.UsageError(f"{error.message} {hint}", error.ctx) from None
+            raise
         except UsageError as error:
             _fail(error, 2)
         except EsjobsError as error:
@@ -73,13 +81,13 @@ class _Context:
         self.quiet = quiet
 
     @contextmanager
-    def session(self) -> Iterator["Session"]:
+    def session(self, *, create: bool = False) -> Iterator["Session"]:
         from esjobs.session import open as open_session
         from esjobs.terminal import progress_bar
 
         with (
             progress_bar(quiet=self.quiet) as progress,
-            open_session(self.store, config=self.config, progress=progress) as session,
+            open_session(self.store, config=self.config, create=create, progress=progress) as session,
         ):
             yield session
 
@@ -175,7 +183,7 @@ def ingest(
         raise click.UsageError("give a format and at least one file, or --undo LOAD")
     if undo is not None and form_in is not None:
         raise click.UsageError("--undo takes no files")
-    with obj.session() as session:
+    with obj.session(create=True) as session:
         if undo is not None:
             report = session.undo(undo)
         else:
@@ -199,10 +207,20 @@ def import_corepower(
     obj: _Context, file: Path, form_in: str, benchmark: str | None, level: str | None, valid_from: str | None
 ) -> None:
     """Import declared values: a CSV table by queue or CPU model, or CRIC's queue description."""
-    with obj.session() as session:
+    with obj.session(create=True) as session:
         report = session.import_corepower(
             file, form=form_in, benchmark=benchmark, level=level, valid_from=valid_from
         )
+    _emit_reports([report], "table", "-")
+
+
+@corepower.command("remove")
+@click.argument("import_id", metavar="IMPORT")
+@click.pass_obj
+def remove_corepower(obj: _Context, import_id: str) -> None:
+    """Take an import back; esjobs show corepower names them."""
+    with obj.session() as session:
+        report = session.remove_corepower(import_id)
     _emit_reports([report], "table", "-")
 
 

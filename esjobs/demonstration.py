@@ -1,6 +1,7 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,9 +75,16 @@ def demonstrate(
     lines = (
         str(sentence),
         f"report: {report}",
-        f"truth: {score.sentence}",
+        f"truth: {score.sentence}{_stable(flags, score.others)}",
     )
     return Demonstration((ingested, *reports), verdicts.reset_index(drop=True), lines)
+
+
+def _stable(flags: pd.DataFrame, others: Sequence[str]) -> str:
+    if not others:
+        return ""
+    stable = int(flags[flags["name"].isin(others)]["stable"].sum())
+    return f" ({stable} of them stable)"
 
 
 def _order(verdict: str) -> int:

@@ -51,7 +51,7 @@ def _findings(store: str | None, config: Path | None) -> Iterator[_Finding]:
         settings = load(config, store)
         yield "settings", "ok", str(config) if config else "defaults and environment", ""
         yield "store", "ok", settings.store, ""
-        with open_session(settings=settings) as session:
+        with open_session(settings=settings, create=False) as session:
             yield from _store_findings(session)
     except EsjobsError as error:
         yield "store", "failed", str(error), "mend what the message says, then run esjobs doctor again"

@@ -49,10 +49,13 @@ def open(  # noqa: A001  used as esjobs.open(...)
     *,
     config: str | Path | None = None,
     settings: Settings | None = None,
+    create: bool = True,
     progress: Progress | None = None,
     clock: Clock = system_clock,
 ) -> "Session":
     """Open a store and return a session; use it as a context manager or close it.
+
+    ``create``: make the store when it does not exist; otherwise that is an error.
 
     ``store``: ``duckdb:PATH`` or ``duckdb::memory:``; without it the settings decide. ``progress`` is called
     with what is being done, how much is done, and of how much. Raises :class:`EsjobsError`.
@@ -61,7 +64,7 @@ def open(  # noqa: A001  used as esjobs.open(...)
         settings = load(Path(config) if config is not None else None, store)
     elif store is not None:
         settings = settings.model_copy(update={"store": store})
-    return Session(open_store(settings), settings, progress=progress, clock=clock)
+    return Session(open_store(settings, create=create), settings, progress=progress, clock=clock)
 
 
 class Session:
@@ -148,6 +151,12 @@ class Session:
             now=self._clock(),
         )
 
+    def remove_corepower(self, import_id: str) -> RunReport:
+        """Take an import of declared values back; :class:`NoResultError` when there is no such import."""
+        from esjobs.steps.corepower import remove_corepower
+
+        return remove_corepower(self.store, import_id)
+
     def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Make the buckets of the days of the window that are missing or stale."""
         return self._chain().aggregate(self._question(window), rebuild=rebuild)
@@ -224,6 +233,8 @@ class Session:
                 },
             )
         ]
+        if what == "corepower":
+            return self._declared(filters, window)
         if what in results.MADE_BY:
             within = None if window is None else Window.of(window)
             found = results.find_run(self.store, results.MADE_BY[what], run, within)
@@ -238,6 +249,16 @@ class Session:
         newest = {"runs": "at", "loads": "loaded_at"}.get(what)
         order = [(newest, "descending")] if newest else [(n, "ascending") for n in table.column_names[:6]]
         return frame_of(rows.sort_by(order))
+
+    def _declared(self, filters: Filters, window: WindowLike) -> "pd.DataFrame":
+        from esjobs.steps.declarations import declared_table
+
+        frame = frame_of(declared_table(self.store, None if window is None else Window.of(window)))
+        chosen = {"level": _listed(filters.get("level", ())), "name": _listed(filters.get("name", ()))}
+        for column, wanted in chosen.items():
+            if wanted:
+                frame = frame[frame[column].isin(wanted)]
+        return frame.reset_index(drop=True)
 
     def query(
         self,

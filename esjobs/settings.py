@@ -3,12 +3,15 @@
 The command line wins over the environment, the environment over the file. Unknown keys are refused.
 """
 
+import dataclasses
+import os
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from esjobs.core.errors import SettingsError
@@ -82,26 +85,48 @@ def load(config: Path | None = None, store: str | None = None) -> Settings:
             raise SettingsError(f"cannot read the configuration file {config}: {error}") from error
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{config} is not TOML: {error}") from error
+    where = str(config) if config is not None else "the environment (ESJOBS_...)"
+    _refuse_unknown(values, where)
+    _refuse_unknown(_named_in_environment(), "the environment (ESJOBS_...)")
     try:
-        settings = Settings(**_strict_rules(values))  # type: ignore[arg-type]
+        settings = Settings(**values)  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        where = config if config is not None else "the environment (ESJOBS_...)"
         raise SettingsError(
             f"setting '{key}' in {where}: {first['msg']}, found {first['input']!r}"
         ) from error
     return settings if store is None else settings.model_copy(update={"store": store})
 
 
-def _strict_rules(values: dict[str, object]) -> dict[str, object]:
-    """Refuse keys that the cleaning rules do not have: a dataclass would silently take its default."""
-    rules = values.get("rules")
-    if isinstance(rules, dict):
-        known = TypeAdapter(CleaningRules).json_schema()["properties"]
-        unknown = sorted(set(rules) - set(known))
-        if unknown:
-            raise SettingsError(
-                f"no setting 'rules.{unknown[0]}'; there are {', '.join(f'rules.{name}' for name in known)}"
-            )
-    return values
+def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
+    """Name an unknown key and the keys that exist: a misspelt setting must not be passed over."""
+    sections: dict[str, Iterable[str]] = {
+        "": Settings.model_fields,
+        "fit": FitSettings.model_fields,
+        "rules": (field.name for field in dataclasses.fields(CleaningRules)),
+    }
+    for section, known in sections.items():
+        found = values if not section else values.get(section)
+        if isinstance(found, Mapping):
+            names = list(known)
+            prefix = f"{section}." if section else ""
+            for key in found:
+                if key not in names:
+                    accepted = ", ".join(prefix + name for name in names)
+                    raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")
+
+
+def _named_in_environment() -> dict[str, object]:
+    """The settings that environment variables name, nested by two underscores; values are not read here."""
+    found: dict[str, object] = {}
+    for variable in os.environ:
+        if variable.startswith("ESJOBS_"):
+            section, _, key = variable.removeprefix("ESJOBS_").lower().partition("__")
+            if key:
+                inner = found.setdefault(section, {})
+                if isinstance(inner, dict):
+                    inner[key] = None
+            else:
+                found.setdefault(section, None)
+    return found

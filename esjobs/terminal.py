@@ -16,7 +16,7 @@ _COLUMNS = {
     "factors": "level name processing_type method k k_err k_err_stat component n_tasks n_jobs events_per_job "
     "status reason",
     "flags": "level name processing_type method corepower origin k k_err deviation deviation_err verdict "
-    "stable n_tasks n_jobs sentence",
+    "q_value significant stable n_tasks n_jobs",
     "fits": "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof sigma_int "
     "sigma_int_kind minuit_valid reason",
     "lines": "level processing_type method benchmark status slope slope_err tau n_names n_sites pearson "
@@ -26,7 +26,7 @@ _COLUMNS = {
     "sentence",
     "runs": "run step at window_start window_end rows_in rows_out seconds",
     "loads": "load_id state format files filled rows_in stored updated rejected loaded_at",
-    "corepower": "level name corepower benchmark valid_from rc_site parent_corepower source",
+    "corepower": "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id",
     "rejects": "load_id reason file line field detail excerpt",
 }
 """Columns that fit a terminal; the other formats give all of them."""
@@ -111,10 +111,6 @@ def for_people(what: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The columns of a result table that fit a terminal, and a title with what is the same in every row."""
     columns = _COLUMNS.get(what)
     shown = frame if columns is None else frame[columns.split()]
-    alike = [
-        name
-        for name in _TITLED
-        if name in shown.columns and len(shown) > 1 and len(shown[name].unique()) == 1
-    ]
+    alike = [name for name in _TITLED if name in shown.columns and len(shown[name].unique()) == 1]
     title = ", ".join(f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike)
     return shown.drop(columns=alike), title

@@ -7,8 +7,8 @@ from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 
 
-def open_store(settings: Settings) -> JobStore:
-    """Open the store that ``settings.store`` names; its folder is made when it does not exist.
+def open_store(settings: Settings, *, create: bool = True) -> JobStore:
+    """Open the store that ``settings.store`` names; made with its folder when absent, unless not ``create``.
 
     Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
     """
@@ -22,6 +22,8 @@ def open_store(settings: Settings) -> JobStore:
     if rest == ":memory:":
         return DuckStore(None, memory_limit=settings.memory)
     path = Path(rest).expanduser()
+    if not create and not path.exists():
+        raise StoreError(f"no store at {path}; the first ingest makes it: esjobs ingest, or name another one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

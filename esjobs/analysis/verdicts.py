@@ -9,7 +9,8 @@ The rules, in the order in which they are asked (the first that applies decides)
 5. no line that verdicts may rest on: ``too few``;
 6. ``deviates`` when |d| - 1.645 s > limit, ``ok`` when |d| + 1.645 s < limit, else ``undecided``.
 
-A number is proposed only for a stable ``deviates`` with its own declaration, two tasks and enough jobs.
+A number is proposed only for ``deviates`` with its own declaration, two tasks and enough jobs; only what is
+stable is sent.
 """
 
 import math
@@ -111,10 +112,11 @@ class Proposal:
     reason: str
 
 
-def propose(evidence: Evidence, verdict: Verdict, stable: bool | None, min_jobs: int) -> Proposal:
+def propose(evidence: Evidence, verdict: Verdict, min_jobs: int) -> Proposal:
     """The corepower at which the name would lie on the line of the others, if one may be proposed.
 
-    Its error is that of the deviation (statistics, interaction, line), never below 5 %.
+    Its error is that of the deviation (statistics, interaction, line), never below 5 %. Whether it may be
+    sent is a question of the verdict's stability, asked apart.
     """
     declared = evidence.declared
     if verdict != "deviates":
@@ -125,8 +127,6 @@ def propose(evidence: Evidence, verdict: Verdict, stable: bool | None, min_jobs:
         return Proposal(None, None, "one task only")
     if evidence.n_jobs < min_jobs:
         return Proposal(None, None, "too few jobs")
-    if not stable:
-        return Proposal(None, None, "the verdict is not stable")
     value, deviation, error = declared.corepower, evidence.deviation, evidence.deviation_err
     if value is None or deviation is None or error is None:
         return Proposal(None, None, "no deviation")
@@ -134,8 +134,13 @@ def propose(evidence: Evidence, verdict: Verdict, stable: bool | None, min_jobs:
     return Proposal(proposed, max(value * error, MIN_PROPOSAL_ERROR * proposed), "")
 
 
-def sentence(evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal) -> str:
-    """One sentence a coordinator may read out: relative to the others, with its interval, never an order."""
+def sentence(
+    evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal, unstable_under: str | None = None
+) -> str:
+    """One sentence a coordinator may read out: relative to the others, with its interval, never an order.
+
+    ``unstable_under``: the change that turns the verdict; such a sentence says that it is not to be sent.
+    """
     declared = evidence.declared
     if verdict not in ("deviates", "ok", "undecided"):
         shown = _declared_note(declared)
@@ -155,7 +160,8 @@ def sentence(evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal)
             if proposal.corepower is not None
             else f" Nothing is proposed: {proposal.reason}."
         )
-        return ran + advice + _declared_note(declared)
+        caution = f" Not stable, so not to be sent: {unstable_under}." if unstable_under else ""
+        return ran + advice + caution + _declared_note(declared)
     return ran + _declared_note(declared)
 
 

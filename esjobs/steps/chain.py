@@ -157,12 +157,16 @@ class Chain:
         require_rules(self._store, question.window, question.rules)
         buckets = read_buckets(self._store, question.window, bucket_filters(question.where, question.tasks))
         if not buckets.num_rows:
-            restricted = " with these restrictions" if question.tasks or question.where else ""
-            raise NoResultError(
-                f"no buckets in {question.window}{restricted}; make them first: "
-                f"esjobs aggregate --window {question.window}"
-            )
+            raise NoResultError(self._no_buckets(question))
         return fit(buckets, question.window, question.run, question.fit)
+
+    def _no_buckets(self, question: Question) -> str:
+        restriction = ", ".join([*(f"task_id={task}" for task in question.tasks), *question.where])
+        if restriction and read_buckets(self._store, question.window).num_rows:
+            return f"no bucket in {question.window} has {restriction}; see: esjobs show buckets"
+        return (
+            f"no buckets in {question.window}; make them first: esjobs aggregate --window {question.window}"
+        )
 
     def _stored(self, window: Window) -> tuple[StoredRun, Question, list[Factors]]:
         run = find_run(self._store, "fit", window=window)

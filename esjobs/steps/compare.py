@@ -27,6 +27,10 @@ _SCHEMA = pa.schema(
 )
 
 
+_ROUND_OFF = 1e-9
+"""Relative changes below this are arithmetic, not change."""
+
+
 def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
     """One row per name of either run, largest change first.
 
@@ -52,6 +56,7 @@ def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
         scale = scales.get(key[:3])
         if scale is not None and _comparable(a) and _comparable(b):
             change = b["k"] / a["k"] / scale - 1
+            change = 0.0 if abs(change) < _ROUND_OFF else change
             error = (1 + change) * float(np.hypot(a["k_err"] / a["k"], b["k_err"] / b["k"]))
             row |= {"change": change, "change_err": error, "sigma": change / error if error > 0 else None}
         rows.append(row)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from esjobs.analysis.cpu_models import resolve_names
 from esjobs.core import tables
@@ -59,7 +60,9 @@ def import_corepower(
     reader = _cric if form == "cric" else _csv
     digest = blake2b(content, digest_size=16).hexdigest()
     import_id = content_id({"content": digest, "form": form, **defaults})
-    rows = [{"import_id": import_id, "imported_at": now, **row} for row in reader(text, path, defaults)]
+    rows: list[dict[str, Any]] = [
+        {"import_id": import_id, "imported_at": now, **row} for row in reader(text, path, defaults)
+    ]
     if not rows:
         raise InputError(f"{path} declares nothing: it has no rows; {_ACCEPTED}")
     seen: dict[tuple[object, ...], object] = {}

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from esjobs.analysis.cpu_models import resolve_names
 from esjobs.analysis.declarations import Declaration, Declared, RecordedValue, declare, newest_valid
 from esjobs.analysis.site_names import guess_rc_site
 from esjobs.core import tables
+from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.steps.fit_input import FloatArray
@@ -57,6 +59,50 @@ def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
             )
         )
     return found
+
+
+def declared_table(store: JobStore, window: Window | None) -> pa.Table:
+    """Imported values as they stand, and those that follow from the records of the window (None: all).
+
+    The columns of ``corepower``, and ``origin`` for the value that is in force at the window's end.
+    """
+    imported = read_table(store, tables.COREPOWER).to_pylist()
+    span = store.span()
+    if window is None and span.first is not None and span.last is not None:
+        window = Window.of_days(span.first.date(), span.last.date())
+    in_force: dict[tuple[str, str], Declared] = {}
+    recorded = {} if window is None else recorded_values(store, window)
+    if window is not None:
+        for level in ("site", "cpu_model"):
+            names = {row["name"] for row in imported if row["level"] == level}
+            names |= set(recorded) if level == "site" else set()
+            settled = declared_values(store, window, level, names)
+            in_force |= {(level, name): found for name, found in settled.items()}
+    rows = [
+        {**row, "origin": found.origin if found and _is(row, found) else None}
+        for row in imported
+        for found in [in_force.get((row["level"], row["name"]))]
+    ]
+    rows += [
+        {
+            "level": "site",
+            "name": name,
+            "corepower": value.value,
+            "benchmark": "HS06",
+            "rc_site": in_force["site", name].rc_site,
+            "source": "records",
+            "origin": in_force["site", name].origin if in_force["site", name].source == "records" else None,
+        }
+        for name, value in recorded.items()
+    ]
+    rows.sort(key=lambda row: (row["level"] != "site", row["name"], row.get("valid_from") is None))
+    schema = table_schema(tables.COREPOWER).append(pa.field("origin", pa.string()))
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _is(row: Mapping[str, Any], found: Declared) -> bool:
+    """Whether an imported row is the one in force."""
+    return (row["corepower"], row["source"]) == (found.corepower, found.source)
 
 
 def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:

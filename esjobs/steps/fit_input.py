@@ -122,3 +122,13 @@ def _relative_variance(sums: dict[str, FloatArray]) -> FloatArray:
     several = jobs > 1
     correction = np.divide(jobs, jobs - 1, out=np.full_like(jobs, np.nan), where=several)
     return np.asarray(correction * scatter / sums["cpu_s"] ** 2)
+
+
+def readable_unit(unit: str) -> str:
+    """A unit of A, ``task|core class|type``, as people say it.
+
+    >>> readable_unit("15350577|single|simul")
+    '15350577 (single-core, simul)'
+    """
+    task, core_class, kind = unit.split("|", 2)
+    return f"{task} ({core_class}-core{f', {kind}' if kind else ''})"

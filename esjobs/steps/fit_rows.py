@@ -16,8 +16,11 @@ def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
     factors, data = item.factors, item.data
     units = {} if item.result is None else _by_name(item.result.units)
     position = np.searchsorted(factors.name.astype(str), data.name.astype(str))
+    fitted = np.zeros(len(factors.name), np.bool_)
+    fitted[position[item.entered]] = True
+    counted = np.where(fitted[position], item.entered, True)
     sums = {
-        column: np.bincount(position, getattr(data, column), len(factors.name))
+        column: np.bincount(position, getattr(data, column) * counted, len(factors.name))
         for column in ("n_jobs", "events", "cpu_s", "core_s")
     }
     for place, name in enumerate(factors.name):

@@ -185,7 +185,7 @@ def _flag_rows(
     for item, q_value in zip(judged, q_values, strict=True):
         evidence, declared = item.evidence, item.evidence.declared
         stable = evidence.name not in unstable if item.verdict in JUDGED else None
-        proposal = propose(evidence, item.verdict, stable, settings.min_name_jobs)
+        proposal = propose(evidence, item.verdict, settings.min_name_jobs)
         compared = item.verdict in JUDGED
         yield {
             "level": factors.level,
@@ -206,7 +206,7 @@ def _flag_rows(
             "stable": stable,
             "proposed_corepower": proposal.corepower,
             "proposed_corepower_err": proposal.corepower_err,
-            "sentence": sentence(evidence, item.verdict, item.why, proposal),
+            "sentence": sentence(evidence, item.verdict, item.why, proposal, unstable.get(evidence.name)),
             "n_tasks": evidence.n_tasks,
             "n_jobs": evidence.n_jobs,
             "component": item.component,

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -184,7 +184,18 @@ def _report(load_id: str, books: _Books, counts: dict[str, int], rows_out: int, 
         seconds,
         dropped=dropped,
         counts=counts,
-        notes=tuple(books.notes),
+        notes=_grouped(books.notes),
+    )
+
+
+def _grouped(notes: Iterable[str]) -> tuple[str, ...]:
+    """Say once what is true of several files; a note is ``file: text``."""
+    files: dict[str, list[str]] = {}
+    for note in notes:
+        file, _, text = note.partition(": ")
+        files.setdefault(text, []).append(file)
+    return tuple(
+        f"{names[0] if len(names) == 1 else f'{len(names)} files'}: {text}" for text, names in files.items()
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.steps.fit_input import FitInput
+from esjobs.steps.fit_input import FitInput, readable_unit
 
 ENOUGH_JOBS = 50
 """Jobs a bridge needs to be trusted; two independent ones make components comparable."""
@@ -37,7 +37,9 @@ def what_would_link(
     def link(number: int, names: Sequence[str]) -> str:
         if number in missing:
             jobs, task, name = missing[number]
-            return f"{jobs} more jobs of task {_readable(task)} at {name}; {ENOUGH_JOBS} make a sound bridge"
+            return (
+                f"{jobs} more jobs of task {readable_unit(task)} at {name}; {ENOUGH_JOBS} make a sound bridge"
+            )
         if not largest:
             return "nothing is fitted that it could be linked with"
         who = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
@@ -48,10 +50,4 @@ def what_would_link(
 
 def _largest_tasks(tasks: npt.NDArray[np.str_], most: int = 2) -> list[str]:
     found, counts = np.unique(tasks, return_counts=True)
-    return [_readable(found[place]) for place in np.argsort(-counts, kind="stable")[:most]]
-
-
-def _readable(unit: str) -> str:
-    """``task|core class|type`` as people say it."""
-    task, core_class, kind = unit.split("|", 2)
-    return f"{task} ({core_class}-core{f', {kind}' if kind else ''})"
+    return [readable_unit(found[place]) for place in np.argsort(-counts, kind="stable")[:most]]

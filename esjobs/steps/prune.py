@@ -37,7 +37,7 @@ def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
         len(kept),
         time.perf_counter() - began,
         rows_are="runs",
-        rows_become="runs kept",
+        rows_become="kept",
         dropped={"would be removed" if dry_run else "old": len(old)} if old else {},
         counts={"rows removed": removed},
     )

@@ -74,7 +74,7 @@ def query_jobs(
     window: Window | None = None,
     clean: CleaningRules | None = None,
 ) -> pa.Table:
-    """Group the stored jobs by fields and give the metrics, most jobs first.
+    """Group the stored jobs by fields and give the metrics, most jobs first; by day in order of time.
 
     All stored jobs count, whatever their state, unless ``clean`` names rules. Ratios are ratios of sums over
     the jobs that have every term; null where no job has. Raises :class:`NoJobsError` when nothing matches.
@@ -101,7 +101,9 @@ def query_jobs(
         if "cpu_raw" in keys:
             raise UsageError("group by cpu_model or by cpu_raw, not by both")
         table = resolve_models(table, store_keys)
-    table = table.sort_by([("jobs", "descending"), *((key, "ascending") for key in keys)])
+    order = [(key, "ascending") for key in keys]
+    in_time = any(fields.field(key).type in ("day", "time") for key in keys)
+    table = table.sort_by(order if in_time else [("jobs", "descending"), *order])
     columns = [table.column(key) for key in keys] + [_values(table, item) for item in chosen]
     return pa.table(columns, names=[*keys, *(item.name for item in chosen)])
 

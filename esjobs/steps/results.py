@@ -62,6 +62,11 @@ def stored_runs(store: JobStore) -> list[StoredRun]:
 def find_run(store: JobStore, step: str, run: str | None = None, window: Window | None = None) -> StoredRun:
     """The named run, or the newest that has the step (and the window); :class:`NoResultError` otherwise."""
     runs = stored_runs(store)
+    if not runs:
+        raise NoResultError(
+            f"no result of step {step}: nothing has been run yet in {store.capabilities().location}; "
+            "run it: esjobs run"
+        )
     if run is not None:
         matching = [item for item in runs if item.run.startswith(run)]
         if len(matching) > 1 and not any(item.run == run for item in matching):

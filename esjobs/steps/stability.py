@@ -15,6 +15,7 @@ from esjobs.analysis.verdicts import compare
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
 from esjobs.steps.factors import Factors, Fit, solve
+from esjobs.steps.fit_input import readable_unit
 from esjobs.steps.flag import JUDGED, Judged, judge
 
 EXACT_TASKS = 40
@@ -91,7 +92,7 @@ def _without_tasks(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
     for task in tasks:
         rest = data.keep(data.task != task)
         variant = solve(rest, base.fit.factors.method, settings.min_bucket_jobs)
-        yield f"without task {task}", base.verdicts(variant.factors, settings)
+        yield f"without task {readable_unit(task)}", base.verdicts(variant.factors, settings)
 
 
 def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
@@ -118,7 +119,7 @@ def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
         if verdict != item.verdict:
             culprit[name] = (task, verdict)
     for name, (task, verdict) in culprit.items():
-        yield f"without task {task}", {**verdicts, name: verdict}
+        yield f"without task {readable_unit(task)}", {**verdicts, name: verdict}
 
 
 def _shifted(item: Judged, change: float, n_jobs: int, settings: FitSettings) -> str:

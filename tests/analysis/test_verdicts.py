@@ -65,16 +65,16 @@ def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float,
 
 
 @pytest.mark.parametrize(
-    ("evidence", "stable", "why"),
+    ("evidence", "why"),
     [
-        (changed(n_tasks=1), True, "one task"),
-        (GOOD, False, "not stable"),
-        (changed(declared=dataclasses.replace(DECLARED, origin="inherited")), True, "inherited"),
-        (changed(declared=dataclasses.replace(DECLARED, origin="changed")), True, "changed"),
+        (changed(n_tasks=1), "one task"),
+        (changed(n_jobs=49), "too few jobs"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="inherited")), "inherited"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="changed")), "changed"),
     ],
 )
-def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, stable: bool, why: str) -> None:
-    proposal = propose(evidence, "deviates", stable, 50)
+def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, why: str) -> None:
+    proposal = propose(evidence, "deviates", 50)
     assert proposal.corepower is None
     assert proposal.corepower_err is None
     assert why in proposal.reason
@@ -82,13 +82,15 @@ def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, stable: b
 
 
 def test_a_proposal_and_its_wording() -> None:
-    proposal = propose(changed(deviation_err=0.01), "deviates", True, 50)
+    proposal = propose(changed(deviation_err=0.01), "deviates", 50)
     assert proposal.corepower == pytest.approx(15.75)
     assert proposal.corepower_err == pytest.approx(0.05 * 15.75)
     text = sentence(GOOD, "deviates", "", proposal)
     assert text.startswith("Relative to what 20 other sites declare, these jobs ran like 15.8 (14.9 to 16.6")
     assert "check SMT and overcommit; please benchmark again" in text
     assert "declare 15" not in text
+    unstable = sentence(GOOD, "deviates", "", proposal, "without task 7: undecided")
+    assert "Not stable, so not to be sent: without task 7: undecided." in unstable
 
 
 @given(st.floats(-0.95, 3), st.floats(0, 1))
@@ -99,5 +101,5 @@ def test_the_interval_holds_the_value_and_is_never_negative(deviation: float, er
 
 @given(st.sampled_from(["too few", "not comparable", "undeclared"]), st.text())
 def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
-    text = sentence(GOOD, verdict, why, propose(GOOD, "ok", None, 50))  # type: ignore[arg-type]
+    text = sentence(GOOD, verdict, why, propose(GOOD, "ok", 50))  # type: ignore[arg-type]
     assert why in text
