@@ -128,8 +128,8 @@ def _lay_out(session: "_Session") -> None:
     """Create the tables in an empty file, or add what a later version of esjobs brought."""
     found: schema.Layout = {}
     for table, column, kind in session.rows(
-        "SELECT table_schema || '.' || table_name, column_name, data_type FROM information_schema.columns "
-        "WHERE table_schema IN ('main', 'results', 'internal') ORDER BY ordinal_position"
+        "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE NOT internal"
     ):
         found.setdefault(table, {})[column] = kind
     if not found:

@@ -44,8 +44,13 @@ def put_jobs(session: SqlSession, batches: Iterable[pa.RecordBatch], load_id: st
         load = _open_load(session, load_id)
         identities = _append(session, batches, load)
         rows = len(identities)
-        _end_load(session, load, rows)
-        _gather_contested(session, load, identities)
+        session.run(
+            "UPDATE internal.load_numbers SET next_row = $1 WHERE number = $2",
+            [load.first_row + rows, load.number],
+        )
+        if not _find_several(session, load, identities):
+            return PutCounts(rows, 0, _SUPERSEDED.empty_table())
+        _gather_contested(session, load)
         superseded_rows, updated = _count(session)
         _settle(session)
         session.run("DROP TABLE contested")
@@ -60,13 +65,6 @@ def _open_load(session: SqlSession, load_id: str) -> _Load:
     ((number,),) = session.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
     session.run("INSERT INTO internal.load_numbers VALUES ($1, $2, 0)", [load_id, number])
     return _Load(number, 0)
-
-
-def _end_load(session: SqlSession, load: _Load, rows: int) -> None:
-    session.run(
-        "UPDATE internal.load_numbers SET next_row = $1 WHERE number = $2",
-        [load.first_row + rows, load.number],
-    )
 
 
 def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
@@ -96,33 +94,43 @@ def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load)
     return np.concatenate(hashes)
 
 
-def _gather_contested(session: SqlSession, load: _Load, identities: Hashes) -> None:
-    """All versions of the jobs that have several, in order of merit.
+def _find_several(session: SqlSession, load: _Load, identities: Hashes) -> bool:
+    """Keep the identity hashes that more than one version has in a table ``several``; whether there are any.
 
     Repeats inside the load are found by sorting its hashes, several times faster than a GROUP BY; the jobs
     stored before are probed only if there are any.
-
-    ``place`` 1 becomes visible; ``place_in_load`` 1 is the best that its load has; ``known``: the job was
-    stored before.
     """
-    session.run("CREATE TEMP TABLE several (row_identity UBIGINT)")
     identities = np.sort(identities)
     repeated = np.unique(identities[1:][identities[1:] == identities[:-1]])
+    ((stored,),) = session.rows("SELECT count(*) FROM jobs")
+    if stored == len(identities) and not len(repeated):
+        return False
+    session.run("CREATE TEMP TABLE several (row_identity UBIGINT)")
     session.insert(
         "INSERT INTO several SELECT row_identity FROM incoming",
         pa.table({"row_identity": pa.array(repeated, pa.uint64())}),
     )
-    ((stored,),) = session.rows("SELECT count(*) FROM jobs")
-    if stored > len(identities):
-        session.run(
-            """
-            INSERT INTO several SELECT row_identity FROM jobs
-            WHERE NOT (load_number = $1 AND load_row >= $2) AND row_identity IN (
-                SELECT row_identity FROM jobs WHERE load_number = $1 AND load_row >= $2
-            )
-            """,
-            [load.number, load.first_row],
+    session.run(
+        """
+        INSERT INTO several SELECT row_identity FROM jobs
+        WHERE NOT (load_number = $1 AND load_row >= $2) AND row_identity IN (
+            SELECT row_identity FROM jobs WHERE load_number = $1 AND load_row >= $2
         )
+        """,
+        [load.number, load.first_row],
+    )
+    ((found,),) = session.rows("SELECT count(*) FROM several")
+    if not found:
+        session.run("DROP TABLE several")
+    return bool(found)
+
+
+def _gather_contested(session: SqlSession, load: _Load) -> None:
+    """All versions of the jobs that have several, in order of merit.
+
+    ``place`` 1 becomes visible; ``place_in_load`` 1 is the best that its load has; ``known``: the job was
+    stored before.
+    """
     session.run(
         """
         CREATE TEMP TABLE contested AS

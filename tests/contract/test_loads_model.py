@@ -25,7 +25,7 @@ _ACTION = st.tuples(
 
 
 @given(st.lists(_ACTION, max_size=8))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_history_leaves_what_its_loads_imply(
     engine: Engine, actions: list[tuple[str, str, list[Row]]]
 ) -> None:
@@ -54,7 +54,7 @@ def test_any_history_leaves_what_its_loads_imply(
 
 
 @given(st.permutations(range(5)))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_loads_of_different_end_times_may_come_in_any_order(engine: Engine, order: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = engine.open(Path(folder))

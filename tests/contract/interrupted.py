@@ -1,0 +1,63 @@
+"""A process that is killed at a given moment of a write; run by ``test_interruptions``."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from esjobs.core.tables import FACTORS
+from tests.contract.engines import ENGINES
+from tests.contract.jobs import batch, job, table_batch
+
+ROWS = 130_000
+"""More than a store holds back before it begins to write."""
+
+
+def jobs(changed: int) -> pa.RecordBatch:
+    """Many jobs; ``changed`` is their number of events."""
+    one = batch([job(0, events=changed)]).take(pa.array([0] * ROWS))
+    ids = pa.array([str(number) for number in range(ROWS)])
+    return one.set_column(one.schema.get_field_index("job_id"), "job_id", ids)
+
+
+def factors(name: str) -> pa.RecordBatch:
+    """Rows of a result table."""
+    return table_batch(FACTORS, [{"run": "r1", "name": name}] * 10)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _dying(first: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    yield first
+    _die()
+
+
+def main(engine: str, place: str, moment: str) -> None:
+    """Do what ``moment`` names and be killed."""
+    store = ENGINES[engine].open(Path(place))
+    match moment:
+        case "in put_jobs":
+            store.put_jobs(_dying(jobs(2)), "second")
+        case "after put_jobs":
+            store.put_jobs([jobs(2)], "second")
+        case "in replace":
+            store.replace(FACTORS, "r1", _dying(factors("new")))
+        case "before publish":
+            store.replace(FACTORS, "r1", [factors("new")])
+        case "after publish":
+            store.publish([store.replace(FACTORS, "r1", [factors("new")])])
+        case "at any time":
+            for number in range(2, 1000):
+                store.put_jobs([jobs(number)], str(number))
+                store.publish([store.replace(FACTORS, "r1", [factors(str(number))])])
+                print(number, flush=True)
+    _die()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,10 @@
+SELECT "name", "k"
+FROM "factors"
+WHERE ("level" = $1)
+  AND ("k" > $2 AND NOT isnan("k"))
+  AND ("rc_site_guessed" = $3)
+  AND ("name" IS NULL OR NOT (starts_with(lower("name"), lower($4))))
+-- $1: 'site'
+-- $2: 1.5
+-- $3: False
+-- $4: 'A'
