@@ -3,6 +3,7 @@
 Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows nothing of jobs or stores.
 """
 
+from fitters.bootstrap import BootstrapResult, bootstrap
 from fitters.buckets import Buckets
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.factors import fit_speed_factors
@@ -14,6 +15,7 @@ from fitters.significance import benjamini_hochberg
 from fitters.stability import compare, leave_one_task_out
 
 __all__ = [
+    "BootstrapResult",
     "BucketTable",
     "Buckets",
     "FitError",
@@ -24,6 +26,7 @@ __all__ = [
     "SettingError",
     "UnknownNameError",
     "benjamini_hochberg",
+    "bootstrap",
     "bucket_table",
     "compare",
     "correct_fixed_cost",

@@ -45,6 +45,19 @@ class SigmaInt:
     source: Literal["estimated", "assumed", "given", "unknown"]
     dof: int
 
+    @property
+    def widening(self) -> float:
+        """Factor on errors from an estimated scatter: 1 + 0.7 / dof.
+
+        With sigma_int from the same data a pull follows Student's t. Between its quantiles at 68 % (1 + 0.5 /
+        dof) and 95 % (1 + 1.3 / dof, both in units of the normal ones) this keeps either coverage within
+        0.013 from 10 degrees of freedom on.
+
+        >>> SigmaInt(0.1, 0.02, "estimated", 10).widening, SigmaInt(0.1, 0.02, "given", 10).widening
+        (1.07, 1.0)
+        """
+        return 1.0 + 0.7 / self.dof if self.source == "estimated" else 1.0
+
 
 def complete_rel_var(buckets: Buckets) -> tuple[Floats, int]:
     """Fill unknown relative variances; return them and how many were filled.

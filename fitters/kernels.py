@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-PAPER, GAUSS_NEWTON, GAMMA, EXPECTED, GAMMA_FAST = 0, 1, 2, 3, 4
+PAPER, GAUSS_NEWTON, GAMMA, EXPECTED, GAMMA_FAST, GAMMA_SLOPE = 0, 1, 2, 3, 4, 5
 """Curvature h of a bucket: 2 w x (2 x - 1) exact, 2 w x^2 always positive, 2 w x for gamma, 2 w expected.
 
-GAMMA_FAST is GAMMA with one logarithm per task instead of one per bucket, for buckets of equal weight.
+GAMMA_FAST is GAMMA with one logarithm per task instead of one per bucket, for buckets of equal weight;
+GAMMA_SLOPE has no cost at all.
 """
 
 
@@ -115,7 +116,7 @@ def cost_and_gradient(
     """
     weighted = w.size > 0
     wanted = ratio.size > 0
-    gamma = mode in (GAMMA, GAMMA_FAST)
+    gamma = mode in (GAMMA, GAMMA_FAST, GAMMA_SLOPE)
     one_log = mode == GAMMA_FAST and not weighted
     base = ptr[0]
     cost = 0.0
@@ -153,7 +154,7 @@ def cost_and_gradient(
                 if product < 1e-200:
                     part -= np.log(product)
                     product = 1.0
-            else:
+            elif mode != GAMMA_SLOPE:
                 part += weight * (r - np.log(x))
             gradient[u] += 2.0 * weight * r
         if one_log:

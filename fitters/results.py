@@ -60,7 +60,8 @@ class Units(Table):
         One standard deviation of k: sqrt(k_err_stat^2 + k_err_int^2) where rel_var was given, otherwise
         k_err_model.
     k_err_stat, k_err_int : float64 arrays
-        From rel_var, and from the interaction scatter sigma_int. NaN without rel_var.
+        From rel_var, and from the interaction scatter sigma_int (widened for its own uncertainty, see
+        `SigmaInt.widening`). NaN without rel_var.
     k_err_model : float64 array
         From the Hessian, scaled with S^2. NaN without degrees of freedom.
     k_err_sandwich : float64 array

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from fitters.components import Part
-from fitters.kernels import GAMMA, GAMMA_FAST, GAUSS_NEWTON, PAPER, single_moves
+from fitters.kernels import GAMMA, GAMMA_FAST, GAMMA_SLOPE, GAUSS_NEWTON, PAPER, single_moves
 from fitters.passes import evaluate, hessian_of
 
 Floats = NDArray[np.float64]
@@ -141,7 +141,7 @@ class Descent:
         part = self.part
         weight = np.bincount(part.unit, part.weight if part.weight.size else None, part.n_units).astype(float)
         for _ in range(rounds):
-            _, gradient = self.evaluate(self.theta, GAMMA)
+            _, gradient = self.evaluate(self.theta, GAMMA_SLOPE)
             ratio = 1.0 + gradient / (2.0 * weight)
             self.theta = self.theta - np.log(np.maximum(ratio, 1e-30))
             self.theta -= self.theta.mean()

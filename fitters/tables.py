@@ -78,7 +78,7 @@ def unit_table(
         k[units] = found.k
         stat[units] = found.k * np.sqrt(found.unit_stat * weighting.propagated_factor)
         spread = found.unit_int * weighting.propagated_factor
-        interaction[units] = found.k * scatter.value * np.sqrt(spread)
+        interaction[units] = found.k * scatter.value * scatter.widening * np.sqrt(spread)
         if pooled.errors != "sandwich" or dof <= 0:
             model[units] = found.k * np.sqrt(variance * weighting.model_factor * found.unit_model)
         if dof > 0:
