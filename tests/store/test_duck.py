@@ -1,0 +1,92 @@
+"""What only the embedded store promises: its file, its memory, its side table."""
+
+import os
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from esjobs.core.query import Select
+from esjobs.store import duck_jobs
+from esjobs.store.duck import DuckStore
+from tests.contract.interrupted import jobs
+from tests.contract.jobs import hours, job, put, selected
+
+
+def replaced(path: Path) -> int:
+    """How many versions wait to come back."""
+    with duckdb.connect(path, read_only=True) as connection:
+        ((count,),) = connection.execute("SELECT count(*) FROM internal.replaced_jobs").fetchall()
+    return int(count)
+
+
+def test_putting_loads_again_does_not_grow_the_side_table(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.duckdb"
+    for _ in range(3):
+        store = DuckStore(path)
+        put(store, "a", *(job(n, end_time=hours(2)) for n in range(10)))
+        put(store, "b", *(job(n, end_time=hours(n % 3)) for n in range(10)), job(0, end_time=hours(-1)))
+        store.close()
+        assert replaced(path) == 10
+    store = DuckStore(path)
+    assert store.undo_load("a") == 10
+    assert store.span().jobs == 10
+    store.close()
+    assert replaced(path) == 0
+
+
+def test_equal_hashes_are_a_suspicion_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duck_jobs, "identity_hash", lambda source, _: np.zeros(len(source), np.uint64))
+    store = DuckStore(None)
+    assert put(store, "a", job(1, events=1), job(2, events=2), job(2, source="b", events=3)) == (3, 0, 0)
+    assert put(store, "b", job(2, events=4), job(3, events=5)) == (1, 1, 0)
+    assert selected(store, "events") == [1, 3, 4, 5]
+    assert store.undo_load("b") == 2
+    assert selected(store, "events") == [1, 2, 3]
+    store.close()
+
+
+@pytest.mark.parametrize("path", [None, ":memory:"])
+def test_a_store_in_memory_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = DuckStore(path)
+    store.put_jobs([jobs(1)], "a")
+    assert store.capabilities().location == ":memory:"
+    other = DuckStore(path)
+    assert other.span().jobs == 0
+    other.close()
+    store.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_in_a_file_leaves_the_file_alone_behind(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "jobs.duckdb"
+    store = DuckStore(os.fspath(path), memory_limit="200MB", threads=1)
+    able = store.capabilities()
+    assert able.location == os.fspath(path)
+    assert able.details["threads"] == "1"
+    store.put_jobs([jobs(1)], "a")
+    store.close()
+    assert [found.name for found in path.parent.iterdir()] == ["jobs.duckdb"]
+
+
+def test_nothing_is_fetched_from_the_network() -> None:
+    store = DuckStore(None)
+    for name in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
+        ((value,),) = store._session.rows("SELECT current_setting($1)::VARCHAR", [name])
+        assert value == "false", name
+    store.close()
+
+
+def test_a_load_larger_than_a_block_keeps_its_order(tmp_path: Path) -> None:
+    store = DuckStore(tmp_path / "jobs.duckdb")
+    counts = store.put_jobs([jobs(1), jobs(2), jobs(3)], "a")
+    assert counts.stored == store.span().jobs
+    assert counts.updated == 2 * counts.stored
+    events = pa.Table.from_batches(store.select(Select(("events",))))["events"]
+    assert events.unique().to_pylist() == [3]
+    store.close()
