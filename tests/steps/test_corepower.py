@@ -63,9 +63,9 @@ def test_cpu_models_are_found_however_they_are_written(session: Session, tmp_pat
     load(session, grid_jobs(np.random.default_rng(1), np.ones(3), models=raws), tmp_path)
     session.run()
     flags = session.flags(level="cpu_model", type="all", method="paper").set_index("name")
-    assert flags.loc["Intel Xeon E5-2650 v2", ["corepower", "origin"]].tolist() == [11.5, "own"]
+    assert flags["corepower"].dropna().to_dict() == {"Intel Xeon E5-2650 v2": 11.5}
+    assert flags.loc["Intel Xeon E5-2650 v2", "origin"] == "own"
     assert flags.loc["AMD EPYC 7302", "verdict"] == "undeclared"
-    assert np.isnan(flags.loc["AMD EPYC 7302", "corepower"])
 
 
 @pytest.mark.parametrize(
