@@ -242,7 +242,9 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
     assert np.abs(np.log(both)).max() < 0.5 * np.abs(np.log(first)).max()
     assert len(speeds(where=["site=SITE00", "site=SITE05"])) == 2
     runs = session.show("runs")
-    assert len(set(runs.loc[runs["step"] == "fit", "run"])) == 7
+    assert len(set(runs.loc[runs["step"] == "fit", "run"])) == 8
+    speeds(tasks=["btask0", "atask0"])
+    assert len(session.show("runs")) == len(runs)  # the same question again
     for nothing in ({"tasks": "none"}, {"where": "processing_type=all"}, {"where": "site="}):
         with pytest.raises(NoResultError, match="with these restrictions"):
             session.run(**nothing)  # type: ignore[arg-type]
