@@ -39,7 +39,7 @@ class Present:
 
 @dataclass(frozen=True)
 class Range:
-    """The field lies between the bounds that are given; a missing value does not."""
+    """The number lies between the bounds that are given; a missing value and NaN do not."""
 
     field: str
     gt: float | None = None
@@ -50,7 +50,10 @@ class Range:
 
 @dataclass(frozen=True)
 class NotLike:
-    """The field matches none of the patterns; ``*`` stands for any text, case does not matter."""
+    """The field matches none of the patterns; ``*`` stands for any text, case does not matter.
+
+    A missing value matches no pattern, so it passes.
+    """
 
     field: str
     patterns: tuple[str, ...]

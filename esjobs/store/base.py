@@ -25,6 +25,8 @@ from esjobs.core.window import Window
 class PutCounts:
     """What became of the rows of a load: every row in is stored, updated or superseded.
 
+    ``stored``: jobs that were not there before. ``updated``: rows of jobs that were, and repeats inside the
+    load, unless a newer end time beats them.
     ``superseded_rows``: columns source, job_id, origin_file, origin_line of the rows that lost against a
     newer end time (incoming rows only).
     """
@@ -43,7 +45,8 @@ class PutCounts:
 class Aggregate:
     """Answer to a query.
 
-    ``table``: the keys, then the metrics by their names, one row per group, order unspecified.
+    ``table``: the keys, then the metrics by their names, one row per group, order unspecified; without keys
+    exactly one row, also when no job matches. Counts are integers, sums numbers.
     ``books``: columns day, outcome, kind (``binned``, ``dropped``, ``note``), n_jobs. Per day, the jobs that
     match window and ``where`` are the sum over ``binned`` and ``dropped``; notes count among the binned.
     """
@@ -96,15 +99,19 @@ class JobStore(Protocol):
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows (schema ``PUT_SCHEMA``) of one load, all of them or none.
 
-        Identity is (source, job_id): the newest end time wins, at equal end time the later row does.
-        Putting the same load again changes nothing but the count of updated rows.
+        Identity is (source, job_id): the newest end time wins; at equal end time the load that was first put
+        last does, inside a load the later row. Putting the same load again changes nothing but the count of
+        updated rows. An exception of the batches' source leaves the store as it was and reaches the caller.
         """
 
     def undo_load(self, load_id: str) -> int:
-        """Take back the rows of a load, bring back what they had replaced; the number of rows removed."""
+        """Take back the rows of a load; every job shows its best remaining version again.
+
+        The number of job versions removed, one per job of the load, visible or not; 0 for an unknown load.
+        """
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
-        """Stream jobs, fields in the order asked for, ordered by nothing."""
+        """Stream jobs as of the moment of the call, fields in the order asked for, ordered by nothing."""
 
     def aggregate(self, query: Query) -> Aggregate:
         """Group and sum, with the books of the same snapshot."""
@@ -119,15 +126,18 @@ class JobStore(Protocol):
         """Write the rows of one partition beside the visible ones. The partition is written as text."""
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
-        """Switch every reader to these generations at once."""
+        """Switch every reader to these generations at once, or none of them when one is not in the store."""
 
     def sweep(self) -> int:
-        """Delete rows that no reader can see any more; the number of rows deleted."""
+        """Delete rows that no reader can see; the number of rows deleted.
+
+        What this object wrote and has not published yet stays; what an earlier process left behind goes.
+        """
 
     def read(
         self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the visible rows of a table; all columns when none are named."""
+        """Stream the rows of a table visible at the moment of the call; all columns when none are named."""
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""

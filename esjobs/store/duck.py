@@ -313,6 +313,10 @@ _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
     (r"Could not set lock", StoreBusyError, "wait until it is done or use another file"),
     (r"different configuration", StoreBusyError, "close it there first"),
     (r"not a valid DuckDB database", StoreError, "name another file"),
+    (r"Corrupt database", StoreError, "the file is damaged: restore a copy or ingest into a new file"),
+    (r"Memory must have a number|Unknown unit for memory", StoreError, "write the memory limit like 1GB"),
+    (r"Must have at least 1 thread", StoreError, "give it at least one thread"),
+    (r"Invalid unicode", StoreError, "text must be UTF-8; check where the rows come from"),
     (r"version number|storage version", SchemaError, "open it with the version of DuckDB that wrote it"),
     (r"No space left|File too large|disk is full", StoreError, "free some space and run it again"),
     (r"Permission denied|Read-only file system", StoreError, "make the folder writable or use another one"),
@@ -343,7 +347,8 @@ _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
 
 def translated(error: BaseException, location: str) -> StoreError:
     """Any error of DuckDB, the operating system or Arrow as one of ours: one line that says what to do."""
-    said = " ".join(str(error).split())[:300]
+    # DuckDB's own advice names settings that readers of this message cannot reach.
+    said = " ".join(str(error).split("Possible solutions")[0].split())[:300]
     holder = re.search(r"held in (.+?) \(PID (\d+)\)", said)
     if holder:
         return StoreBusyError(
@@ -352,8 +357,8 @@ def translated(error: BaseException, location: str) -> StoreError:
         )
     for pattern, ours, way_out in _WAYS_OUT:
         if re.search(pattern, said, re.IGNORECASE):
-            return ours(f"store {location}: {said}; {way_out}")
+            return ours(f"store {location} failed: {said}; {way_out}")
     for theirs, ours, way_out in _CLASSES:
         if isinstance(error, theirs):
-            return ours(f"store {location}: {said}; {way_out}")
+            return ours(f"store {location} failed: {said}; {way_out}")
     raise TypeError(f"not an error of the store: {error!r}")
