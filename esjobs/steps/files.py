@@ -54,12 +54,36 @@ class Columns:
             raise UsageError("give either --value, or --cpu and --events")
 
 
-def read_columns(path: Path, names: Sequence[str]) -> pa.Table:
-    """Read the named columns of a CSV (plain or gzip) or Parquet file.
+def read_columns(path: Path, labels: Sequence[str], numbers: Sequence[str]) -> pa.Table:
+    """Read the named columns of a CSV (plain or gzip) or Parquet file; ``numbers`` must hold numbers.
 
     Raises :class:`InputError` naming the file, the column and what the file has.
     """
-    wanted = list(dict.fromkeys(names))
+    rows = _read(path, list(dict.fromkeys([*labels, *numbers])))
+    for name in numbers:
+        column = rows.column(name)
+        if pa.types.is_null(column.type):
+            rows = rows.set_column(rows.schema.get_field_index(name), name, column.cast(pa.float64()))
+        elif not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            row = _first_text(column)
+            raise InputError(
+                f"{path}, column '{name}', row {row + 1}: '{column[row]}' is no number; every row needs one"
+            )
+    return rows
+
+
+def _first_text(column: pa.ChunkedArray) -> int:
+    """Where the first value stands that is no number."""
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            if value is not None:
+                return row
+    return 0
+
+
+def _read(path: Path, wanted: list[str]) -> pa.Table:
     try:
         with path.open("rb") as stream:
             magic = stream.read(4)
@@ -91,16 +115,9 @@ def fit_file(
     ``options``: keyword arguments of :func:`fitters.fit_speed_factors`. Returns the rows and, per group, a
     summary: rows in and dropped by reason, components with Minuit's verdict, f, S, dof, seconds per stage.
     """
-    chosen = [
-        columns.task,
-        columns.unit,
-        columns.value,
-        columns.cpu,
-        columns.events,
-        columns.jobs,
-        columns.group,
-    ]
-    table = read_columns(path, [name for name in chosen if name is not None])
+    labels = [columns.task, columns.unit, columns.group]
+    numbers = [columns.value, columns.cpu, columns.events, columns.jobs]
+    table = read_columns(path, [name for name in labels if name], [name for name in numbers if name])
     if not table.num_rows:
         raise InputError(f"{path} has no rows; at least one is needed")
     tables, summaries = [], []
@@ -198,8 +215,10 @@ def line_file(
     path: Path, *, name: str, k: str, k_err: str, corepower: str, corepower_err: str | None = None
 ) -> pa.Table:
     """Compare factors of one component with declared values by a line through the origin; a row per name."""
-    chosen = [name, k, k_err, corepower, *([corepower_err] if corepower_err else [])]
-    table = read_columns(path, chosen)
+    numbers = [k, k_err, corepower, *([corepower_err] if corepower_err else [])]
+    table = read_columns(path, [name], numbers)
+    if not table.num_rows:
+        raise InputError(f"{path} has no rows; at least one is needed")
     try:
         line = fitters.fit_line(
             table.column(k),

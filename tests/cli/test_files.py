@@ -1,0 +1,170 @@
+"""fit-file and line-file: a table in, factors and verdicts out, without a store."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+import fitters
+from esjobs.cli import main
+
+SPEEDS = {f"s{number:02}": speed for number, speed in enumerate(np.linspace(0.7, 1.4, 14))}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
+
+
+def toy(groups: int = 1, seed: int = 1) -> pd.DataFrame:
+    """Tasks at most of the sites, with 5 % of scatter and 50 jobs a bucket."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (f"t{task}", site, (task + 1) / speed * random.normal(1, 0.05), 50, group)
+        for group in range(groups)
+        for task in range(30)
+        for site, speed in SPEEDS.items()
+        if random.random() < 0.7
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "site", "value", "jobs", "era"])
+    frame["events"] = 1000.0
+    frame["cpu"] = frame["value"] * 1000
+    return frame
+
+
+def rows_of(result: Result) -> list[dict[str, str]]:
+    assert result.exit_code == 0, result.stderr
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
+    frame, path = toy(), tmp_path / f"toy.{suffix}"
+    frame.to_parquet(path) if suffix == "parquet" else frame.to_csv(path, index=False)
+    rows = rows_of(
+        run("fit-file", path, "--task", "task", "--unit", "site", "--value", "value", "--format", "csv")
+    )
+    assert list(rows[0]) == (
+        ["name", "k", "k_err", "k_err_sandwich", "component", "n_tasks", "n_buckets", "status", "reason"]
+    )
+    expected = fitters.fit_speed_factors(
+        fitters.Buckets.from_columns(frame["task"], frame["site"], frame["value"])
+    )
+    assert [row["name"] for row in rows] == list(expected.units.name)
+    np.testing.assert_allclose([float(row["k"]) for row in rows], expected.units.k, rtol=1e-12)
+    np.testing.assert_allclose([float(row["k_err"]) for row in rows], expected.units.k_err, rtol=1e-12)
+    truth = np.array(list(SPEEDS.values()))
+    found = np.array([float(row["k"]) for row in rows])
+    assert np.abs(found / found.sum() - truth / truth.sum()).max() * len(truth) < 0.05
+
+
+def test_sums_and_options_reach_the_fit(tmp_path: Path) -> None:
+    path = tmp_path / "toy.csv"
+    toy().to_csv(path, index=False)
+    common = ("fit-file", path, "--task", "task", "--unit", "site", "--format", "csv")
+    by_value = rows_of(run(*common, "--value", "value"))
+    by_sums = rows_of(run(*common, "--cpu", "cpu", "--events", "events"))
+    assert [float(row["k"]) for row in by_sums] == pytest.approx([float(row["k"]) for row in by_value])
+    options = ("--jobs", "jobs", "--objective", "gamma", "--weights", "floor", "--robust", "tukey")
+    other = rows_of(run(*common, "--value", "value", *options))
+    assert [row["k"] for row in other] != [row["k"] for row in by_value]
+    assert [float(row["k"]) for row in other] == pytest.approx(
+        [float(row["k"]) for row in by_value], rel=0.02
+    )
+
+
+def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
+    path, out, summary = tmp_path / "toy.csv", tmp_path / "k.csv", tmp_path / "summary.json"
+    frame = toy(groups=3)
+    frame.loc[0, "value"] = -1.0
+    frame.to_csv(path, index=False)
+    done = run(
+        *("fit-file", path, "--task", "task", "--unit", "site", "--value", "value", "--group", "era"),
+        *("--minos", "s03", "--out", out, "--summary", summary),
+    )
+    assert (done.exit_code, done.stdout) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert list(rows[0])[:2] == ["era", "name"]
+    assert [row["era"] for row in rows] == ["0"] * 14 + ["1"] * 14 + ["2"] * 14
+    told = json.loads(summary.read_text())
+    assert [each["era"] for each in told] == [0, 1, 2]
+    assert told[0]["dropped"] == {"value not positive": 1}
+    assert told[0]["rows_in"] == told[0]["rows_used"] + 1
+    for each in told:
+        assert each["components"][0]["minuit"]["valid"] is True
+        assert each["components"][0]["dof"] == each["dof"] > 0
+        assert 0.03 < each["S"] < 0.07
+        assert each["f"] == pytest.approx(each["S"] ** 2 * each["dof"], rel=0.1)
+        assert each["minos"]["s03"]["valid"] is True
+        assert sum(each["seconds"].values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--value", "value", "--cpu", "cpu", "--events", "events"], 2, "either --value"),
+        (["--cpu", "cpu"], 2, "either --value"),
+        (["--value", "nothing"], 1, "no column 'nothing'; it has task, site, value"),
+        (["--value", "site"], 1, "column 'site', row 1: 's00' is no number"),
+        (["--value", "value", "--weights", "jobs"], 1, "jobs"),
+        (["--value", "value", "--minos", "nobody"], 1, "nobody"),
+        (["--value", "value", "--objective", "best"], 2, "best"),
+    ],
+)
+def test_mistakes(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
+    path = tmp_path / "toy.csv"
+    toy().to_csv(path, index=False)
+    result = run("fit-file", path, "--task", "task", "--unit", "site", *arguments)
+    assert (result.exit_code, words in result.stderr) == (code, True), result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"task,site,value\n", b"\x00\x01\x02", b"PAR1 not really"])
+def test_files_that_hold_nothing(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "toy.csv"
+    path.write_bytes(content)
+    for command in (
+        ("fit-file", path, "--task", "task", "--unit", "site", "--value", "value"),
+        ("line-file", path, "--name", "site", "--k", "value", "--k-err", "value", "--corepower", "value"),
+    ):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert str(path) in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
+    path = tmp_path / "factors.csv"
+    names = list(SPEEDS)
+    declared = {name: 10 * speed for name, speed in SPEEDS.items()} | {"s03": 10 * SPEEDS["s03"] * 1.6}
+    pd.DataFrame(
+        {
+            "site": [*names, "nothing"],
+            "k": [*SPEEDS.values(), 1.0],
+            "err": 0.01,
+            "hs06": [*declared.values(), None],
+        }
+    ).to_csv(path, index=False)
+    arguments = ("--name", "site", "--k", "k", "--k-err", "err", "--corepower", "hs06", "--format", "csv")
+    rows = {row["name"]: row for row in rows_of(run("line-file", path, *arguments))}
+    assert list(rows["s00"]) == (
+        [
+            "name",
+            "expected_k",
+            "deviation",
+            "deviation_err",
+            "verdict",
+            "significant",
+            "proposed_corepower",
+            "proposed_corepower_err",
+        ]
+    )
+    found = rows.pop("s03")
+    assert (found["verdict"], found["significant"]) == ("deviates", "true")
+    assert float(found["deviation"]) == pytest.approx(1 / 1.6 - 1, abs=0.01)
+    assert float(found["proposed_corepower"]) == pytest.approx(10 * SPEEDS["s03"], rel=0.02)
+    assert rows.pop("nothing")["verdict"] == ""
+    assert {row["verdict"] for row in rows.values()} == {"ok"}
