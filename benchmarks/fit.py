@@ -1,0 +1,286 @@
+"""Time, memory and answers of the speed-factor fit beside what else one could use.
+
+    python -m benchmarks.fit [--sizes 100x500 ...] [--threads 1 2] [--peers-python /path/to/python]
+                             [--out benchmarks/results/fit.md]
+
+The peers are in `benchmarks/requirements.txt`; install them into an environment of their own, together with
+this package's dependencies, and name its interpreter with --peers-python. Every contestant runs in a process
+of its own on the same columns (integer codes and values, in memory), warm: the first fit is on ten buckets.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import child
+
+Floats = NDArray[np.float64]
+
+SIZES = {
+    # units, tasks, buckets per task
+    "100x500": (100, 500, 14.7),
+    "200x2000": (200, 2000, 15.9),
+    "300x20000": (300, 20_000, 16.5),
+    "1000x100k": (1000, 100_000, 17.2),
+    "3000x100k": (3000, 100_000, 17.4),
+    "300x1M": (300, 1_000_000, 17.2),
+    "1000x1M": (1000, 1_000_000, 17.2),
+}
+OURS = ("fit", "fit with two threads", "fit, gamma", "fit, floor and tukey", "copy of the columns")
+PEERS = {
+    "article's way": ("100x500", "200x2000"),
+    "Newton-CG": ("100x500", "200x2000"),
+    "least_squares": ("100x500", "200x2000", "300x20000"),
+    "feols": ("100x500", "200x2000", "300x20000", "1000x100k", "1000x1M"),
+    "feols + fixef": ("100x500", "200x2000", "300x20000", "1000x100k"),
+}
+LIMIT_S = 500.0
+
+
+def columns(size: str) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Task codes, unit codes and values, shuffled; relative error 0.1. The same for every contestant."""
+    units, tasks, per_task = SIZES[size]
+    rng = np.random.default_rng(1)
+    sizes = np.clip(rng.poisson(per_task, tasks), 2, units).astype(np.int32)
+    task = np.repeat(np.arange(tasks, dtype=np.int32), sizes)
+    unit = rng.integers(0, units, task.size).astype(np.int32)
+    _, first = np.unique(task.astype(np.int64) * units + unit, return_index=True)
+    rng.shuffle(first)
+    task, unit = task[first], unit[first]
+    k, level = np.exp(rng.normal(0, 0.3, units)), np.exp(rng.normal(3, 1, tasks))
+    value = level[task] / k[unit] * np.maximum(1 + 0.1 * rng.standard_normal(task.size), 0.05)
+    return task, unit, value
+
+
+@dataclass(frozen=True)
+class Data:
+    task: NDArray[np.int32]
+    unit: NDArray[np.int32]
+    value: Floats
+    n_units: int
+    n_tasks: int
+
+
+Answer = tuple[Floats, dict[str, float]]
+
+
+def ours(data: Data, objective: str = "paper", **options: Any) -> Answer:
+    """From columns to factors, errors and Minuit's opinion."""
+    import fitters
+
+    extra = {"jobs": np.ones(data.value.size)} if options.get("weights") == "floor" else {}
+    buckets = fitters.Buckets.from_columns(data.task, data.unit, data.value, **extra)
+    result = fitters.fit_speed_factors(buckets, objective, **options)  # type: ignore[arg-type]
+    return np.log(result.units.k), dict(result.timings)
+
+
+def copy(data: Data) -> Answer:
+    """What reading and writing every column once takes: the floor of any method."""
+    for column in (data.task, data.unit, data.value):
+        column.copy()
+    return np.zeros(data.n_units), {}
+
+
+def _full(data: Data) -> tuple[Callable[[Floats], float], Callable[[Floats], Floats], Floats]:
+    """The article's cost in ln k and ln A, its gradient and the start k = 1."""
+    n = data.n_units
+    start = np.zeros(n + data.n_tasks)
+    logs = np.log(data.value)
+    start[n:] = np.bincount(data.task, logs, data.n_tasks) / np.maximum(np.bincount(data.task), 1)
+
+    def ratio(at: Floats) -> Floats:
+        found: Floats = data.value * np.exp(at[data.unit] - at[n:][data.task])
+        return found
+
+    def cost(at: Floats) -> float:
+        return float(np.sum((ratio(at) - 1) ** 2))
+
+    def gradient(at: Floats) -> Floats:
+        x = ratio(at)
+        slope = 2 * x * (x - 1)
+        of_units = np.bincount(data.unit, slope, n)
+        return np.concatenate([of_units, -np.bincount(data.task, slope, data.n_tasks)])
+
+    return cost, gradient, start
+
+
+def articles_way(data: Data) -> Answer:
+    """iminuit with k and A as parameters, one k fixed, numeric gradient, MIGRAD."""
+    from iminuit import Minuit
+
+    n = data.n_units
+    level = np.bincount(data.task, data.value, data.n_tasks) / np.bincount(data.task)
+
+    def cost(at: Floats) -> float:
+        return float(np.sum((data.value * at[:n][data.unit] / at[n:][data.task] - 1) ** 2))
+
+    minuit = Minuit(cost, np.concatenate([np.ones(n), level]))
+    minuit.errordef = Minuit.LEAST_SQUARES
+    minuit.fixed["x0"] = True
+    minuit.strategy = 0
+    minuit.migrad(ncall=10**8)
+    k = np.abs(np.asarray(minuit.values)[:n])
+    return np.log(k / k.mean()), {"valid": float(minuit.valid)}
+
+
+def newton_cg(data: Data) -> Answer:
+    """SciPy's Newton-CG with gradient and Hessian products in all parameters."""
+    from scipy.optimize import minimize
+
+    n = data.n_units
+    cost, gradient, start = _full(data)
+
+    def product(at: Floats, vector: Floats) -> Floats:
+        x = data.value * np.exp(at[data.unit] - at[n:][data.task])
+        bend = 2 * x * (2 * x - 1) * (vector[data.unit] - vector[n:][data.task])
+        of_units = np.bincount(data.unit, bend, n)
+        return np.concatenate([of_units, -np.bincount(data.task, bend, data.n_tasks)])
+
+    found = minimize(cost, start, jac=gradient, hessp=product, method="Newton-CG", options={"xtol": 1e-9})
+    k = np.exp(found.x[:n])
+    return np.log(k / k.mean()), {"success": float(found.success)}
+
+
+def least_squares(data: Data) -> Answer:
+    """SciPy's least_squares with a sparse Jacobian."""
+    from scipy.optimize import least_squares as search
+    from scipy.sparse import csr_array
+
+    n, rows = data.n_units, np.arange(data.value.size)
+    _, _, start = _full(data)
+
+    def residual(at: Floats) -> Floats:
+        found: Floats = data.value * np.exp(at[data.unit] - at[n:][data.task]) - 1
+        return found
+
+    def jacobian(at: Floats) -> Any:
+        x = residual(at) + 1
+        places = np.concatenate([rows, rows]), np.concatenate([data.unit, n + data.task])
+        return csr_array((np.concatenate([x, -x]), places), shape=(rows.size, start.size))
+
+    found = search(residual, start, jacobian, method="trf", tr_solver="lsmr", x_scale=1.0)  # type: ignore[call-overload]
+    k = np.exp(found.x[:n])
+    return np.log(k / k.mean()), {"status": float(found.status)}
+
+
+def feols(data: Data, *, fixef: bool = False) -> Answer:
+    """pyfixest on ln a: demeaned with both effects; with fixef also the factors. No errors of factors."""
+    import pandas as pd
+    import pyfixest as pf
+
+    frame = pd.DataFrame({"y": np.log(data.value), "task": data.task, "unit": data.unit})
+    frame["one"] = np.random.default_rng(0).standard_normal(data.value.size)  # feols wants a slope
+    model = pf.feols("y ~ one | task + unit", frame, copy_data=False, store_data=False, fixef_tol=1e-8)
+    theta = np.zeros(data.n_units)
+    if fixef:
+        model._data = frame
+        effects = model.fixef()["C(unit)"]
+        for name, value in effects.items():
+            theta[int(float(name))] = -value
+    return theta - np.log(np.exp(theta).mean()), {}
+
+
+CONTESTANTS: dict[str, Callable[[Data], Answer]] = {
+    "fit": ours,
+    "fit with two threads": lambda data: ours(data, threads=2),
+    "fit, gamma": lambda data: ours(data, "gamma"),
+    "fit, floor and tukey": lambda data: ours(data, "gamma", weights="floor", robust="tukey"),
+    "copy of the columns": copy,
+    "article's way": articles_way,
+    "Newton-CG": newton_cg,
+    "least_squares": least_squares,
+    "feols": feols,
+    "feols + fixef": lambda data: feols(data, fixef=True),
+}
+
+
+def contest(name: str, size: str, folder: Path) -> None:
+    """In a process of its own: warm up, time the best of up to three, write the answer."""
+    import resource
+
+    units, tasks, _ = SIZES[size]
+    task, unit, value = (np.load(folder / f"{size}-{what}.npy") for what in ("task", "unit", "value"))
+    data = Data(task, unit, value, units, tasks)
+    tiny = np.repeat(np.arange(5, dtype=np.int32), 2), np.tile(np.arange(2, dtype=np.int32), 5)
+    CONTESTANTS[name](Data(*tiny, np.linspace(1.0, 2.0, 10), 2, 5))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    best, cpu, spent, details = np.inf, np.inf, 0.0, {}
+    for _ in range(3):
+        began, cpu_began = time.perf_counter(), time.process_time()
+        theta, details = CONTESTANTS[name](data)
+        took = time.perf_counter() - began
+        best, cpu, spent = min(best, took), min(cpu, time.process_time() - cpu_began), spent + took
+        if spent + took > 20:
+            break
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    np.save(folder / f"{size}-{name}.npy", theta)
+    found = {"seconds": best, "cpu": cpu, "extra_b": (after - before) * 1024, "details": details}
+    print(json.dumps(found))
+
+
+def measure(name: str, size: str, folder: Path, python: str) -> dict[str, Any] | None:
+    """Run one contestant in a process; None if it failed, with the reason on stderr."""
+    command = [python, "-m", "benchmarks.fit", "--contest", name, size, str(folder)]
+    try:
+        run = child.run(command)
+    except RuntimeError as error:
+        print(f"{name} at {size}: {error}", file=sys.stderr)
+        return None
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Run all, or one contestant when called by itself."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--contest", nargs=3)
+    parser.add_argument("--sizes", nargs="*", default=list(SIZES))
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--peers-python", default=sys.executable)
+    parser.add_argument("--json", type=Path, default=Path("fit.json"))
+    options = parser.parse_args()
+    if options.contest:
+        contest(options.contest[0], options.contest[1], Path(options.contest[2]))
+        return
+    results = json.loads(options.json.read_text()) if options.json.exists() else {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for size in options.sizes:
+            task, unit, value = columns(size)
+            for what, column in (("task", task), ("unit", unit), ("value", value)):
+                np.save(folder / f"{size}-{what}.npy", column)
+            chosen = [*OURS, *(peer for peer, sizes in PEERS.items() if size in sizes)]
+            for name in chosen:
+                if options.only and name not in options.only:
+                    continue
+                python = options.peers_python if name in PEERS else sys.executable
+                found = measure(name, size, folder, python)
+                if found is None:
+                    continue
+                reference = folder / f"{size}-fit.npy"
+                if reference.exists():
+                    theta, mine = np.load(folder / f"{size}-{name}.npy"), np.load(reference)
+                    found["differs"] = float(np.abs(theta - mine).max())
+                found["buckets"] = int(value.size)
+                results.setdefault(size, {})[name] = found
+                seconds, extra = found["seconds"], found["extra_b"] / value.size
+                print(
+                    f"{size:10} {name:22} {seconds:9.4f} s  {found['cpu']:9.4f} cpu  {extra:7.1f} B/bucket",
+                    flush=True,
+                )
+                options.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
