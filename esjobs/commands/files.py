@@ -1,0 +1,87 @@
+"""Commands that fit a table in a file; no store is opened."""
+
+from pathlib import Path
+
+import click
+
+from esjobs.commands.options import Context, emit, format_of, rows_options
+
+
+@click.command("fit-file")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--task", required=True, metavar="COL", help="Column of the task (or unit of A).")
+@click.option("--unit", required=True, metavar="COL", help="Column of the site or CPU model.")
+@click.option("--value", metavar="COL", help="Column of CPU time per event; or give --cpu and --events.")
+@click.option("--cpu", metavar="COL", help="Column of the sum of CPU time.")
+@click.option("--events", metavar="COL", help="Column of the sum of events.")
+@click.option("--jobs", metavar="COL", help="Column of the number of jobs.")
+@click.option("--group", metavar="COL", help="Fit each value of this column on its own.")
+@click.option("--objective", type=click.Choice(["paper", "gamma"]), default="paper", show_default=True)
+@click.option("--weights", type=click.Choice(["none", "jobs", "floor"]), default="none", show_default=True)
+@click.option("--robust", type=click.Choice(["none", "reject", "tukey"]), default="none", show_default=True)
+@click.option("--minos", multiple=True, metavar="NAME", help="MINOS interval of this unit; repeat.")
+@click.option(
+    "--summary", type=click.Path(path_type=Path), help="JSON file: what was dropped, Minuit's flags."
+)
+@rows_options
+@click.pass_obj
+def fit_file(
+    obj: Context,
+    file: Path,
+    task: str,
+    unit: str,
+    value: str | None,
+    cpu: str | None,
+    events: str | None,
+    jobs: str | None,
+    group: str | None,
+    objective: str,
+    weights: str,
+    robust: str,
+    minos: tuple[str, ...],
+    summary: Path | None,
+    form: str,
+    out: str,
+) -> None:
+    """Fit speed factors straight from a CSV or Parquet table; no store is opened."""
+    del obj
+    from esjobs.frames import frame_of
+    from esjobs.steps import files
+
+    columns = files.Columns(task, unit, value, cpu, events, jobs, group)
+    options = {"objective": objective, "weights": weights, "robust": robust, "minos": minos}
+    rows, summaries = files.fit_file(file, columns, options)
+    if summary is not None:
+        files.write_summary(summaries, summary, grouped=group is not None)
+    emit(frame_of(rows), format_of(form, out), out)
+
+
+@click.command("line-file")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", required=True, metavar="COL", help="Column of the names.")
+@click.option("--k", required=True, metavar="COL", help="Column of the speed factor.")
+@click.option("--k-err", required=True, metavar="COL", help="Column of its error.")
+@click.option("--corepower", required=True, metavar="COL", help="Column of the declared value.")
+@click.option("--corepower-err", metavar="COL", help="Column of its error.")
+@rows_options
+@click.pass_obj
+def line_file(
+    obj: Context,
+    file: Path,
+    name: str,
+    k: str,
+    k_err: str,
+    corepower: str,
+    corepower_err: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Compare factors in a CSV or Parquet table with declared values by a line through the origin."""
+    del obj
+    from esjobs.frames import frame_of
+    from esjobs.steps import files
+
+    rows = files.line_file(
+        file, name=name, k=k, k_err=k_err, corepower=corepower, corepower_err=corepower_err
+    )
+    emit(frame_of(rows), format_of(form, out), out)

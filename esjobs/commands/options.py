@@ -1,0 +1,87 @@
+"""What commands share: the context, options of commands that print rows, and printing itself."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from esjobs.core.report import RunReport
+    from esjobs.session import Session
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Context:
+    """What the global options say, until a command opens the store."""
+
+    def __init__(self, store: str | None, config: Path | None, *, quiet: bool) -> None:
+        self.store = store
+        self.config = config
+        self.quiet = quiet
+
+    @contextmanager
+    def session(self, *, create: bool = False) -> Iterator["Session"]:
+        from esjobs.session import open as open_session
+        from esjobs.terminal import progress_bar
+
+        with (
+            progress_bar(quiet=self.quiet) as progress,
+            open_session(self.store, config=self.config, create=create, progress=progress) as session,
+        ):
+            yield session
+
+
+def rows_options(function: _Function) -> _Function:
+    """Options of every command that prints rows."""
+    function = click.option(
+        "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+    )(function)
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "csv", "json", "parquet"]),
+        default="table",
+        show_default=True,
+        help="How rows are written.",
+    )(function)
+
+
+window_option = click.option(
+    "--window", metavar="A/B", help="Half-open, UTC, ISO dates or times; default: all that is stored."
+)
+
+
+def restriction_options(function: _Function) -> _Function:
+    function = click.option(
+        "--where", multiple=True, metavar="FIELD=VALUE", help="Only these buckets; repeat for more."
+    )(function)
+    return click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat.")(
+        function
+    )
+
+
+def emit(frame: "pd.DataFrame", form: str, out: str, title: str = "") -> None:
+    from esjobs.output import write_frame
+
+    write_frame(frame, form, out, title=title)
+
+
+def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:
+    from esjobs.terminal import print_report, report_frame
+
+    if form == "table" and out == "-":
+        for report in reports:
+            print_report(report)
+    else:
+        emit(report_frame(reports), form, out)
+
+
+def format_of(form: str, out: str) -> str:
+    """A table asked for in a file is written in the format of the file's name."""
+    endings = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
+    return endings.get(Path(out).suffix, form) if form == "table" else form

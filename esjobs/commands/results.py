@@ -1,0 +1,162 @@
+"""Commands that only read: stored results, questions to the jobs, reports."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from esjobs.commands.options import Context, emit, rows_options, window_option
+
+if TYPE_CHECKING:
+    from esjobs.session import Session
+
+SHOWN = (
+    "factors",
+    "fits",
+    "lines",
+    "flags",
+    "conclusions",
+    "components",
+    "buckets",
+    "days",
+    "rejects",
+    "runs",
+    "loads",
+    "corepower",
+)
+"""Result tables that ``esjobs show`` prints."""
+
+
+@click.command()
+@click.argument("what", type=click.Choice(SHOWN))
+@click.option("--level", multiple=True, type=click.Choice(["site", "cpu_model"]))
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Site or CPU model.")
+@click.option("--method", "methods", multiple=True, metavar="METHOD", help="paper or gamma.")
+@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest that has them.")
+@window_option
+@rows_options
+@click.pass_obj
+def show(
+    obj: Context,
+    what: str,
+    level: tuple[str, ...],
+    types: tuple[str, ...],
+    names: tuple[str, ...],
+    methods: tuple[str, ...],
+    run_id: str | None,
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Show stored results; the newest run's unless --run names another."""
+    with obj.session() as session:
+        frame = session.show(
+            what, level=level, type=types, name=names, method=methods, run=run_id, window=window
+        )
+    title = ""
+    if form == "table":
+        from esjobs.terminal import for_people
+
+        frame, title = for_people(what, frame)
+    emit(frame, form, out, title)
+
+
+@click.command()
+@click.argument("run_a", metavar="RUN")
+@click.argument("run_b", metavar="RUN")
+@rows_options
+@click.pass_obj
+def compare(obj: Context, run_a: str, run_b: str, form: str, out: str) -> None:
+    """What changed between two runs, in sigma."""
+    with obj.session() as session:
+        frame = session.compare(run_a, run_b)
+    emit(frame, form, out)
+
+
+@click.command("query")
+@click.option("--by", required=True, metavar="FIELD[,FIELD]", help="Fields to group by.")
+@click.option(
+    "--metric",
+    "metrics",
+    default="jobs",
+    show_default=True,
+    metavar="METRIC[,METRIC]",
+    help="Numbers to give.",
+)
+@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
+@click.option("--clean", is_flag=True, help="Apply the cleaning rules first.")
+@window_option
+@rows_options
+@click.pass_obj
+def query(
+    obj: Context,
+    by: str,
+    metrics: str,
+    where: tuple[str, ...],
+    clean: bool,
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency."""
+    with obj.session() as session:
+        frame = session.query(by=_names(by), metrics=_names(metrics), where=where, window=window, clean=clean)
+    emit(frame, form, out)
+
+
+def _say_window(obj: Context, session: "Session", window: str | None) -> None:
+    """Without a window everything stored was taken: say which span that is."""
+    if window is None and not obj.quiet:
+        click.echo(f"window: {session.stored_window()} (all that is stored)", err=True)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@click.command("fields")
+@rows_options
+def list_fields(form: str, out: str) -> None:
+    """Every field and metric that queries take, with unit and meaning."""
+    from esjobs.session import fields_frame
+
+    emit(fields_frame(), form, out)
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["jobs"]))
+@click.option("--out", "-o", default="-", show_default=True, metavar="FILE", help="File; - is stdout.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
+    help="Default: by the file's name, else csv. Read back by ingest: csv, jsonl, parquet.",
+)
+@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
+@window_option
+@click.pass_obj
+def export(
+    obj: Context, what: str, out: str, form: str | None, where: tuple[str, ...], window: str | None
+) -> None:
+    """Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged."""
+    del what
+    with obj.session() as session:
+        if form in ("table", "json") or (form is None and out.endswith(".json")):
+            emit(session.jobs(where=where, window=window), form or "json", out)
+        else:
+            chosen = form or ("csv" if out == "-" else None)
+            session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
+        _say_window(obj, session, window)
+
+
+@click.command()
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="HTML file to write.")
+@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest complete one.")
+@click.pass_obj
+def report(obj: Context, out: Path, run_id: str | None) -> None:
+    """One HTML file that works offline: who deviates, by how much, and what it rests on."""
+    with obj.session() as session:
+        session.report(out, run=run_id)
+    if not obj.quiet:
+        click.echo(f"report written to {out}", err=True)

@@ -1,0 +1,156 @@
+"""Commands that do something to the store: read files, aggregate, fit, judge, tidy."""
+
+from pathlib import Path
+
+import click
+
+from esjobs.commands.options import Context, emit_reports, restriction_options, rows_options, window_option
+
+
+@click.command()
+@click.argument("form_in", metavar="FORMAT", required=False)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Fill a field where it is missing.")
+@click.option("--dry-run", is_flag=True, help="Read and check everything, store nothing.")
+@click.option("--undo", metavar="LOAD", help="Take a load back instead.")
+@rows_options
+@click.pass_obj
+def ingest(
+    obj: Context,
+    form_in: str | None,
+    files: tuple[Path, ...],
+    fill: tuple[str, ...],
+    dry_run: bool,
+    undo: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Read job records: FORMAT is panda or jobs, FILE... CSV, JSON lines or Parquet, plain or gzip."""
+    if undo is None and (form_in is None or not files):
+        raise click.UsageError("give a format and at least one file, or --undo LOAD")
+    if undo is not None and form_in is not None:
+        raise click.UsageError("--undo takes no files")
+    with obj.session(create=True) as session:
+        if undo is not None:
+            report = session.undo(undo)
+        else:
+            report = session.ingest(form_in or "", files, fill=fill, dry_run=dry_run)
+    emit_reports([report], form, out)
+
+
+@click.group(cls=click.Group)
+def corepower() -> None:
+    """Declared benchmark scores per core."""
+
+
+@corepower.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "form_in", type=click.Choice(["csv", "cric"]), default="csv", show_default=True)
+@click.option("--benchmark", metavar="NAME", help="HS06 or HS23, where the file does not say.")
+@click.option("--level", type=click.Choice(["site", "cpu_model"]), help="Where the file does not say.")
+@click.option("--valid-from", metavar="DATE", help="Start of validity; wins over CRIC's own date.")
+@click.pass_obj
+def import_corepower(
+    obj: Context, file: Path, form_in: str, benchmark: str | None, level: str | None, valid_from: str | None
+) -> None:
+    """Import declared values: a CSV table by queue or CPU model, or CRIC's queue description."""
+    with obj.session(create=True) as session:
+        report = session.import_corepower(
+            file, form=form_in, benchmark=benchmark, level=level, valid_from=valid_from
+        )
+    emit_reports([report], "table", "-")
+
+
+@corepower.command("remove")
+@click.argument("import_id", metavar="IMPORT")
+@click.pass_obj
+def remove_corepower(obj: Context, import_id: str) -> None:
+    """Take an import back; esjobs show corepower names them."""
+    with obj.session() as session:
+        report = session.remove_corepower(import_id)
+    emit_reports([report], "table", "-")
+
+
+@click.command()
+@window_option
+@click.option("--rebuild", is_flag=True, help="Recompute days even when nothing changed.")
+@rows_options
+@click.pass_obj
+def aggregate(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
+    """Make the buckets of the window: jobs cleaned, grouped and summed, every job accounted for."""
+    with obj.session() as session:
+        report = session.aggregate(window, rebuild=rebuild)
+    emit_reports([report], form, out)
+
+
+@click.command()
+@window_option
+@restriction_options
+@rows_options
+@click.pass_obj
+def fit(
+    obj: Context, window: str | None, tasks: tuple[str, ...], where: tuple[str, ...], form: str, out: str
+) -> None:
+    """Fit speed factors of sites and CPU models from the buckets of the window."""
+    with obj.session() as session:
+        report = session.fit(window, tasks=tasks, where=where)
+    emit_reports([report], form, out)
+
+
+@click.command()
+@window_option
+@rows_options
+@click.pass_obj
+def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
+    """Fit the line through the origin to the newest factors of the window."""
+    with obj.session() as session:
+        report = session.correlate(window)
+    emit_reports([report], form, out)
+
+
+@click.command()
+@window_option
+@rows_options
+@click.pass_obj
+def flag(obj: Context, window: str | None, form: str, out: str) -> None:
+    """Judge the newest factors of the window: deviations, verdicts, their stability."""
+    with obj.session() as session:
+        report = session.flag(window)
+    emit_reports([report], form, out)
+
+
+@click.command()
+@window_option
+@restriction_options
+@click.option("--rebuild", is_flag=True, help="Recompute buckets even when nothing changed.")
+@rows_options
+@click.pass_obj
+def run(
+    obj: Context,
+    window: str | None,
+    tasks: tuple[str, ...],
+    where: tuple[str, ...],
+    rebuild: bool,
+    form: str,
+    out: str,
+) -> None:
+    """Aggregate, fit, correlate and flag; results become visible together at the end."""
+    with obj.session() as session:
+        reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
+        if form == "table" and not obj.quiet:
+            from esjobs.terminal import print_conclusion
+
+            print_conclusion(session.conclusions(run=reports[-1].run))
+    emit_reports(reports, form, out)
+
+
+@click.command()
+@click.option("--keep", type=click.IntRange(min=1), required=True, help="Runs to keep, newest first.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@rows_options
+@click.pass_obj
+def prune(obj: Context, keep: int, dry_run: bool, form: str, out: str) -> None:
+    """Remove the results of old runs; jobs, buckets and what people entered stay."""
+    with obj.session() as session:
+        report = session.prune(keep, dry_run=dry_run)
+    emit_reports([report], form, out)

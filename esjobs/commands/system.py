@@ -1,0 +1,38 @@
+"""Commands to look around: the demo, and what an installation lacks."""
+
+from pathlib import Path
+
+import click
+
+from esjobs.commands.options import Context, emit, emit_reports, rows_options
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(min=1000), default=300_000, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder."
+)
+@click.pass_obj
+def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
+    """Make up a grid whose truth is known, run the whole chain on it, and say what was found."""
+    from esjobs.demonstration import demonstrate
+    from esjobs.terminal import progress_bar
+
+    with progress_bar(quiet=obj.quiet) as progress:
+        shown = demonstrate(out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress)
+    emit_reports(list(shown.reports), "table", "-")
+    emit(shown.verdicts, "table", "-")
+    for line in shown.lines:
+        click.echo(line)
+
+
+@click.command()
+@rows_options
+@click.pass_obj
+def doctor(obj: Context, form: str, out: str) -> None:
+    """Versions, store, row counts, last run, and what is missing."""
+    from esjobs.doctor import examine
+
+    frame = examine(obj.store, obj.config)
+    emit(frame, form, out)
