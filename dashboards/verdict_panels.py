@@ -152,7 +152,7 @@ SCATTER = Panel(
     "Speed against declaration",
     "flags",
     "Each mark is a site (a queue); bars are one standard error. The line goes through the origin, the band "
-    "is the accepted deviation. Hollow marks are drawn but not fitted.",
+    "is the accepted deviation. Hollow marks carry a default, which is not fitted, or get no verdict.",
     fields=_SCATTER_FIELDS,
     where=(Where("k"), Where("corepower")),
     level="site",
