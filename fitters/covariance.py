@@ -94,17 +94,24 @@ def normalised_covariance(covariance: Floats, p: Floats) -> Floats:
 
 
 def propagate(
-    part: Part, solution: Solution, mode: int, sigma_int: float, *, sandwich: bool
+    part: Part,
+    solution: Solution,
+    mode: int,
+    sigma_int: float,
+    *,
+    sandwich: bool,
+    hessian: Floats | None = None,
 ) -> Propagation | None:
     """Work out all variances of a component; None if its Hessian is not positive definite (no minimum).
 
-    stat needs `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3 + sum of squared task sizes),
-    memory about eight matrices n_units x n_units.
+    `hessian` is its lower triangle at the minimum, if it is known, and is overwritten. stat needs
+    `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3 + sum of squared task sizes), memory about eight
+    matrices n_units x n_units.
     """
     n = part.n_units
     k = normalised(solution.theta)
     p = k / n
-    factor = factorise(hessian_of(part, k, mode))
+    factor = factorise(hessian_of(part, k, mode) if hessian is None else hessian)
     if factor is None:
         return None
     inverse = factor.inverse()

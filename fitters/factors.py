@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 
 from fitters import judge as minuit
-from fitters.buckets import Buckets
+from fitters.buckets import Buckets, Floats
 from fitters.components import Part, empty, partition
 from fitters.covariance import Propagation, propagate
 from fitters.errors import SettingError, UnknownNameError, require_option
 from fitters.interaction import SigmaInt, chi2_of, complete_rel_var, estimate_sigma_int
 from fitters.judge import MinosInterval, Verdict
+from fitters.passes import hessian_of
 from fitters.results import FitResult, Fitted, Settings
 from fitters.solve import Solution, minimise, modes
 from fitters.tables import Outcome, Pooled, component_table, task_table, unit_table
@@ -145,11 +146,14 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     variance = squares * weighting.spread_factor / dof if dof > 0 else float("nan")
     outcomes = []
     for part, solution in zip(split.parts, solutions, strict=True):
-        propagation = None
+        propagation, verdict = None, None
         if solution.converged:
-            propagation = propagate(part, solution, mode, scatter.value, sandwich=settings.errors != "model")
-        watch.stop("covariance")
-        verdict = _verdict(part, solution, propagation, variance, settings)
+            hessian = hessian_of(part, np.exp(solution.theta), mode)
+            spare = hessian.copy() if settings.judge != "none" else hessian
+            sandwich = settings.errors != "model"
+            propagation = propagate(part, solution, mode, scatter.value, sandwich=sandwich, hessian=spare)
+            watch.stop("covariance")
+            verdict = _verdict(part, solution, propagation, variance, settings, hessian)
         watch.stop("judge")
         outcomes.append(Outcome(part, solution, propagation, verdict, _reduced_chi2(part, solution, scatter)))
     pooled = Pooled(variance, dof, scatter, settings.errors, weighting)
@@ -226,13 +230,19 @@ def _settings(buckets: Buckets, asked: Settings) -> Settings:
 
 
 def _verdict(
-    part: Part, solution: Solution, propagation: Propagation | None, variance: float, settings: Settings
+    part: Part,
+    solution: Solution,
+    propagation: Propagation | None,
+    variance: float,
+    settings: Settings,
+    hessian: Floats,
 ) -> Verdict | None:
     if propagation is None or settings.judge == "none":
         return None
     hesse = settings.judge == "full" and part.n_units <= minuit.hesse_limit
     scale = variance if np.isfinite(variance) else 1.0
-    return minuit.judge(part, solution, propagation, scale, mode=modes[settings.objective], hesse=hesse)
+    mode = modes[settings.objective]
+    return minuit.judge(part, solution, propagation, scale, mode=mode, hesse=hesse, known_hessian=hessian)
 
 
 def _reduced_chi2(part: Part, solution: Solution, scatter: SigmaInt) -> float:

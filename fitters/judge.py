@@ -95,12 +95,20 @@ class MinosInterval:
 
 
 def judge(
-    part: Part, solution: Solution, propagation: Propagation, variance: float, *, mode: int, hesse: bool
+    part: Part,
+    solution: Solution,
+    propagation: Propagation,
+    variance: float,
+    *,
+    mode: int,
+    hesse: bool,
+    known_hessian: Floats,
 ) -> Verdict:
     """Let Minuit look at a minimum.
 
-    `variance` is S^2; where there is none (no degrees of freedom) pass 1. MIGRAD with strategy 0 takes two
-    calls from the minimum; HESSE with the analytic Hessian is O(n^3).
+    `known_hessian` is the lower triangle there; `variance` is S^2; where there is none (no degrees of freedom)
+    pass 1. MIGRAD with strategy 0 takes two calls from the minimum; HESSE with the analytic Hessian is
+    O(n^3).
     """
     n = part.n_units
     variance = max(variance, smallest_variance)
@@ -118,10 +126,13 @@ def judge(
         return slope / variance
 
     def hessian(theta: Floats) -> Floats:
-        full = symmetric(hessian_of(part, np.exp(np.clip(theta, -300, 300)), mode))
+        if np.array_equal(theta, start):
+            full = symmetric(known_hessian)
+        else:
+            full = symmetric(hessian_of(part, np.exp(np.clip(theta, -300, 300)), mode))
         return (full + penalty) / variance
 
-    minuit = _minuit(cost, start, gradient, hessian)
+    minuit = _minuit(cost, start, gradient, hessian, _QuietMinuit)
     minuit.strategy = 0
     minuit.migrad()
     if hesse:
@@ -129,7 +140,7 @@ def judge(
     own = np.sqrt(2.0 * variance * (np.diagonal(propagation.inverse_hessian) + 1.0 / (penalty * n * n)))
     shift = float(np.max(np.abs(np.asarray(minuit.values) - start) / own))
     ratio = float("nan")
-    if hesse and minuit.covariance is not None:
+    if hesse:
         ratios = np.asarray(minuit.errors) / own
         ratio = float(ratios[np.argmax(np.abs(ratios - 1.0))])
     summary = minuit.fmin
@@ -154,14 +165,27 @@ def judge(
     )
 
 
-def _minuit(cost: object, start: Floats, gradient: object, hessian: object) -> Minuit:
+class _QuietMinuit(Minuit):  # type: ignore[misc]
+    """Minuit that leaves its covariance matrix where it is.
+
+    Copying it into Python element by element takes longer than the rest of the fit. Should iminuit stop
+    calling this method, nothing is lost but the time.
+    """
+
+    def _make_covariance(self) -> None:
+        self._covariance = None
+
+
+def _minuit(
+    cost: object, start: Floats, gradient: object, hessian: object, kind: type[Minuit] = Minuit
+) -> Minuit:
     def diagonal(values: Floats) -> Floats:
         return np.ascontiguousarray(np.diagonal(hessian(values)))  # type: ignore[operator]
 
     with warnings.catch_warnings():
         # without g2 iminuit 2.33 ends in a TypeError when a diagonal element is negative; with it, it warns
         warnings.simplefilter("ignore", IMinuitWarning)
-        minuit = Minuit(cost, start, grad=gradient, g2=diagonal, hessian=hessian)
+        minuit = kind(cost, start, grad=gradient, g2=diagonal, hessian=hessian)
     minuit.errordef = Minuit.LEAST_SQUARES
     minuit.tol = 1e-4
     return minuit
