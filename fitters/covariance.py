@@ -105,8 +105,8 @@ def propagate(
     """Work out all variances of a component; None if its Hessian is not positive definite (no minimum).
 
     `hessian` is its lower triangle at the minimum, if it is known, and is overwritten. stat needs
-    `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3 + sum of squared task sizes), memory about eight
-    matrices n_units x n_units.
+    `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3 + sum of squared task sizes), memory about
+    eight matrices n_units x n_units.
     """
     n = part.n_units
     k = normalised(solution.theta)

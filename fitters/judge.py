@@ -106,9 +106,9 @@ def judge(
 ) -> Verdict:
     """Let Minuit look at a minimum.
 
-    `known_hessian` is the lower triangle there; `variance` is S^2; where there is none (no degrees of freedom)
-    pass 1. MIGRAD with strategy 0 takes two calls from the minimum; HESSE with the analytic Hessian is
-    O(n^3).
+    `known_hessian` is the lower triangle there; `variance` is S^2; where there is none (no degrees of
+    freedom) pass 1. MIGRAD with strategy 0 takes two calls from the minimum; HESSE with the analytic Hessian
+    is O(n^3).
     """
     n = part.n_units
     variance = max(variance, smallest_variance)

@@ -34,6 +34,7 @@ moves = np.concatenate([np.arange(-3.0, 0.0, 0.25), np.arange(0.25, 3.25, 0.25)]
 escape_rounds = 20
 escape_trials = 5
 uphill = 0.05
+uphill_buckets = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,6 +209,8 @@ def escape(descent: Descent) -> Descent:
     places the search runs again, and goes on from what is lower. Data without such values cost nothing.
     """
     part = descent.part
+    # a stray bucket costs about its weight, on whichever side it is: no more than a few can be won back
+    most = uphill_buckets * (float(part.weight.mean()) if part.weight.size else 1.0)
     for _ in range(escape_rounds):
         if descent.worst <= far_residual:
             break
@@ -219,7 +222,7 @@ def escape(descent: Descent) -> Descent:
         gain = change[np.arange(part.n_units), best]
         lower = None
         for unit in np.argsort(gain)[:escape_trials]:
-            if gain[unit] > uphill * descent.cost:
+            if gain[unit] > min(uphill * descent.cost, most):
                 break
             theta = descent.theta.copy()
             theta[unit] += moves[best[unit]]
