@@ -5,10 +5,14 @@ Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows n
 
 from fitters.bootstrap import BootstrapResult, bootstrap
 from fitters.buckets import Buckets
+from fitters.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.factors import fit_speed_factors
-from fitters.fixed_cost import FixedCosts, correct_fixed_cost, estimate_fixed_cost, fixed_cost_residuals
+from fitters.fixed_cost import FixedCosts, estimate_fixed_cost
 from fitters.line import LineResult, fit_line
+from fitters.log_sums import LogSums
+from fitters.mixture import find_mixtures, find_mixtures_in_buckets
+from fitters.mixture_results import Mixtures
 from fitters.residuals import BucketTable, bucket_table
 from fitters.results import FitResult
 from fitters.significance import benjamini_hochberg
@@ -18,11 +22,14 @@ __all__ = [
     "BootstrapResult",
     "BucketTable",
     "Buckets",
+    "CorrectedSums",
     "FitError",
     "FitResult",
     "FixedCosts",
     "InputError",
     "LineResult",
+    "LogSums",
+    "Mixtures",
     "SettingError",
     "UnknownNameError",
     "benjamini_hochberg",
@@ -31,6 +38,8 @@ __all__ = [
     "compare",
     "correct_fixed_cost",
     "estimate_fixed_cost",
+    "find_mixtures",
+    "find_mixtures_in_buckets",
     "fit_line",
     "fit_speed_factors",
     "fixed_cost_residuals",

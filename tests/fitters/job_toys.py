@@ -90,3 +90,74 @@ def make_jobs(
     fixed = np.broadcast_to(np.asarray(rho, np.float64), (tasks,))
     noise = np.exp(sigma * rng.normal(size=n) - sigma**2 / 2)
     return ToyJobs(task, unit, events, level[task] * (events + fixed[task]) / k[unit] * noise, k)
+
+
+SHAPES = ("normal", "skewed", "heavy tails", "two CPUs", "stuck jobs")
+
+
+@dataclass(frozen=True)
+class MixedJobs:
+    """Columns of jobs of many tasks; `kind` is 1 for the second kind of work, `day` one of ten."""
+
+    task: Ints
+    unit: Ints
+    day: Ints
+    kind: Ints
+    events: Floats
+    cpu_s: Floats
+
+    def sums(self, *by: str) -> dict[str, Any]:
+        """Sums over the jobs of each combination of these columns."""
+        keys, row = np.unique(np.stack([getattr(self, name) for name in by]), axis=1, return_inverse=True)
+        n, c = self.events, self.cpu_s
+        columns = {"n_jobs": np.ones(n.size), "events": n, "cpu_s": c}
+        columns |= {"events_sq": n * n, "cpu_s_sq": c * c, "events_cpu_s": n * c}
+        x, y = np.log(n), np.log(c)
+        columns |= {"ln_events": x, "ln_cpu_s": y}
+        columns |= {"ln_events_sq": x * x, "ln_cpu_s_sq": y * y, "ln_events_ln_cpu_s": x * y}
+        summed = {name: np.bincount(row.ravel(), column) for name, column in columns.items()}
+        return dict(zip(by, keys, strict=True)) | summed
+
+
+def make_mixed(
+    rng: np.random.Generator,
+    tasks: int,
+    units: int,
+    jobs: int,
+    share: float,
+    ratio: float,
+    *,
+    shape: str = "normal",
+    sigma: float = 0.2,
+    rho: float = 20.0,
+) -> MixedJobs:
+    """Make tasks of `jobs` jobs in which a share takes `ratio` times less CPU time.
+
+    Units differ in size by a factor of about five and in speed by 0.3; mean events per job by a factor of
+    four, log-normal inside a unit. The scatter of ln CPU time has the given shape and about the width
+    `sigma`: ``skewed`` is exponential, ``heavy tails`` is Student's t of 3 degrees, ``two CPUs`` differ by
+    1.6x, ``stuck jobs`` are 1 % that take 3 to 30 times as long.
+    """
+    n = tasks * jobs
+    task = np.repeat(np.arange(tasks), jobs)
+    size = np.exp(rng.normal(0, 0.8, (tasks, units)))
+    edges = np.cumsum(size, axis=1) / size.sum(axis=1, keepdims=True)
+    unit = (rng.random(n)[:, None] > edges[task]).sum(axis=1)
+    events = 20 * 2.0 ** np.linspace(-1, 1, units)[unit] * np.exp(rng.normal(-0.125, 0.5, n))
+    events = np.maximum(np.rint(events), 1.0)
+    normal = rng.normal(0, 1, n)
+    if shape == "skewed":
+        noise = sigma * (rng.exponential(1, n) - 1)
+    elif shape == "heavy tails":
+        noise = sigma * rng.standard_t(3, n) / 1.2
+    elif shape == "two CPUs":
+        slow = rng.random(n) < rng.random((tasks, units))[task, unit]
+        noise = 0.5 * sigma * normal + np.log(1.6) * slow
+    else:
+        noise = sigma * normal
+    if shape == "stuck jobs":
+        noise += np.where(rng.random(n) < 0.01, np.log(rng.uniform(3, 30, n)), 0.0)
+    kind = (rng.random(n) < share).astype(np.int64)
+    speed = rng.normal(0, 0.3, (tasks, units))[task, unit]
+    ln_cpu = np.log(events + rho) + noise + speed - np.log(ratio) * kind
+    return MixedJobs(task, unit, rng.integers(0, 10, n), kind, events, np.exp(ln_cpu))

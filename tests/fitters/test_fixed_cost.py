@@ -25,34 +25,9 @@ from fitters import (
 )
 from fitters.errors import SettingError
 from tests.fitters.job_toys import Sums, ToyJobs, make_jobs
+from tests.fitters.panda_jobs import read_jobs, sum_jobs
 
 Floats = NDArray[np.float64]
-SUMS = ("n_jobs", "events", "cpu_s", "events_sq", "cpu_s_sq", "events_cpu_s")
-
-
-def read_jobs(path: Path) -> pd.DataFrame:
-    """Finished jobs with events and CPU time; the task is the number in the file's name."""
-    table = pd.read_csv(path)
-    if "jobstatus" in table:
-        table = table[table["jobstatus"] == "finished"]
-    good = (table["cpuconsumptiontime"] > 0) & (table["nevents"] > 0) & (table["actualcorecount"] > 0)
-    table = table[good]
-    return pd.DataFrame(
-        {
-            "task": path.name.split("_")[-1].split(".")[0],
-            "unit": table["computingsite"].to_numpy(),
-            "cores": np.where(table["actualcorecount"] > 1, "multi", "single"),
-            "events": table["nevents"].to_numpy(float),
-            "cpu_s": table["cpuconsumptiontime"].to_numpy(float),
-        }
-    )
-
-
-def sum_jobs(jobs: pd.DataFrame) -> Any:
-    """Sums per (task, unit)."""
-    n, c = jobs["events"], jobs["cpu_s"]
-    wide = jobs.assign(n_jobs=1.0, events_sq=n * n, cpu_s_sq=c * c, events_cpu_s=n * c)
-    return wide.groupby(["task", "unit"], as_index=False)[list(SUMS)].sum()
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +55,7 @@ CINECA = ["INFN-T1-CINECA-SL7_HIMEM", "INFN-T1-CINECA-SL7_UCORE"]
 
 
 def test_both_estimates_of_the_real_task(from_jobs: FixedCosts, from_buckets: FixedCosts) -> None:
-    jobs, buckets = from_jobs.tasks.row("15350577"), from_buckets.tasks.row("15350577")
+    jobs, buckets = from_jobs.tasks.row("15350577 single"), from_buckets.tasks.row("15350577 single")
     assert jobs["rho"] == pytest.approx(38.0, abs=0.1)
     assert jobs["rho_err"] == pytest.approx(0.45, abs=0.15)
     assert buckets["rho"] == pytest.approx(37.377, abs=0.001)
@@ -154,7 +129,6 @@ def test_strata_of_events_per_job_give_the_same_factors(
 
 def test_the_other_real_tasks_are_left_alone(panda_files: list[Path]) -> None:
     jobs = pd.concat([read_jobs(path) for path in panda_files if "15350577" not in path.name])
-    jobs["task"] += " " + jobs["cores"]
     tables = (
         estimate_fixed_cost(jobs["task"], jobs["unit"], jobs["events"], jobs["cpu_s"]).tasks,
         estimate_fixed_cost(**sum_jobs(jobs)).tasks,

@@ -1,0 +1,295 @@
+"""Mixed tasks: the real one, power and false alarms on toys, splitting by kind, bad input."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fitters import (
+    Buckets,
+    InputError,
+    LogSums,
+    Mixtures,
+    estimate_fixed_cost,
+    find_mixtures,
+    find_mixtures_in_buckets,
+    fit_speed_factors,
+    fixed_cost_residuals,
+)
+from tests.fitters.job_toys import SHAPES, MixedJobs, make_mixed
+from tests.fitters.panda_jobs import LOGS, read_jobs, sum_jobs
+
+Floats = NDArray[np.float64]
+MIXED = "13743294 single"
+
+
+@pytest.fixture(scope="module")
+def jobs(panda_files: list[Path]) -> pd.DataFrame:
+    """All four tasks; the kind is what the records do not say: less than a quarter of a second per event."""
+    table = pd.concat([read_jobs(path) for path in panda_files], ignore_index=True)
+    quick = (table["task"] == MIXED) & (table["cpu_s"] / table["events"] < 0.25)
+    return table.assign(kind=np.where(quick, "merge", "simul"))
+
+
+def decisions(found: Mixtures) -> dict[str, str]:
+    """Of whole tasks."""
+    table = found.tasks
+    whole = [place for place, name in enumerate(table.name) if name not in table.name[:place].tolist()]
+    return {str(table.name[place]): str(table.decision[place]) for place in whole}
+
+
+EXPECTED = {
+    "13332803 multi": "keep",
+    "13332803 single": "keep",
+    "13743294 multi": "keep",
+    MIXED: "set aside",
+    "14773217 multi": "keep",
+    "15350577 single": "keep",
+}
+
+
+@pytest.mark.parametrize("corrected", [True, False])
+def test_the_real_mixed_task_is_found_among_jobs(jobs: pd.DataFrame, corrected: bool) -> None:
+    """Even with the fixed cost left in, which makes the scatter of one good task twice as wide."""
+    residual = np.log(jobs["cpu_s"].to_numpy() / jobs["events"].to_numpy())
+    if corrected:
+        costs = estimate_fixed_cost(**sum_jobs(jobs))
+        residual = fixed_cost_residuals(costs, jobs["task"], jobs["events"], jobs["cpu_s"])
+    found = find_mixtures(jobs["task"], jobs["unit"], residual)
+    assert decisions(found) == EXPECTED
+    row = found.tasks.row(MIXED)
+    assert row["ratio"] == pytest.approx(9.6, abs=0.2)
+    assert row["significance"] > 15
+    assert row["sigma"] == pytest.approx(1.66, abs=0.05)
+    assert row["reason"].startswith("mixed task: two modes")
+    assert found.n_jobs_aside == row["n_jobs"] == 989
+    assert set(found.decision[(jobs["task"] == MIXED).to_numpy()]) == {"set aside"}
+
+
+def test_the_real_mixed_task_is_split_where_its_kinds_are_named(jobs: pd.DataFrame) -> None:
+    """INFN-ROMA1 has 5 merge-like jobs: far too fast in one task, on the slow side among merge jobs."""
+    residual = np.log(jobs["cpu_s"] / jobs["events"])
+    found = find_mixtures(jobs["task"], jobs["unit"], residual, kind=jobs["kind"])
+    assert decisions(found) == EXPECTED | {MIXED: "split"}
+    parts = found.tasks.decision[found.tasks.name == MIXED]
+    assert parts.tolist() == ["split", "keep", "keep"]
+    assert found.n_jobs_aside == 0
+
+    def factors(task: Any) -> pd.Series:
+        sums = sum_jobs(jobs.assign(task=task))
+        buckets = Buckets.from_columns(sums["task"], sums["unit"], cpu_s=sums["cpu_s"], events=sums["events"])
+        units = fit_speed_factors(buckets, "gamma").units
+        return pd.Series(units.k, units.name)
+
+    mixed = factors(jobs["task"])
+    assert mixed["INFN-ROMA1"] / mixed["RAL-LCG2_UCORE"] > 2.5
+    split = np.where(found.decision == "split", jobs["task"] + "|" + jobs["kind"], jobs["task"])
+    once_split = factors(split)
+    assert 0.4 < once_split["INFN-ROMA1"] / once_split["RAL-LCG2_UCORE"] < 1.0
+
+
+def test_the_real_mixed_task_in_buckets(jobs: pd.DataFrame) -> None:
+    """Sums of logarithms find it, kinds split it; sums of squares over hundreds of jobs say nothing."""
+    sums = sum_jobs(jobs, logs=True)
+    plain = sums.drop(columns=list(LOGS))
+    costs = estimate_fixed_cost(**plain)
+    logs = LogSums(*(sums[name] for name in LOGS))
+    found = find_mixtures_in_buckets(costs, **plain, logs=logs)
+    assert decisions(found) == EXPECTED
+    assert found.tasks.row(MIXED)["sigma"] == pytest.approx(1.15, abs=0.1)
+    assert set(decisions(find_mixtures_in_buckets(costs, **plain)).values()) == {"keep"}
+    kinds = sum_jobs(jobs, ("task", "unit", "kind"))
+    found = find_mixtures_in_buckets(costs, **kinds)
+    assert decisions(found) == EXPECTED | {MIXED: "split"}
+    assert found.tasks.row(MIXED)["ratio"] == pytest.approx(9.7, abs=0.2)
+    assert "simul takes 9.67x" in found.tasks.row(MIXED)["reason"]
+
+
+# toys
+
+
+def bucket_forms(toys: MixedJobs) -> dict[str, Mixtures]:
+    """Every form that buckets allow."""
+    sums = toys.sums("task", "unit")
+    logs = LogSums(*(sums.pop(name) for name in LOGS))
+    daily, kinds = toys.sums("task", "unit", "day"), toys.sums("task", "unit", "kind")
+    for table in (daily, kinds):
+        for name in (*LOGS, "day"):
+            table.pop(name, None)
+    costs = estimate_fixed_cost(**sums)
+    residual = fixed_cost_residuals(costs, toys.task, toys.events, toys.cpu_s)
+    return {
+        "jobs": find_mixtures(toys.task, toys.unit, residual),
+        "logs": find_mixtures_in_buckets(costs, **sums, logs=logs),
+        "squares": find_mixtures_in_buckets(costs, **sums),
+        "daily squares": find_mixtures_in_buckets(costs, **daily),
+        "kinds": find_mixtures_in_buckets(costs, **kinds),
+    }
+
+
+def rates(toys: MixedJobs) -> dict[str, float]:
+    forms = bucket_forms(toys)
+    return {
+        name: float(np.mean([decision != "keep" for decision in decisions(found).values()]))
+        for name, found in forms.items()
+    }
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_false_alarms_are_rare(shape: str) -> None:
+    """At most 1 % of tasks of one kind, whatever the shape of their scatter: here none or two of 300."""
+    toys = make_mixed(np.random.default_rng(3), 300, 8, 300, 0.0, 1.0, shape=shape, sigma=0.25)
+    found = rates(toys)
+    assert max(found.values()) <= 2 / 300
+    assert found["jobs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("share", "ratio", "least"),
+    [
+        (0.2, 3.0, {"jobs": 0.95, "kinds": 1.0}),
+        (0.5, 3.0, {"jobs": 0.95, "kinds": 1.0, "logs": 0.8}),
+        (0.2, 6.0, {"jobs": 1.0, "kinds": 1.0, "logs": 0.95}),
+        (0.5, 10.0, {"jobs": 1.0, "kinds": 1.0, "logs": 1.0, "daily squares": 0.9}),
+        (0.07, 6.0, {"jobs": 0.8, "kinds": 1.0}),
+    ],
+)
+def test_power(share: float, ratio: float, least: dict[str, float]) -> None:
+    toys = make_mixed(np.random.default_rng(5), 40, 10, 600, share, ratio, sigma=0.2)
+    found = rates(toys)
+    for name, limit in least.items():
+        assert found[name] >= limit, (name, found)
+
+
+def test_kinds_that_separate_are_split_and_kinds_that_do_not_are_set_aside() -> None:
+    toys = make_mixed(np.random.default_rng(7), 1, 6, 800, 0.3, 6.0)
+    residual = np.log(toys.cpu_s / (toys.events + 20))
+    named = np.where(toys.kind == 1, "merge", "simul").astype(object)
+    clean = find_mixtures(toys.task, toys.unit, residual, kind=named)
+    assert clean.tasks.decision.tolist() == ["split", "keep", "keep"]
+    assert clean.tasks.kind.tolist() == [None, "merge", "simul"]
+    assert set(clean.decision) == {"split"}
+    useless = find_mixtures(toys.task, toys.unit, residual, kind=np.arange(800) % 2)
+    assert useless.tasks.decision.tolist() == ["set aside"]
+    assert useless.n_jobs_aside == 800
+    # one kind is known, the rest is still mixed: only the rest is lost
+    partly = named.copy()
+    partly[(toys.unit < 3) | (toys.kind == 0)] = None
+    found = find_mixtures(toys.task, toys.unit, residual, kind=partly)
+    assert found.tasks.decision.tolist() == ["split", "keep", "set aside"]
+    assert found.n_jobs_aside == np.sum(partly == None)  # noqa: E711 - elementwise
+
+
+def test_units_of_another_speed_are_no_mixture_and_rare_kinds_of_a_unit_are() -> None:
+    """A unit that ran only the second kind shows as nothing among jobs, but is caught by naming the kind."""
+    rng = np.random.default_rng(9)
+    unit = np.repeat(["A", "B", "C"], 200)
+    residual = rng.normal(0, 0.2, 600) + np.repeat([0.0, 0.5, 2.0], 200)
+    assert find_mixtures(["t"] * 600, unit, residual).tasks.decision.tolist() == ["keep"]
+    # 1 % of the task, all of unit D: paired at A
+    rows: dict[str, Any] = {
+        "unit": ["A", "B", "A", "D"],
+        "kind": ["simul", "simul", "merge", "merge"],
+        "n_jobs": [500, 500, 6, 6],
+        "events": [5000, 5000, 60, 60],
+        "cpu_s": [9000.0, 12000.0, 11.0, 12.0],
+    }
+    costs = estimate_fixed_cost(["t"] * 4, rows["unit"], rows["events"], rows["cpu_s"], n_jobs=rows["n_jobs"])
+    found = find_mixtures_in_buckets(costs, ["t"] * 4, **rows)
+    assert found.tasks.decision.tolist() == ["split", "keep", "keep"]
+    assert "100% of the jobs of a unit" in found.tasks.reason[0]
+    apart = {name: column[:2] + column[3:] for name, column in rows.items()}
+    found = find_mixtures_in_buckets(costs, ["t"] * 3, **apart)
+    assert "no unit ran both" in found.tasks.reason[0]
+
+
+def test_counted_jobs_are_jobs() -> None:
+    """Jobs in quarter octaves of events and CPU time give the verdicts of single jobs."""
+    rng = np.random.default_rng(11)
+    for share, expected in ((0.0, 0.0), (0.2, 1.0)):
+        toys = make_mixed(rng, 30, 8, 500, share, 4.0)
+        bins = np.stack([np.floor(4 * np.log2(toys.events)), np.floor(4 * np.log2(toys.cpu_s))]).astype(int)
+        keys, row = np.unique(np.vstack([[toys.task, toys.unit], bins]), axis=1, return_inverse=True)
+        number = np.bincount(row.ravel())
+        events, cpu_s = np.bincount(row.ravel(), toys.events), np.bincount(row.ravel(), toys.cpu_s)
+        residual = np.log(cpu_s / (events + 20 * number))
+        found = find_mixtures(keys[0], keys[1], residual, n_jobs=number)
+        assert np.mean(found.tasks.decision != "keep") == pytest.approx(expected, abs=0.04)
+        assert found.tasks.n_jobs.tolist() == [500] * 30
+    residual = rng.normal(0, 0.3, 200).round(1)
+    values, counts = np.unique(residual, return_counts=True)
+    single = find_mixtures(["t"] * 200, ["A"] * 200, residual).tasks
+    counted = find_mixtures(["t"] * values.size, ["A"] * values.size, values, n_jobs=counts).tasks
+    assert counted.sigma[0] == pytest.approx(single.sigma[0])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False), st.floats(-20, 20))
+def test_order_names_and_scale_do_not_matter(random: Any, shift: float) -> None:
+    toys = make_mixed(np.random.default_rng(13), 3, 5, 120, 0.3, 5.0)
+    residual = np.log(toys.cpu_s / (toys.events + 20)) + shift * (toys.unit + 1)
+    order = list(range(360))
+    random.shuffle(order)
+    before = find_mixtures(toys.task, toys.unit, residual - shift * (toys.unit + 1)).tasks
+    after = find_mixtures(toys.task[order], -toys.unit[order], residual[order]).tasks
+    assert after.decision.tolist() == before.decision.tolist()
+    np.testing.assert_allclose(after.sigma, before.sigma, rtol=1e-6)
+    np.testing.assert_allclose(after.significance, before.significance, rtol=0.05)
+
+
+# bad input
+
+
+def test_bad_rows_are_counted_and_have_no_decision() -> None:
+    residual = [0.0, float("nan"), float("inf"), 0.0, 0.0, 1e300, 0.0]
+    task, unit = ["t", "t", "t", None, "t", "t", "t"], ["A", "A", "A", "A", None, "A", "A"]
+    found = find_mixtures(task, unit, residual, n_jobs=[1, 1, 1, 1, 1, 1, 0])
+    assert found.decision.tolist() == ["keep", "", "", "", "", "", ""]
+    assert dict(found.dropped) == {
+        "task missing": 1,
+        "unit missing": 1,
+        "ln_residual not finite": 3,
+        "jobs not positive": 1,
+    }
+    assert found.n_rows == 7
+    assert found.tasks.reason.tolist() == ["too few jobs to tell"]
+
+
+def test_nothing_left_is_an_empty_table() -> None:
+    found = find_mixtures(["t"], ["A"], [float("nan")])
+    assert len(found.tasks) == 0
+    costs = estimate_fixed_cost(["t"], ["A"], [1], [1.0], n_jobs=[1])
+    assert len(find_mixtures_in_buckets(costs, ["t"], ["A"], [1], [0], [1.0]).tasks) == 0
+
+
+def test_moments_that_are_unknown_or_contradict_each_other_say_nothing() -> None:
+    toys = make_mixed(np.random.default_rng(17), 1, 4, 400, 0.5, 10.0)
+    sums = toys.sums("task", "unit")
+    columns = {name: sums.pop(name) for name in LOGS}
+    costs = estimate_fixed_cost(**sums)
+    assert find_mixtures_in_buckets(costs, **sums, logs=LogSums(**columns)).tasks.decision[0] == "set aside"
+    for name, value in (("ln_cpu_s_sq", np.nan), ("ln_events_sq", 0.0)):
+        broken = LogSums(**(columns | {name: np.full(4, value)}))
+        found = find_mixtures_in_buckets(costs, **sums, logs=broken).tasks
+        assert found.decision.tolist() == ["keep"]
+        assert found.reason.tolist() == ["too few jobs to tell"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: find_mixtures([], [], []),
+        lambda: find_mixtures(["t"], ["A", "B"], [0.0]),
+        lambda: find_mixtures(["t"], ["A"], ["none"]),
+        lambda: find_mixtures(["t"], ["A"], [0.0], kind=["a", "b"]),
+        lambda: find_mixtures(["t"], ["A"], [0.0], n_jobs=[1, 2]),
+    ],
+)
+def test_columns_that_cannot_be_read_are_refused(call: Any) -> None:
+    with pytest.raises(InputError):
+        call()
