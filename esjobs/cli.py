@@ -35,8 +35,12 @@ class _Group(click.Group):
         except EsjobsError as error:
             _fail(error, 1)
         except KeyboardInterrupt:
-            click.echo("esjobs: interrupted; results published before are untouched, run again", err=True)
-            sys.exit(130)
+            _interrupted()
+        except RuntimeError as error:
+            # What DuckDB makes of Ctrl-C in the middle of a query.
+            if str(error) != "Query interrupted":
+                raise
+            _interrupted()
         except BrokenPipeError:
             sys.stderr.close()
             sys.exit(0)
@@ -44,6 +48,11 @@ class _Group(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(self.commands)
+
+
+def _interrupted() -> NoReturn:
+    click.echo("esjobs: interrupted; results published before are untouched, run again", err=True)
+    sys.exit(130)
 
 
 def _fail(error: EsjobsError, code: int) -> NoReturn:

@@ -1,0 +1,349 @@
+"""Killed or interrupted in the middle: what was visible stays, nothing is half visible, again completes."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import esjobs
+from esjobs.core.errors import NoResultError
+from esjobs.session import Session
+from tests.steps.grids import grid_jobs, write_jobs
+from tests.steps.victims import Action, finish, kill_after, start
+
+SPEED = np.arange(9.3, 21.0)
+RESULTS = ("factors", "fits", "components", "lines", "flags", "conclusions")
+_CLOCK = {"at", "seconds", "loaded_at", "imported_at"}
+_COUNTS = {"stored", "updated"}
+"""A load that was cut off after its jobs were stored counts them as updated the next time."""
+
+Contents = dict[str, pd.DataFrame]
+
+
+def contents(session: Session) -> Contents:
+    """Everything that can be seen, without what the clock says."""
+    found = {"jobs": session.jobs().sort_values("job_id", ignore_index=True)}
+    for name in ("buckets", "days", "loads", "rejects", "runs", *RESULTS):
+        try:
+            frame = session.show(name)
+        except NoResultError:
+            frame = pd.DataFrame()
+        order = [column for column in frame.columns if column not in _CLOCK | _COUNTS]
+        found[name] = frame[order].sort_values(order[:6], ignore_index=True)
+    found["steps"] = (
+        found["runs"][found["runs"]["step"] != "aggregate"] if len(found["runs"]) else found["runs"]
+    )
+    return found
+
+
+def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:
+    """Equal up to the order in which floats are summed."""
+    try:
+        pd.testing.assert_frame_equal(
+            left.reset_index(drop=True), right.reset_index(drop=True), rtol=1e-9, check_like=True
+        )
+    except AssertionError:
+        return False
+    return True
+
+
+def at(found: Contents, before: Contents, after: Contents, names: tuple[str, ...]) -> str:
+    """Whether these tables are all as before or all as after; where both hold, ``before``."""
+    for word, expected in (("before", before), ("after", after)):
+        if all(same(found[name], expected[name]) for name in names):
+            return word
+    raise AssertionError(f"neither before nor after: {', '.join(names)}")
+
+
+def opened(store: Path) -> Session:
+    return esjobs.open(f"duckdb:{store}")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A store before an action, and what it holds before and after it."""
+
+    store: Path
+    action: Action
+    before: Contents
+    after: Contents
+    seconds: float
+
+    def copy(self, folder: Path) -> Path:
+        return Path(shutil.copy(self.store, folder / "jobs.duckdb"))
+
+
+def scene(store: Path, action: Action, folder: Path) -> Scene:
+    with opened(store) as session:
+        before = contents(session)
+    undisturbed = Path(shutil.copy(store, folder / f"{action[0]}.duckdb"))
+    process = start(undisturbed, action)
+    began = time.perf_counter()
+    assert finish(process) == 0
+    seconds = time.perf_counter() - began
+    with opened(undisturbed) as session:
+        after = contents(session)
+    undisturbed.unlink()
+    return Scene(store, action, before, after, seconds)
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Scene]:
+    """A store with jobs and results; then new and changed jobs come."""
+    folder = tmp_path_factory.mktemp("scenes")
+    rng = np.random.default_rng(1)
+    old = write_jobs(grid_jobs(rng, SPEED, SPEED), folder / "old.parquet")
+    changed = grid_jobs(rng, SPEED * 0.9, SPEED, jobs=100, days=4)
+    changed.loc[::50, "cores"] = -1
+    new = write_jobs(changed, folder / "new.parquet")
+    settled, loaded, twice = (folder / f"{name}.duckdb" for name in ("settled", "loaded", "twice"))
+    with opened(settled) as session:
+        session.ingest("jobs", old)
+        session.run()
+    with opened(Path(shutil.copy(settled, loaded))) as session:
+        load = session.ingest("jobs", new)
+        assert load.dropped
+    with opened(Path(shutil.copy(loaded, twice))) as session:
+        session.run("2018-08-10/2018-08-12")
+        session.run()
+    return {
+        "ingest": scene(settled, ("ingest", str(new)), folder),
+        "aggregate": scene(loaded, ("aggregate",), folder),
+        "run": scene(loaded, ("run",), folder),
+        "undo": scene(twice, ("undo", load.run), folder),
+        "prune": scene(twice, ("prune", "1"), folder),
+    }
+
+
+def assert_whole(scene: Scene, found: Contents) -> str:
+    """Every group of tables that changes together is as before or as after; where the jobs stand."""
+    before, after = scene.before, scene.after
+    jobs = at(found, before, after, ("jobs",))
+    at(found, before, after, ("buckets", "days"))
+    at(found, before, after, (*RESULTS, "steps"))
+    if scene.action[0] == "ingest":
+        complete = found["loads"][found["loads"]["state"] == "complete"].reset_index(drop=True)
+        if at({"loads": complete}, before, after, ("loads",)) == "after":
+            assert jobs == "after"
+            assert same(found["rejects"], after["rejects"])
+        else:
+            assert same(found["rejects"], before["rejects"])
+            assert len(found["loads"]) - len(complete) in (0, 1)
+    elif scene.action[0] == "undo":
+        at(found, before, after, ("loads", "rejects"))
+    else:
+        assert same(found["loads"], before["loads"])
+    return jobs
+
+
+def assert_again_completes(scene: Scene, store: Path) -> None:
+    """The same action once more gives what an undisturbed one gives, and leaves nothing behind."""
+    process = start(store, scene.action)
+    code = finish(process)
+    with opened(store) as session:
+        found = contents(session)
+        if scene.action[0] == "undo" and code != 0:  # it was done before the kill: there is no such load
+            code = 0
+            assert same(found["loads"], scene.after["loads"])
+        assert code == 0
+        for name, frame in scene.after.items():
+            assert same(found[name], frame), name
+        session.store.sweep()
+        assert session.store.sweep() == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "moment"),
+    [
+        ("ingest", "new.parquet"),
+        ("ingest", "storing"),
+        ("aggregate", "aggregating"),
+        ("aggregate", "clock 1"),
+        ("run", "fitting"),
+        ("run", "judging"),
+        ("run", "clock 2"),
+        ("run", "clock 4"),
+        ("run", "done"),
+    ],
+)
+def test_killed_at_a_moment(scenes: Mapping[str, Scene], tmp_path: Path, what: str, moment: str) -> None:
+    """Between rows and commit, between fit and publication, just before the switch, just after it."""
+    scene = scenes[what]
+    store = scene.copy(tmp_path)
+    assert finish(start(store, scene.action, moment)) == -signal.SIGKILL
+    with opened(store) as session:
+        found = contents(session)
+    assert_whole(scene, found)
+    if moment == "done":
+        assert same(found["flags"], scene.after["flags"])
+    elif what == "run":
+        assert same(found["flags"], scene.before["flags"])
+        assert same(found["buckets"], scene.after["buckets"])
+    else:
+        for name in ("jobs", "buckets", *RESULTS):
+            assert same(found[name], scene.before[name])
+    assert_again_completes(scene, store)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("what", ["ingest", "aggregate", "run", "undo", "prune"])
+def test_killed_at_any_moment(scenes: Mapping[str, Scene], tmp_path: Path, what: str, seed: int) -> None:
+    """Several kills in a row on one store, each at another moment of the action, then once to the end."""
+    scene = scenes[what]
+    store = scene.copy(tmp_path)
+    moments = random.Random(f"{what}{seed}")  # a number per test, the same every time
+    for _ in range(2):
+        kill_after(start(store, scene.action), moments.uniform(0, 1.1) * scene.seconds)
+        with opened(store) as session:
+            assert_whole(scene, contents(session))
+    assert_again_completes(scene, store)
+
+
+def test_what_is_killed_differs(scenes: Mapping[str, Scene]) -> None:
+    """The scenes would prove nothing if before and after were alike."""
+    changed = {
+        name: {table for table in one.after if not same(one.before[table], one.after[table])}
+        for name, one in scenes.items()
+    }
+    assert changed["ingest"] == {"jobs", "loads", "rejects"}
+    assert changed["aggregate"] >= {"buckets", "days", "runs"}
+    assert changed["run"] >= {"buckets", "days", "factors", "fits", "lines", "flags", "conclusions", "steps"}
+    assert changed["undo"] >= {"jobs", "loads", "rejects", "buckets"}
+    assert changed["prune"] == {"runs", "steps"}
+
+
+def test_a_report_killed_leaves_the_old_one(scenes: Mapping[str, Scene], tmp_path: Path) -> None:
+    store = scenes["run"].copy(tmp_path)
+    out = tmp_path / "report.html"
+    process = start(store, ("report", str(out)))
+    began = time.perf_counter()
+    assert finish(process) == 0
+    seconds = time.perf_counter() - began
+    whole = out.read_text("utf-8")
+    assert whole.rstrip().endswith("</html>")
+    out.write_text("the old report")
+    for part in (0.5, 0.9):
+        code = kill_after(start(store, ("report", str(out))), part * seconds)
+        assert code in (0, -signal.SIGKILL)
+        assert out.read_text("utf-8") == ("the old report" if code else whole)
+        out.write_text("the old report")
+
+
+# -- the command line, real processes --------------------------------------------------------------------
+
+
+def command(store: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "esjobs", "--store", f"duckdb:{store}", *arguments]
+
+
+def run_to_end(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(store, *arguments), capture_output=True, text=True, timeout=60, check=False)
+
+
+def wait_for_store(process: subprocess.Popen[str], store: Path) -> None:
+    """Until the process has the store's file open."""
+    folder = Path(f"/proc/{process.pid}/fd")
+    while process.poll() is None:
+        for entry in folder.iterdir():
+            try:
+                if entry.readlink() == store:
+                    return
+            except OSError:
+                continue
+        time.sleep(0.005)
+    raise AssertionError(f"it ended before it opened the store: {process.communicate()}")
+
+
+@pytest.fixture
+def popen() -> Iterator[list[subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+linux_only = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc, as on Linux")
+
+
+@linux_only
+@pytest.mark.parametrize(("what", "part"), [("ingest", 0.3), ("run", 0.1), ("run", 0.6)])
+def test_interrupted_by_the_user(
+    scenes: Mapping[str, Scene],
+    tmp_path: Path,
+    popen: list[subprocess.Popen[str]],
+    what: str,
+    part: float,
+) -> None:
+    """Ctrl-C: one line, exit code 130, and the store as before or as after."""
+    scene = scenes[what]
+    store = scene.copy(tmp_path)
+    arguments = ("ingest", "jobs", scene.action[1]) if what == "ingest" else ("run", "--rebuild")
+    process = subprocess.Popen(
+        command(store, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    popen.append(process)
+    wait_for_store(process, store)
+    time.sleep(part * scene.seconds)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    if process.returncode != 0:  # it may have been done
+        assert (process.returncode, out) == (130, "")
+        assert re.fullmatch(r"esjobs: interrupted; .*run again\n", err)
+    with opened(store) as session:
+        assert_whole(scene, contents(session))
+    assert_again_completes(scene, store)
+
+
+@linux_only
+def test_a_second_process_is_told_who_holds_the_store(
+    scenes: Mapping[str, Scene], tmp_path: Path, popen: list[subprocess.Popen[str]]
+) -> None:
+    """A reader and a writer beside a long ingest: one line, exit code 1; afterwards both work."""
+    store = scenes["run"].copy(tmp_path)
+    os.mkfifo(pipe := tmp_path / "slow.csv")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(store), str(pipe)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    popen.append(holder)
+    wait_for_store(holder, store)
+    for arguments in (("show", "flags"), ("ingest", "jobs", scenes["ingest"].action[1])):
+        refused = run_to_end(store, *arguments)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.count("\n") == 1
+        assert f"process {holder.pid}" in refused.stderr
+        assert str(store) in refused.stderr
+        assert "wait until it is done" in refused.stderr
+    pipe.write_text("go on")
+    assert holder.wait(60) == 0
+    assert run_to_end(store, "show", "flags").returncode == 0
+
+
+_HOLD = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.session import open as open_session
+
+def rows():
+    yield pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
+    Path(sys.argv[2]).read_text()
+
+with open_session("duckdb:" + sys.argv[1]) as session:
+    session.store.put_jobs(rows(), "slow")
+"""
