@@ -180,7 +180,7 @@ class _Session:
         with self._translated():
             if not in_memory:
                 Path(self.location).absolute().parent.mkdir(parents=True, exist_ok=True)
-            self._connection = duckdb.connect(self.location, config=config)
+            self._connection = _quiet(duckdb.connect(self.location, config=config))
 
     def run(self, sql: str, params: Sequence[object] = ()) -> None:
         """Execute a statement that yields nothing."""
@@ -201,7 +201,7 @@ class _Session:
     def stream(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
         """Execute a query on a snapshot of its own and yield batches of this schema as they are made."""
         with self._translated():
-            cursor = self._open().cursor()
+            cursor = _quiet(self._open().cursor())
             reader = cursor.sql(sql, params=list(params)).to_arrow_reader(_BATCH_ROWS)
         stream = _Stream(self, cursor, reader, schema)
         self._streams.add(stream)
@@ -296,6 +296,12 @@ class _Stream:
         if self._cursor is not None:
             self._cursor.close()
             self._cursor = None
+
+
+def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Without the progress bar that DuckDB draws on standard output, where our data goes."""
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def _without_zone(rows: pa.Table) -> pa.Table:

@@ -82,6 +82,15 @@ def test_nothing_is_fetched_from_the_network() -> None:
     store.close()
 
 
+def test_nothing_is_drawn_on_standard_output_however_long_it_takes() -> None:
+    store = DuckStore(None)
+    asked = "SELECT current_setting('enable_progress_bar') AS shown"
+    assert store._session.rows(asked) == [(False,)]
+    (streamed,) = store._session.stream(asked, pa.schema([("shown", pa.bool_())]))
+    assert streamed.to_pylist() == [{"shown": False}]
+    store.close()
+
+
 def test_a_load_larger_than_a_block_keeps_its_order(tmp_path: Path) -> None:
     store = DuckStore(tmp_path / "jobs.duckdb")
     counts = store.put_jobs([jobs(1), jobs(2), jobs(3)], "a")
