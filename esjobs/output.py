@@ -5,6 +5,7 @@ with ``Z``. JSON is one array. Tables are rounded for people, the other formats 
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -109,7 +110,8 @@ def _write_table(rows: pa.Table, stream: IO[str], title: str) -> None:
     console = Console(
         file=stream, width=None if terminal else 10_000, highlight=False, soft_wrap=not terminal
     )
-    table = Table(title=title or None, box=None, pad_edge=False, header_style="bold", title_justify="left")
+    heading = Text(visible(title)) if title else None
+    table = Table(title=heading, box=None, pad_edge=False, header_style="bold", title_justify="left")
     for column in rows.schema:
         number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         table.add_column(column.name, justify="right" if number else "left", overflow="fold")
@@ -118,6 +120,19 @@ def _write_table(rows: pa.Table, stream: IO[str], title: str) -> None:
     console.print(table)
     if not rows.num_rows:
         console.print("(no rows)")
+
+
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Control characters, line ends, and what turns the direction of writing."""
+
+
+def visible(text: str) -> str:
+    r"""Write out what a terminal would obey: names come from job records, and may hold anything.
+
+    >>> visible("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _rounded(value: object) -> str:
@@ -131,4 +146,4 @@ def _rounded(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, datetime):
         return format_time(value.replace(microsecond=0))
-    return str(value)
+    return visible(str(value))

@@ -10,6 +10,7 @@ import click
 import pandas as pd
 
 from esjobs.core.report import RunReport
+from esjobs.output import visible
 from esjobs.steps.aggregate import Progress
 
 _COLUMNS = {
@@ -82,7 +83,7 @@ def print_conclusion(conclusions: pd.DataFrame) -> None:
     """The sentence of each level for all types together, headline method, on standard error."""
     together = conclusions[conclusions["processing_type"] == "all"]
     for row in together.drop_duplicates("level").itertuples():
-        click.echo(f"by {row.level}: {row.sentence}", err=True)
+        click.echo(visible(f"by {row.level}: {row.sentence}"), err=True)
     click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
 
 
