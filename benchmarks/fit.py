@@ -1,7 +1,7 @@
 """Time, memory and answers of the speed-factor fit beside what else one could use.
 
-    python -m benchmarks.fit [--sizes 100x500 ...] [--threads 1 2] [--peers-python /path/to/python]
-                             [--out benchmarks/results/fit.md]
+    python -m benchmarks.fit [--sizes 100x500 ...] [--only CONTESTANT ...]
+                             [--peers-python PYTHON] [--out benchmarks/results/fit.md]
 
 The peers are in `benchmarks/requirements.txt`; install them into an environment of their own, together with
 this package's dependencies, and name its interpreter with --peers-python. Every contestant runs in a process
@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import child
+from benchmarks.machine import describe
 
 Floats = NDArray[np.float64]
 
@@ -248,6 +250,35 @@ def measure(name: str, size: str, folder: Path, python: str) -> dict[str, Any] |
     return found
 
 
+def report(results: dict[str, dict[str, dict[str, Any]]], remarks: str) -> str:
+    """Make the page from what was measured."""
+    machine = describe()
+    names = ("numpy", "scipy", "numba", "iminuit")
+    versions = ", ".join([f"Python {machine['python']}", *(f"{name} {version(name)}" for name in names)])
+    lines = [
+        "# Time, memory and answers of the speed-factor fit\n",
+        f"Written by `python -m benchmarks.fit` on {machine['cpu']}, {machine['cores']} cores; {versions};",
+        "peers as in `benchmarks/requirements.txt`. Seconds are the best of up to three warm runs. Processor",
+        "seconds stand beside them because other work shared the cores, and ratios are made of these. Extra",
+        "memory is the growth of the peak above the input. The last column is the largest difference of ln k",
+        "from our fit in units of 0.1 / sqrt(buckets per unit), about its error; pyfixest fits ln a and",
+        "gamma another cost, so that they differ by a fraction of an error.\n",
+        "| units x tasks (buckets) | contestant | s | processor s | peer / fit | extra B/bucket | differs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for size, found in results.items():
+        ours_s = found.get("fit", {}).get("cpu", float("nan"))
+        for name, row in found.items():
+            sigma = 0.1 / np.sqrt(row["buckets"] / SIZES[size][0])
+            compares = name not in ("copy of the columns", "feols") and "differs" in row
+            differs = f"{row['differs'] / sigma:.1g}" if compares else ""
+            lines.append(
+                f"| {size} ({row['buckets']}) | {name} | {row['seconds']:.4g} | {row['cpu']:.4g} "
+                f"| {row['cpu'] / ours_s:.3g} | {max(row['extra_b'], 0) / row['buckets']:.0f} | {differs} |"
+            )
+    return "\n".join([*lines, "", remarks.strip(), ""])
+
+
 def main() -> None:
     """Run all, or one contestant when called by itself."""
     parser = argparse.ArgumentParser(
@@ -257,12 +288,22 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="*", default=list(SIZES))
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--peers-python", default=sys.executable)
-    parser.add_argument("--json", type=Path, default=Path("fit.json"))
+    parser.add_argument("--json", type=Path, default=Path("fit.json"), help="results so far, added to")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.contest:
         contest(options.contest[0], options.contest[1], Path(options.contest[2]))
         return
     results = json.loads(options.json.read_text()) if options.json.exists() else {}
+    run_all(options, results)
+    if options.out:
+        old = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
+        _, mark, remarks = old.partition("## Remarks")
+        options.out.write_text(report(results, mark + remarks), encoding="utf-8")
+
+
+def run_all(options: argparse.Namespace, results: dict[str, Any]) -> None:
+    """Run the chosen contestants at the chosen sizes; add to the results and save after each."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for size in options.sizes:
