@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,3 +37,14 @@ def busy_s() -> float:
     """Seconds that all processors together have worked for any program since the start of the machine."""
     user, nice, system = Path("/proc/stat").read_text(encoding="utf-8").split()[1:4]
     return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_quiet(longest_s: float, quiet_s: float = 3.0) -> bool:
+    """Wait until the processors were idle for a while, at most so long; whether they were."""
+    end = time.monotonic() + longest_s
+    while time.monotonic() < end:
+        before = busy_s()
+        time.sleep(quiet_s)
+        if busy_s() - before < 0.1 * quiet_s:
+            return True
+    return False

@@ -8,7 +8,6 @@ Repetitions of what is compared take turns, because a machine is rarely as quiet
 
 import argparse
 import json
-import resource
 import shutil
 import sys
 import tempfile
@@ -18,17 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import Run, run
-from benchmarks.machine import busy_s, describe, load
+from benchmarks.machine import describe, load, wait_until_quiet
 from benchmarks.store_table import render
 
 WAYS = ("store", "sql", "step", "sql-table")
 Measured = dict[str, Any]
 
 
-def measure(folder: Path, jobs: int, panda_rows: int, repeat: int, seed: int) -> Measured:
-    """Everything, in order; ``folder`` needs about 700 bytes per job of room."""
+def measure(folder: Path, jobs: int, panda_rows: int, repeat: int, seed: int, patience_s: float) -> Measured:
+    """Everything, in order; ``folder`` needs about 700 bytes per job of room.
+
+    ``patience_s``: how long each measurement may wait for other programs to become idle.
+    """
     store = folder / "jobs.duckdb"
-    ours, busy = _children_s(), busy_s()
     before = load()
     _say(f"making {jobs:,} jobs up")
     made = _module(
@@ -38,23 +39,20 @@ def measure(folder: Path, jobs: int, panda_rows: int, repeat: int, seed: int) ->
     ingests: dict[str, list[Measured]] = {"jobs": [], "panda": []}
     for _ in _rounds(repeat, "esjobs ingest jobs"):
         _remove(store)
+        wait_until_quiet(patience_s)
         ingests["jobs"].append(_ingest(store, "jobs", folder / "jobs.parquet"))
-    aggregations, equality = _aggregations(store, _window(inputs), folder, repeat)
+    aggregations, equality = _aggregations(store, _window(inputs), folder, repeat, patience_s)
     full = store.stat().st_size
     copy = folder / "copy.duckdb"
     for _ in _rounds(repeat, "esjobs ingest panda"):
         _remove(copy)
         shutil.copyfile(store, copy)
+        wait_until_quiet(patience_s)
         ingests["panda"].append(_ingest(copy, "panda", folder / "panda.csv"))
     _require_books(ingests, inputs)
-    ours, busy = _children_s() - ours, busy_s() - busy
     return {
         "machine": describe(),
-        "load": {
-            "before": before,
-            "after": load(),
-            "other_share": max(0.0, 1 - ours / busy) if busy else None,
-        },
+        "load": {"before": before, "after": load()},
         "inputs": inputs
         | {
             "parquet_b": (folder / "jobs.parquet").stat().st_size,
@@ -83,7 +81,7 @@ def _ingest(store: Path, form: str, file: Path) -> Measured:
 
 
 def _aggregations(
-    store: Path, window: str, folder: Path, repeat: int
+    store: Path, window: str, folder: Path, repeat: int, patience_s: float
 ) -> tuple[dict[str, list[Measured]], dict[str, Measured]]:
     """The four ways in turns; the first round warms the disk's cache up, is compared and not counted."""
     module = "benchmarks.store_aggregation"
@@ -93,6 +91,7 @@ def _aggregations(
     equality = json.loads(_module(module, "compare", store, "--window", window, "--keep", folder).stdout)
     for number in _rounds(repeat, "aggregation, four ways"):
         for way in WAYS if number % 2 else reversed(WAYS):
+            wait_until_quiet(patience_s)
             done = _module(module, way, store, "--window", window)
             timings[way].append(_of(done) | json.loads(done.stdout))
     return timings, equality
@@ -115,7 +114,7 @@ def _module(name: str, *arguments: object) -> Run:
 
 
 def _of(done: Run) -> Measured:
-    return {"wall_s": done.wall_s, "cpu_s": done.cpu_s, "peak_b": done.peak_b}
+    return {"wall_s": done.wall_s, "cpu_s": done.cpu_s, "peak_b": done.peak_b, "others": done.others}
 
 
 def _window(inputs: Measured) -> str:
@@ -125,11 +124,6 @@ def _window(inputs: Measured) -> str:
 def _remove(store: Path) -> None:
     for path in (store, store.with_name(f"{store.name}.wal")):
         path.unlink(missing_ok=True)
-
-
-def _children_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _rounds(repeat: int, what: str) -> Iterator[int]:
@@ -149,12 +143,13 @@ def main() -> None:
     parser.add_argument("--panda-rows", type=int, default=2_000_000, help="at most --jobs")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--wait", type=float, default=0, help="longest wait in seconds for a quiet machine")
     parser.add_argument("--folder", type=Path, help="where the temporary folder is made")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/store.md"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         panda_rows = min(args.panda_rows, args.jobs)
-        measured = measure(Path(folder), args.jobs, panda_rows, args.repeat, args.seed)
+        measured = measure(Path(folder), args.jobs, panda_rows, args.repeat, args.seed, args.wait)
     text = render(measured)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(text, encoding="utf-8")

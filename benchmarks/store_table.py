@@ -85,8 +85,6 @@ def render(measured: Measured) -> str:
     """The page in Markdown."""
     machine, inputs, load = measured["machine"], measured["inputs"], measured["load"]
     ways = measured["aggregations"]
-    step_ratio = _middle(ways["step"], "wall_s") / _middle(ways["sql-table"], "wall_s")
-    best_ratio = min(r["wall_s"] for r in ways["store"]) / min(r["wall_s"] for r in ways["sql"])
     versions = ", ".join(
         f"{name} {machine[name]}" for name in ("esjobs", "python", "duckdb", "pyarrow", "numpy")
     )
@@ -99,8 +97,8 @@ def render(measured: Measured) -> str:
         f"{inputs['parquet_b'] / 1e6:,.0f} MB, store {measured['store_b'] / 1e6:,.0f} MB); PanDA CSV of "
         f"{inputs['panda_rows']:,} rows ({inputs['csv_b'] / 1e6:,.0f} MB), one in a thousand dirty. Medians "
         f"of {measured['repeat']} repetitions in turns, one process each. Load average before "
-        f"{load['before'][0]:.1f}, after {load['after'][0]:.1f}; other programs took "
-        f"{load['other_share']:.0%} of the processor time used meanwhile.",
+        f"{load['before'][0]:.1f}, after {load['after'][0]:.1f}; how many processors other programs kept "
+        "busy meanwhile stands in the last column.",
         "## Targets",
         _table(
             ("what", "measured", "must", "aim", "reached"), [target.row() for target in targets(measured)]
@@ -117,19 +115,31 @@ def render(measured: Measured) -> str:
                 "peak memory",
                 "refused",
                 "updated",
+                "others",
             ),
             [_ingest_row(_INGESTS[form], runs) for form, runs in measured["ingests"].items()],
         ),
         "## Aggregation",
         _table(
-            ("way", "buckets", "seconds (min to max)", "processor s", "peak memory"),
+            ("way", "buckets", "seconds (min to max)", "processor s", "peak memory", "others"),
             [_aggregation_row(_TITLES[way], runs) for way, runs in ways.items()],
         ),
-        f"a / b = {targets(measured)[2].value:.2f} (of the fastest repetitions {best_ratio:.2f}); "
-        f"c / d = {step_ratio:.2f}.",
+        _table(
+            ("ratio", "seconds, medians", "seconds, fastest", "processor s, medians"),
+            [
+                ("a / b", *_ratios(ways["store"], ways["sql"])),
+                ("c / d", *_ratios(ways["step"], ways["sql-table"])),
+            ],
+        ),
         f"Answers of a and b: {_said(equality['sql'])} Of c and d: {_said(equality['sql-table'])}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _ratios(over: Sequence[Measured], under: Sequence[Measured]) -> tuple[str, ...]:
+    medians, cpu = (_middle(over, name) / _middle(under, name) for name in ("wall_s", "cpu_s"))
+    fastest = min(run["wall_s"] for run in over) / min(run["wall_s"] for run in under)
+    return (f"{medians:.2f}", f"{fastest:.2f}", f"{cpu:.2f}")
 
 
 def _said(found: Measured) -> str:
@@ -148,11 +158,12 @@ def _ingest_row(title: str, runs: Sequence[Measured]) -> tuple[str, ...]:
         *_cost(runs),
         f"{sum(runs[0]['dropped'].values()):,}",
         f"{runs[0]['counts']['updated']:,}",
+        _others(runs),
     )
 
 
 def _aggregation_row(title: str, runs: Sequence[Measured]) -> tuple[str, ...]:
-    return (title, f"{runs[0]['buckets']:,}", *_cost(runs))
+    return (title, f"{runs[0]['buckets']:,}", *_cost(runs), _others(runs))
 
 
 def _cost(runs: Sequence[Measured]) -> tuple[str, str, str]:
@@ -162,6 +173,10 @@ def _cost(runs: Sequence[Measured]) -> tuple[str, str, str]:
         f"{_middle(runs, 'cpu_s'):.2f}",
         f"{max(run['peak_b'] for run in runs) / 1e9:.2f} GB",
     )
+
+
+def _others(runs: Sequence[Measured]) -> str:
+    return f"{_middle(runs, 'others'):.1f}"
 
 
 def _rows_per_s(runs: Sequence[Measured]) -> float:
