@@ -1,0 +1,354 @@
+"""Plants mistakes in a copy of the fits, one by one, and shows that the tests catch each.
+
+    python -m benchmarks.mutations [--only NAME ...] [--out benchmarks/results/mutations.md]
+
+A checker that cannot reject is no checker. Every mistake is a replacement in one file, which must match
+exactly once. Most are caught by a file or two of the tests, which are named beside it so that the whole takes
+minutes; with --all the complete suite runs against each.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong, where, and the tests that should notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MISTAKES = (
+    Mistake(
+        "model errors 5 % too small",
+        "tables.py",
+        "found.k * np.sqrt(variance *",
+        "0.95 * found.k * np.sqrt(variance *",
+        "minimum",
+    ),
+    Mistake(
+        "statistical errors 5 % too small",
+        "tables.py",
+        "stat[units] = found.k",
+        "stat[units] = 0.95 * found.k",
+        "minimum",
+    ),
+    Mistake(
+        "interaction errors 5 % too small",
+        "tables.py",
+        "interaction[units] = found.k",
+        "interaction[units] = 0.95 * found.k",
+        "minimum",
+    ),
+    Mistake(
+        "errors of levels 5 % too small",
+        "tables.py",
+        "spread = found.level * ",
+        "spread = 0.95 * found.level * ",
+        "minimum",
+    ),
+    Mistake("sandwich without its correction", "tables.py", "* n_total / dof", "", "minimum"),
+    Mistake("sandwich below 20 tasks", "tables.py", "sandwich_tasks = 20", "sandwich_tasks = 2", "minimum"),
+    Mistake("search stops at 1 % of sigma", "solve.py", "final_step = 1e-11", "final_step = 1e-3", "minimum"),
+    Mistake(
+        "errors for one unit held fixed",
+        "covariance.py",
+        "variance: Floats = np.maximum(diagonal - 2.0 * share + p @ share, 0.0)",
+        "variance: Floats = np.maximum(diagonal - 2.0 * share[0] + diagonal[0], 0.0)",
+        "minimum",
+    ),
+    Mistake("factors not normalised", "covariance.py", "    k /= k.mean()\n", "", "minimum"),
+    Mistake("scale fixed by the first factor", "covariance.py", "k /= k.mean()", "k /= k[0]", "minimum"),
+    Mistake(
+        "components normalised together",
+        "components.py",
+        "    rank[order] = np.arange(raw)\n",
+        "    rank[order] = 0\n",
+        "components",
+    ),
+    Mistake(
+        "tasks with one unit kept",
+        "components.py",
+        "shared = sizes >= 2",
+        "shared = sizes >= 1",
+        "components or properties",
+    ),
+    Mistake(
+        "dropped rows not counted", "buckets.py", "            dropped[reason] = number\n", "", "buckets"
+    ),
+    Mistake(
+        "rejected rows not counted",
+        "buckets.py",
+        "self.dropped.get(reason, 0) + dropped",
+        "self.dropped.get(reason, 0)",
+        "weighting",
+    ),
+    Mistake(
+        "tasks with one unit not counted",
+        "factors.py",
+        'dropped["task with one unit"] = int(rows.sum())',
+        "pass",
+        "properties",
+    ),
+    Mistake(
+        "zero values enter",
+        "buckets.py",
+        '("value not positive", values <= 0 if',
+        '("value not positive", values < 0 if',
+        "buckets",
+    ),
+    Mistake(
+        "duplicates averaged as means",
+        "buckets.py",
+        "total(mass) / total(sums[1][order])",
+        "total(values[order]) / rows",
+        "buckets",
+    ),
+    Mistake(
+        "weights ignored",
+        "factors.py",
+        "buckets, weight = source, weighting.weight",
+        "buckets, weight = source, empty",
+        "minimum",
+    ),
+    Mistake(
+        "weights taken as their roots",
+        "weighting.py",
+        "weight=_jobs(buckets) if kind",
+        "weight=np.sqrt(_jobs(buckets)) if kind",
+        "minimum",
+    ),
+    Mistake(
+        "degrees of freedom too many by one",
+        "components.py",
+        "self.n_buckets - self.n_tasks - self.n_units + 1",
+        "self.n_buckets - self.n_tasks - self.n_units + 2",
+        "minimum",
+    ),
+    Mistake(
+        "gradient of the paper's cost without x",
+        "kernels.py",
+        "                r *= x\n",
+        "                r *= 1.0\n",
+        "minimum",
+    ),
+    Mistake(
+        "paper's levels for gamma",
+        "kernels.py",
+        "level = (total / first if gamma else first / second)",
+        "level = (first / second)",
+        "minimum",
+    ),
+    Mistake(
+        "levels not eliminated from the Hessian",
+        "passes.py",
+        "block.spread(-0.5 / block.h_sum)",
+        "block.spread(-0.0 / block.h_sum)",
+        "minimum",
+    ),
+    Mistake(
+        "noisy instead of expected curvature in responses",
+        "passes.py",
+        "h = weight if mode == EXPECTED else weight * x",
+        "h = weight * x",
+        "minimum or pulls",
+    ),
+    Mistake(
+        "sigma_int from chi2 = buckets",
+        "interaction.py",
+        "dof = sum(part.dof for part in parts)",
+        "dof = sum(part.n_buckets for part in parts)",
+        "pulls",
+    ),
+    Mistake("sigma_int assumed too late", "interaction.py", "least_dof = 10", "least_dof = 4", "pulls"),
+    Mistake(
+        "sigma_int never estimated",
+        "interaction.py",
+        "    if dof < least_dof:\n",
+        "    if dof >= 0:\n",
+        "pulls",
+    ),
+    Mistake(
+        "floor weights without a floor",
+        "weighting.py",
+        "state.job_scatter) + state.floor**2",
+        "state.job_scatter) + 0.0",
+        "weighting",
+    ),
+    Mistake(
+        "scatter of jobs not divided by jobs",
+        "weighting.py",
+        "np.repeat(per_job, np.diff(buckets.ptr)) / jobs",
+        "np.repeat(per_job, np.diff(buckets.ptr))",
+        "weighting",
+    ),
+    Mistake(
+        "components without what the fit takes up",
+        "weighting.py",
+        "residual[used] ** 2 / room[used] / v",
+        "residual[used] ** 2 / v",
+        "weighting",
+    ),
+    Mistake(
+        "nothing rejected",
+        "robust.py",
+        "np.abs(pull) > reject_limit, 0.0",
+        "np.abs(pull) > reject_limit, 1.0",
+        "weighting",
+    ),
+    Mistake("too much rejected", "robust.py", "reject_limit = 4.0", "reject_limit = 2.0", "weighting"),
+    Mistake(
+        "errors not corrected for the biweight",
+        "weighting.py",
+        "spread_factor=float(np.sum(squares)) / weighted if weighted > 0 else 1.0",
+        "spread_factor=1.0",
+        "weighting",
+    ),
+    Mistake(
+        "plain start",
+        "solve.py",
+        "    if start is None and mode == PAPER:\n        converged = descent.run(GAMMA, start_step)\n",
+        "",
+        "hard_starts or minimum",
+    ),
+    Mistake(
+        "minima on the wrong side not left",
+        "solve.py",
+        "far_residual = 0.5",
+        "far_residual = 1e9",
+        "hard_starts",
+    ),
+    Mistake(
+        "replicas draw buckets of half the tasks",
+        "bootstrap.py",
+        "rng.integers(0, n_tasks, n_tasks)",
+        "rng.integers(0, n_tasks // 2, n_tasks)",
+        "bootstrap",
+    ),
+    Mistake(
+        "replicas ignore how often a task is drawn",
+        "bootstrap.py",
+        "np.repeat(times[drawn].astype(np.float64), sizes)",
+        "np.ones(int(sizes.sum()))",
+        "bootstrap",
+    ),
+    Mistake("split replicas taken as whole", "bootstrap.py", "if not roots.any() else None", "", "bootstrap"),
+    Mistake(
+        "Minuit's objections unheard",
+        "judge.py",
+        'return ", ".join(text for text, holds in objections.items() if holds)',
+        'return ""',
+        "judge or minimum or components",
+    ),
+    Mistake(
+        "MINOS with the free scale leaking in",
+        "judge.py",
+        "penalty = 100.0 * propagation.penalty",
+        "penalty = 0.3 * propagation.penalty",
+        "minimum",
+    ),
+    Mistake(
+        "line weighted with 1 / sigma^2 alone",
+        "location.py",
+        "full = variance + tau[:, None] ** 2",
+        "full = variance[None, :] + 0.0 * tau[:, None]",
+        "line",
+    ),
+    Mistake(
+        "a site is left in its own line",
+        "deviations.py",
+        "entries.group[None, :] != present[:, None]",
+        "entries.group[None, :] >= -present[:, None] - 1",
+        "line",
+    ),
+    Mistake(
+        "lanes of threads lose one",
+        "passes.py",
+        "for other in arrays[1:]:",
+        "for other in arrays[2:]:",
+        "weighting",
+    ),
+)
+
+
+def plant(mistake: Mistake, folder: Path) -> None:
+    """Copy package and tests, and put the mistake in; raises ValueError unless its place is found once."""
+    shutil.copytree(ROOT / "fitters", folder / "fitters", ignore=shutil.ignore_patterns("__pycache__"))
+    ignored = shutil.ignore_patterns("__pycache__", "test_speed.py", "test_plots.py")
+    shutil.copytree(ROOT / "tests" / "fitters", folder / "tests" / "fitters", ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    target = folder / "fitters" / mistake.file
+    text = target.read_text(encoding="utf-8")
+    if text.count(mistake.old) != 1:
+        raise ValueError(f"{mistake.name}: found {text.count(mistake.old)} times in {mistake.file}, not once")
+    target.write_text(text.replace(mistake.old, mistake.new), encoding="utf-8")
+
+
+def caught_by(mistake: Mistake, *, everything: bool) -> tuple[str, float]:
+    """The first test that fails, empty if none does; and the seconds it took."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        plant(mistake, folder)
+        chosen = [] if everything else ["-k", mistake.tests]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/fitters"]
+        began = time.perf_counter()
+        environment = {**os.environ, "PYTHONPATH": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        if mistake.file != "kernels.py":  # the compiled code of the package itself serves as well
+            shutil.copytree(
+                ROOT / "fitters" / "__pycache__", folder / "fitters" / "__pycache__", dirs_exist_ok=True
+            )
+        run = subprocess.run(
+            [*command, *chosen], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        seconds = time.perf_counter() - began
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"{mistake.name}: pytest ended with {run.returncode}\n{run.stdout[-2000:]}")
+    failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
+    return (failed[0].split("::")[1].split(" - ")[0].split("[")[0] if failed else ""), seconds
+
+
+def main() -> int:
+    """Plant all, print and write the table; 1 if one was not caught."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--all", action="store_true", help="run the complete suite against each")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    rows = []
+    for mistake in MISTAKES:
+        if options.only and mistake.name not in options.only:
+            continue
+        test, seconds = caught_by(mistake, everything=options.all)
+        rows.append((mistake, test))
+        print(f"{'caught' if test else 'MISSED':8} {seconds:5.1f} s  {mistake.name}: {test}", flush=True)
+    missed = sum(not test for _, test in rows)
+    if options.out:
+        lines = [
+            f"| {mistake.name} | `fitters/{mistake.file}` | {test or '**none**'} |" for mistake, test in rows
+        ]
+        page = "# Planted mistakes and the test that caught each first\n\n"
+        page += "Written by `python -m benchmarks.mutations`"
+        page += (
+            f"; {len(rows) - missed} of {len(rows)} caught.\n\n| mistake | in | caught by |\n|---|---|---|\n"
+        )
+        options.out.write_text(page + "\n".join(lines) + "\n", encoding="utf-8")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
