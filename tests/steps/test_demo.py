@@ -1,0 +1,92 @@
+"""The demo as a newcomer runs it: what it says last, what it leaves behind, the same for the same seed."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import esjobs
+from esjobs.cli import main
+from esjobs.demo import Grid
+from esjobs.demonstration import Demonstration, demonstrate
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    done = CliRunner().invoke(main, ["demo", "--jobs", "60000", "--seed", "3", "--out", str(folder)])
+    assert done.exit_code == 0, done.output
+    return done.stdout, folder
+
+
+@pytest.mark.slow
+def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
+    """The numbers of the line are those of the stored verdicts, counted again against the truth."""
+    out, folder = shown
+    line = out.splitlines()[-1]
+    said = re.match(r"truth: (\d+) of (\d+) planted misdeclared queues found.*, (\d+) others flagged", line)
+    assert said
+    found, planted, others = map(int, said.groups())
+    truth = Grid.of_size(60_000, seed=3).truth()
+    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+        flags = session.flags(level="site", type="all", method="paper")
+    flagged = set(flags.loc[flags["verdict"] == "deviates", "name"])
+    assert planted == len(truth.misdeclared) > 0
+    assert found == len(flagged & set(truth.misdeclared))
+    assert others == len(flagged - set(truth.misdeclared))
+    assert found >= planted - 1
+    assert others <= 1
+    isle = flags[flags["name"].isin(truth.island)]
+    assert set(isle["verdict"]) <= {"not comparable", "too few"}
+    defaults = flags[flags["name"].isin([queue.name for queue in truth.queues if queue.default_declared])]
+    assert not set(defaults["verdict"]) & {"deviates", "ok", "undecided"}
+
+
+@pytest.mark.slow
+def test_it_leaves_what_it_says(shown: tuple[str, Path]) -> None:
+    out, folder = shown
+    assert f"report: {folder / 'report.html'}" in out
+    assert {path.name for path in folder.iterdir()} == {
+        "corepower.csv",
+        "demo.duckdb",
+        "jobs.parquet",
+        "report.html",
+    }
+    jobs = pd.read_parquet(folder / "jobs.parquet")
+    assert f"ingest: {len(jobs):,} rows" in out
+    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+        days = session.show("days")
+    assert days[days["kind"] != "note"]["n_jobs"].sum() == len(jobs)
+    page = (folder / "report.html").read_text("utf-8")
+    for name in Grid.of_size(60_000, seed=3).truth().misdeclared:
+        assert name in page
+
+
+def small(folder: Path, seed: int, store: str | None = None) -> Demonstration:
+    return demonstrate(folder, jobs=6_000, seed=seed, store=store)
+
+
+def test_the_same_seed_gives_the_same_verdicts(tmp_path: Path) -> None:
+    """In another folder, over an older demo, in memory: to the last digit."""
+    first = small(tmp_path / "a", 5)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "jobs.parquet").write_text("left by something else")
+    again = small(tmp_path / "b", 5, "duckdb::memory:")
+    pd.testing.assert_frame_equal(first.verdicts, again.verdicts)
+    assert (first.lines[0], first.lines[2]) == (again.lines[0], again.lines[2])
+    assert [(report.run, report.rows_in, report.dropped) for report in first.reports] == [
+        (report.run, report.rows_in, report.dropped) for report in again.reports
+    ]
+    assert len(first.verdicts) > 50
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (taken := tmp_path / "taken").write_text("a file")
+    done = CliRunner().invoke(main, ["demo", "--jobs", "1000", "--out", str(taken)])
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert str(taken) in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert taken.read_text() == "a file"
