@@ -80,7 +80,8 @@ def fit_speed_factors(
     judge
         ``full``: MIGRAD, and HESSE up to 300 units; ``quick``: MIGRAD; ``none``: Minuit is not asked.
     threads
-        How many threads passes over 500 000 buckets or more may take; the result is the same to the bit.
+        How many threads passes over 500 000 buckets or more may take (to the same bit), and the linear
+        algebra of 1000 units or more.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def fit_speed_factors(
     """
     asked = Settings(objective, weights, errors, sigma_int, judge, tuple(minos), robust, threads)
     settings = _settings(buckets, asked)
-    with modest_blas(buckets.n_units):
+    with modest_blas(buckets.n_units, threads):
         return _fit(buckets, settings)
 
 

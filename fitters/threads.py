@@ -41,8 +41,10 @@ def _switches() -> tuple[tuple[Any, Any], ...]:
 
 
 @contextmanager
-def modest_blas(rows: int) -> Iterator[None]:
+def modest_blas(rows: int, most: int | None = None) -> Iterator[None]:
     """Let OpenBLAS take one thread inside, for matrices of fewer than 1000 rows; restored at the end.
+
+    Larger ones get `most` threads, or keep the setting if that is None.
 
     The setting belongs to the whole process; other threads that compute at the same time are slower, not
     wrong.
@@ -51,10 +53,11 @@ def modest_blas(rows: int) -> Iterator[None]:
     ...     float(np.ones(3) @ np.ones(3))
     3.0
     """
-    switches = _switches() if rows < threaded_from else ()
+    wanted = 1 if rows < threaded_from else most
+    switches = _switches() if wanted is not None else ()
     before = [getter() for getter, _ in switches]
     for _, setter in switches:
-        setter(1)
+        setter(wanted)
     try:
         yield
     finally:

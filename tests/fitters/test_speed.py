@@ -41,6 +41,9 @@ def test_threads_of_the_linear_algebra_are_given_back() -> None:
     assert [getter() for getter, _ in _switches()] == before
     with modest_blas(5000):
         assert [getter() for getter, _ in _switches()] == before
+    with modest_blas(5000, 1):
+        assert all(getter() == 1 for getter, _ in _switches())
+    assert [getter() for getter, _ in _switches()] == before
 
 
 def test_compiling_takes_less_than_three_seconds_and_is_kept_between_processes(tmp_path: Path) -> None:
