@@ -63,7 +63,7 @@ class Logs:
     ) -> list[Evidence]:
         """Evidence per part 0 .. n-1 from the standard deviation at given events of each of its units.
 
-        Mixed if the median over the jobs and the pooled one exceed 0.5, the latter also sqrt(0.16 + 2.4 /
+        Mixed if the median over the jobs and the pooled one exceed 0.5, the latter also sqrt(0.16 + 3 /
         sqrt(N)), which N jobs of sigma 0.3 reach in fewer than 1 % of all tasks when every hundredth job is
         stuck and takes 3 to 30 times as long (found with toys).
         """
@@ -90,7 +90,7 @@ def _evidence(variance: Floats, jobs: Floats) -> Evidence:
         return Evidence(remark="too few jobs to tell")
     sigma = float(Grouped.of(np.zeros(jobs.size, np.intp), np.sqrt(variance), jobs).medians()[0])
     pooled = float(np.sqrt(np.sum(variance * jobs) / total))
-    limit = float(np.sqrt(max(sigma_limit**2, 0.16 + 2.4 / np.sqrt(total))))
+    limit = float(np.sqrt(max(sigma_limit**2, 0.16 + 3.0 / np.sqrt(total))))
     if sigma > sigma_limit and pooled > limit:
         return Evidence(sigma=sigma, mixed=f"sigma {pooled:.2f}, half of the jobs in units above {sigma:.2f}")
     return Evidence(sigma=sigma)
