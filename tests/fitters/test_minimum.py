@@ -1,5 +1,7 @@
 """Minimum and errors against the second implementation and foreign minimisers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -162,3 +164,24 @@ def test_minuit_agrees_and_says_so() -> None:
     assert not quick.hesse
     assert quick.objection() == ""
     assert fit_speed_factors(toy.buckets(), judge="none").components.verdict[0] is None
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "objection"),
+    [
+        ("valid", False, "not valid"),
+        ("is_above_max_edm", True, "EDM above its limit"),
+        ("has_reached_call_limit", True, "call limit reached"),
+        ("has_posdef_covar", False, "covariance not positive definite"),
+        ("has_made_posdef_covar", True, "covariance not positive definite"),
+        ("hesse_failed", True, "HESSE failed"),
+        ("accurate", False, "covariance not accurate"),
+        ("shift", 0.02, "minimum 0.02 sigma away"),
+        ("shift", float("nan"), "minimum nan sigma away"),
+        ("error_ratio", 1.05, "HESSE errors 1.05 of ours"),
+    ],
+)
+def test_each_flag_of_minuit_is_an_objection(flag: str, value: float, objection: str) -> None:
+    toy = make(np.random.default_rng(10), 6, 20, 4.0)
+    verdict = fit_speed_factors(toy.buckets()).components.verdict[0]
+    assert replace(verdict, **{flag: value}).objection() == objection
