@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -53,15 +52,13 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-def test_help_answers_at_once_and_imports_nothing_heavy() -> None:
-    began = time.perf_counter()
+def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "esjobs", "--help"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert time.perf_counter() - began < 5
     assert "Usage" in done.stdout
     for heavy in ("pandas", "pyarrow", "duckdb", "numpy", "scipy", "numba", "altair", "pydantic", "rich"):
         assert f"| {heavy}\n" not in done.stderr.replace(" " * 2, " ").replace("|  ", "| "), heavy

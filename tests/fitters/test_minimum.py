@@ -108,15 +108,18 @@ def test_stat_and_interaction_errors_are_those_of_refits_with_moved_buckets(
     np.testing.assert_allclose(units.k_err, np.hypot(units.k_err_stat, units.k_err_int), rtol=1e-12)
 
 
-def test_interaction_error_is_sigma_over_root_of_tasks_at_leading_order() -> None:
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_interaction_error_is_sigma_over_root_of_tasks_at_leading_order(noise: float) -> None:
+    """However noisy the data: what is propagated is the variance, not the residuals once more."""
     tasks, units = 25, 40
     task, unit = (grid.ravel() for grid in np.meshgrid(np.arange(tasks), np.arange(units), indexing="ij"))
-    toy = make(np.random.default_rng(6), units, tasks, layout=(task, unit), sigma=0.0, spread=0.0)
+    toy = make(np.random.default_rng(6), units, tasks, layout=(task, unit), sigma=noise, spread=0.0)
     buckets = Buckets.from_columns(toy.task, toy.unit, toy.value, rel_var=np.full(task.size, 1e-8))
     result = fit_speed_factors(buckets, sigma_int=0.1)
-    np.testing.assert_allclose(
-        result.units.k_err_int, 0.1 / np.sqrt(tasks) * np.sqrt(1 - 1 / units), rtol=1e-6
-    )
+    p = result.units.k / units
+    scale = 1 - 2 * p + np.sum(p**2)  # 1 - 1 / units where all factors are equal
+    expected = 0.1 / np.sqrt(tasks) * np.sqrt(scale)
+    np.testing.assert_allclose(result.units.k_err_int / result.units.k, expected, rtol=1e-6)
 
 
 def test_one_task_over_many_units_has_factors_and_errors_without_degrees_of_freedom() -> None:
