@@ -18,6 +18,8 @@ from esjobs.store.base import JobStore
 ALL_TYPES = "all"
 """The literal for every processing type together; ingest refuses it as a value."""
 _UNIT = ("task_id", "core_class", "processing_type")
+_BAR_IN_TASK = "\x1f"
+"""Stands for a bar inside a task id, so that the first two bars of a unit always part it."""
 _SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
 
 FloatArray = npt.NDArray[np.float64]
@@ -99,8 +101,10 @@ def fit_input(buckets: pa.Table, level: str, processing_type: str) -> FitInput:
         column: merged.column(f"{column}_sum").to_numpy(zero_copy_only=False).astype(float)
         for column in _SUMS
     }
-    parts = [pc.fill_null(merged.column(column), "") for column in _UNIT]
-    task = pc.binary_join_element_wise(*parts, "|")
+    task_id, core_class, kind = (pc.fill_null(merged.column(column), "") for column in _UNIT)
+    task = pc.binary_join_element_wise(
+        pc.replace_substring(task_id, "|", _BAR_IN_TASK), core_class, kind, "|"
+    )
     return FitInput(
         level=level,
         processing_type=processing_type,
@@ -131,4 +135,5 @@ def readable_unit(unit: str) -> str:
     '15350577 (single-core, simul)'
     """
     task, core_class, kind = unit.split("|", 2)
+    task = task.replace(_BAR_IN_TASK, "|")
     return f"{task} ({core_class}-core{f', {kind}' if kind else ''})"

@@ -61,8 +61,7 @@ def hostile_jobs() -> pd.DataFrame:
     jobs["task_id"] = jobs["task_id"].map(
         {"task0": SCRIPT, "task1": "t|single", "task2": "t", "task3": "' --"}
     )
-    kinds = {"a": SCRIPT, "b": "single|simul"}
-    jobs["processing_type"] = np.where(jobs["task_id"] == "t", kinds["b"], kinds["a"])
+    jobs["processing_type"] = jobs["task_id"].map({"t": "single|simul", "t|single": "simul"}).fillna(SCRIPT)
     return jobs
 
 
@@ -100,7 +99,7 @@ def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> No
     fits = rows(store, "show", "fits", "--level", "site", "--type", "all", "--method", "paper")
     assert fits[0]["n_tasks"] == 4
     types = {row["processing_type"] for row in rows(store, "show", "fits")}
-    assert types == {SCRIPT, "single|simul", "all"}
+    assert types == {SCRIPT, "single|simul", "simul", "all"}
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
