@@ -66,7 +66,8 @@ def unit_table(
     k, err, stat, interaction, model, sandwich = (np.full(n, np.nan) for _ in range(6))
     status, reason = texts(n, "no common task"), texts(n, "shares no task with another unit")
     n_in, jobs_in = _counts(source, None)
-    n_used, jobs = _counts(buckets, split.bucket_used)
+    same = buckets is source and split.bucket_used is None
+    n_used, jobs = (n_in.copy(), jobs_in.copy()) if same else _counts(buckets, split.bucket_used)
     for place, why in buckets.unit_reasons.items():
         status[place], reason[place] = "no data", f"all rows dropped: {why}"
     n_total = sum(outcome.part.n_buckets for outcome in outcomes if outcome.solution.converged)

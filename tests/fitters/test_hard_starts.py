@@ -91,3 +91,13 @@ def test_a_minimum_on_the_wrong_side_of_an_outlier_is_left(
     settled = fit_speed_factors(buckets)
     assert settled.components.verdict[0].valid  # which is why Minuit's word is not enough
     assert settled.components.f[0] > result.components.f[0] * (1 + 1e-4)
+
+
+def test_a_start_from_some_of_the_tasks_ends_in_the_same_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the sample does not hold all units, so that its Hessian is of no use."""
+    for tasks in (400, 12):
+        buckets = make(np.random.default_rng(90), 10, tasks, 4.0).buckets()
+        whole = fit_speed_factors(buckets)
+        monkeypatch.setattr("fitters.solve.sample_from", 1)
+        np.testing.assert_allclose(fit_speed_factors(buckets).units.k, whole.units.k, rtol=1e-9)
+        monkeypatch.undo()
