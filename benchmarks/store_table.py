@@ -99,6 +99,7 @@ def render(measured: Measured) -> str:
         f"of {measured['repeat']} repetitions in turns, one process each. Load average before "
         f"{load['before'][0]:.1f}, after {load['after'][0]:.1f}; how many processors other programs kept "
         "busy meanwhile stands in the last column.",
+        *_warning(measured),
         "## Targets",
         _table(
             ("what", "measured", "must", "aim", "reached"), [target.row() for target in targets(measured)]
@@ -173,6 +174,17 @@ def _cost(runs: Sequence[Measured]) -> tuple[str, str, str]:
         f"{_middle(runs, 'cpu_s'):.2f}",
         f"{max(run['peak_b'] for run in runs) / 1e9:.2f} GB",
     )
+
+
+def _warning(measured: Measured) -> list[str]:
+    runs = [run for part in ("ingests", "aggregations") for way in measured[part].values() for run in way]
+    busy = _middle(runs, "others")
+    if busy < 0.1 * measured["machine"]["cores"]:
+        return []
+    return [
+        f"**The machine was not quiet**: other programs kept {busy:.1f} of its {measured['machine']['cores']} "
+        "cores busy. Seconds and rows/s are of what they left; processor seconds and memory are esjobs' own."
+    ]
 
 
 def _others(runs: Sequence[Measured]) -> str:
