@@ -183,7 +183,7 @@ def _warning(measured: Measured) -> list[str]:
         return []
     return [
         f"**The machine was not quiet**: other programs kept {busy:.1f} of its {measured['machine']['cores']} "
-        "cores busy. Seconds and rows/s are of what they left; processor seconds and memory are esjobs' own."
+        "cores busy. Seconds and rows/s are of what they left; processor seconds and memory are our own."
     ]
 
 
