@@ -182,8 +182,8 @@ def _warning(measured: Measured) -> list[str]:
     if busy < 0.1 * measured["machine"]["cores"]:
         return []
     return [
-        f"**The machine was not quiet**: other programs kept {busy:.1f} of its {measured['machine']['cores']} "
-        "cores busy. Seconds and rows/s are of what they left; processor seconds and memory are our own."
+        f"**The machine was not quiet**: other programs kept {busy:.1f} cores busy. "
+        "Seconds and rows/s are of what they left; processor seconds and memory are our own."
     ]
 
 
