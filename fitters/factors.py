@@ -67,7 +67,7 @@ def fit_speed_factors(
         weights prefer ``gamma``: ``paper`` is biased by up to the variance of a bucket where they differ.
     robust
         ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x, ``tukey`` weights
-        all with the biweight (0 beyond 4.685). Both start from medians and lose less than 5 % of the
+        all with the biweight (0 beyond 4.685). Both start from medians and lose up to 6 % of the
         information of clean data. Which were rejected says `bucket_table`.
     errors
         Whether the sandwich errors are worked out beside the model ones (``both``), or only one of the two
