@@ -17,13 +17,18 @@ from esjobs.ingest.validate import Block
 ROWS = 1 << 17
 """Rows read at a time."""
 
+_READ_AHEAD = 1 << 20
+"""Bytes of each column that are fetched at a time; without a limit a whole row group is."""
+
 
 def open_parquet(
     path: Path, layout: Layout, filled: tuple[str, ...]
 ) -> tuple[pyarrow.parquet.ParquetFile, Binding]:
     """Open a file and match its columns; types that cannot be read are refused before a row is."""
     try:
-        file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+        file = pyarrow.parquet.ParquetFile(
+            path, page_checksum_verification=True, buffer_size=_READ_AHEAD, pre_buffer=False
+        )
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path.name}: broken Parquet ({_one_line(error)}); write the file again") from error
     schema = file.schema_arrow
@@ -41,9 +46,9 @@ def open_parquet(
 
 
 def read_parquet(file: pyarrow.parquet.ParquetFile, binding: Binding, path: Path) -> Iterator[Block]:
-    """Yield the rows of an opened file."""
+    """Yield the rows of an opened file; memory does not grow with it."""
     row = 1
-    batches = file.iter_batches(batch_size=ROWS, columns=list(binding.used), use_threads=True)
+    batches = _batches(file, list(binding.used))
     while True:
         try:
             batch = next(batches, None)
@@ -55,6 +60,12 @@ def read_parquet(file: pyarrow.parquet.ParquetFile, binding: Binding, path: Path
             return
         yield _block(batch, row, path.name)
         row += batch.num_rows
+
+
+def _batches(file: pyarrow.parquet.ParquetFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    # One reader over all row groups would fetch the whole file before its first batch.
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(ROWS, row_groups=[group], columns=columns)
 
 
 def _block(batch: pa.RecordBatch, first: int, file: str) -> Block:

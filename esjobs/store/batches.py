@@ -9,12 +9,12 @@ from esjobs.core.errors import UsageError
 _BLOCK_ROWS = 122_880
 """Rows of a DuckDB row group: whole ones are compressed once and written at once, on every processor."""
 
-_BLOCKS = 4
+_BLOCKS = 2
 _BYTES = 128 * 1024 * 1024
 
 
 def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) -> Iterator[pa.Table]:
-    """Cast batches to a schema and join them into tables of 4 blocks of 122 880 rows, or of about 128 MB.
+    """Cast batches to a schema and join them into tables of 2 blocks of 122 880 rows, or of about 128 MB.
 
     Columns are matched by name. Raises :class:`UsageError` when names or types do not fit the schema;
     ``what`` names the rows in the message.

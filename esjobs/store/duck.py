@@ -117,7 +117,7 @@ class DuckStore:
             "SELECT current_setting('memory_limit'), current_setting('threads')"
         )
         details = {"memory limit": str(memory), "threads": str(threads), "layout": schema.LAYOUT}
-        return Capabilities("duckdb", duckdb.__version__, self._session.location, 31, details)
+        return Capabilities("duckdb", duckdb.__version__, self._session.location, 7, details)
 
     def close(self) -> None:
         """Release the file. Closing again does nothing; any other call raises :class:`StoreError`."""
