@@ -36,11 +36,6 @@ class _Group(click.Group):
             _fail(error, 1)
         except KeyboardInterrupt:
             _interrupted()
-        except RuntimeError as error:
-            # What DuckDB makes of Ctrl-C in the middle of a query.
-            if str(error) != "Query interrupted":
-                raise
-            _interrupted()
         except BrokenPipeError:
             sys.stderr.close()
             sys.exit(0)

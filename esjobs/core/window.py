@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from esjobs.core.errors import WindowError
 
+_TIME = "expected one in UTC, such as 2018-08-01 or 2018-08-15T12:00:00Z"
 _ACCEPTED = "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01"
 
 
@@ -19,7 +20,7 @@ def parse_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise WindowError(f"'{text}' is not an ISO date or time; {_ACCEPTED}") from error
+        raise WindowError(f"'{text}' is not an ISO date or time; {_TIME}") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 

@@ -122,6 +122,8 @@ def _typed(known: Field, text: str) -> object:
         case "time":
             return _time(known, text)
         case _:
+            if "\0" in text:
+                raise UsageError(f"{known.name} holds the character NUL; accepted: text without it")
             return text
 
 

@@ -24,8 +24,9 @@ REASONS = (
     "bad time",
     "reserved value",
     "out of range",
+    "NUL in text",
 )
-NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE, INFINITE = range(1, 8)
+NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE, INFINITE, NUL = range(1, 9)
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
@@ -113,6 +114,10 @@ def _plain(cells: pa.Array) -> pa.Array:
 def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
     cells, problems = _as_text(cells)
     cells = clean_text(cells, layout, layout.text_nulls)
+    if _holds_nul(cells):
+        hit = _bools(pc.match_substring(cells, "\0"))
+        problems = _mark(problems, hit, NUL)
+        cells = _null_out(cells, hit)
     if column.lower:
         cells = pc.utf8_lower(cells)
     if column.whole and not pc.all(pc.ascii_is_decimal(cells), min_count=0).as_py():
@@ -172,6 +177,16 @@ def clean_text(cells: pa.Array, layout: Layout, more_nulls: tuple[str, ...] = ()
         if missing.any():
             cells = _null_out(cells, missing)
     return cells
+
+
+def _holds_nul(cells: pa.Array) -> bool:
+    """Whether a NUL is among the bytes: C strings end there, so two names would become one."""
+    if cells.null_count == len(cells):
+        return False
+    _, offsets, data = cells.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)
+    first, last = ends[cells.offset], ends[cells.offset + len(cells)]
+    return data is not None and 0 in np.frombuffer(data, dtype=np.uint8)[first:last]
 
 
 def _whole_text(cells: pa.Array, problems: Codes | None) -> Values:

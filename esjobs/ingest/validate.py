@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
-from esjobs.ingest.convert import INFINITE, NOT_NUMBER, NOT_WHOLE, REASONS, RESERVED_VALUE, convert
+from esjobs.ingest.convert import INFINITE, NOT_NUMBER, NOT_WHOLE, NUL, REASONS, RESERVED_VALUE, convert
 from esjobs.ingest.layout import Binding, Column, Values
 
 MISSING = 100
@@ -178,6 +178,8 @@ def _layout_column(binding: Binding, known: Field) -> Column:
 
 def _accepted(binding: Binding, known: Field, code: int) -> str:
     column = _layout_column(binding, known)
+    if code == NUL:
+        return "text without the character NUL"
     if code == RESERVED_VALUE:
         return "any other value, this one stands for all values together"
     if known.type == "time":

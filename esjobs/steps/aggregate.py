@@ -1,6 +1,6 @@
 """Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
@@ -78,9 +78,7 @@ def aggregate(
     fresh = {
         row["day"]
         for row in known
-        if not rebuild
-        and (row["mark"], row["rules"], row["resolver"])
-        == (marks.get(row["day"]), rules.digest, RESOLVER_VERSION)
+        if not rebuild and row["mark"] == marks.get(row["day"]) and _is_current(row, rules)
     }
     stale = [day for day in days if day not in fresh]
     changes: list[Change] = [*emptied]
@@ -113,14 +111,25 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
     """
     days = In("day", tuple(map(str, window.days())))
     made = read_table(store, tables.DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
-    others = {
-        row["day"] for row in made if (row["rules"], row["resolver"]) != (rules.digest, RESOLVER_VERSION)
-    }
+    others = {row["day"] for row in made if not _is_current(row, rules)}
     if others:
         raise NoResultError(
             f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
             f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}"
         )
+
+
+def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
+    """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
+    made = read_table(store, tables.DAYS, columns=["day", "mark", "rules", "resolver"]).to_pylist()
+    fresh = {row["day"]: row["mark"] for row in made if _is_current(row, rules)}
+    prints = store.day_fingerprints(window).to_pylist()
+    return [row["day"] for row in prints if fresh.get(row["day"]) != row["mark"]]
+
+
+def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
+    """Whether a day was aggregated as it would be now, were its jobs the same."""
+    return (row["rules"], row["resolver"]) == (rules.digest, RESOLVER_VERSION)
 
 
 def _emptied(window: Window, span: Span, unstored: set[date]) -> list[Retired]:

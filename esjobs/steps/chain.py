@@ -25,7 +25,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.settings import LEVELS, FitSettings
 from esjobs.steps import aggregate as aggregation
-from esjobs.steps.aggregate import Progress, require_rules
+from esjobs.steps.aggregate import Progress, days_behind, require_rules
 from esjobs.steps.conditions import bucket_filters
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values
@@ -34,7 +34,7 @@ from esjobs.steps.fit import fit
 from esjobs.steps.fit_input import fit_input, read_buckets
 from esjobs.steps.flag import flag
 from esjobs.steps.publication import Change, Outcome, record, write
-from esjobs.steps.results import StoredRun, find_run, read_results
+from esjobs.steps.results import StoredRun, find_run, read_results, retired_results
 from esjobs.steps.stability import unstable_names
 from esjobs.store.base import JobStore
 
@@ -113,16 +113,27 @@ class Chain:
         return report
 
     def fit(self, question: Question) -> RunReport:
-        """Fit the buckets of the window and publish the factors."""
+        """Fit the buckets of the window and publish the factors.
+
+        What was concluded from earlier factors of the same question goes out of sight: it is not theirs. Days
+        whose jobs are not the ones in the buckets are noted, because only ``aggregate`` can bring them in.
+        """
         _, outcome = self._fit(question)
-        return self._finish(question, question.run, [outcome])[0]
+        behind = days_behind(self._store, question.window, question.rules)
+        if behind:
+            note = (
+                f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
+                f"{behind[0]}; bring them in: esjobs aggregate --window {question.window}"
+            )
+            outcome = replace(outcome, report=replace(outcome.report, notes=(*outcome.report.notes, note)))
+        return self._finish(question, question.run, [outcome], outdated=("correlate", "flag"))[0]
 
     def correlate(self, window: Window) -> RunReport:
         """Compare the newest factors of the window with what is declared, and publish the lines."""
         run, question, factors = self._stored(window)
         limit = question.fit.deviation_limit
         _, outcome = correlate(factors, self._declarations(factors, window), window, run.run, limit)
-        return self._finish(question, run.run, [outcome])[0]
+        return self._finish(question, run.run, [outcome], outdated=("flag",))[0]
 
     def flag(self, window: Window) -> RunReport:
         """Judge the newest factors of the window and publish the verdicts.
@@ -192,8 +203,14 @@ class Chain:
             replace(flagged, report=replace(flagged.report, seconds=time.perf_counter() - after)),
         )
 
-    def _finish(self, question: Question, run: str, outcomes: Sequence[Outcome]) -> list[RunReport]:
-        changes = [change for outcome in outcomes for change in write(self._store, run, outcome)]
+    def _finish(
+        self, question: Question, run: str, outcomes: Sequence[Outcome], outdated: Sequence[str] = ()
+    ) -> list[RunReport]:
+        """Write and publish; ``outdated``: the steps whose earlier results of this run no longer hold."""
+        changes: list[Change] = [
+            change for outcome in outcomes for change in write(self._store, run, outcome)
+        ]
+        changes += retired_results(run, outdated)
         reports = [outcome.report for outcome in outcomes]
         self._publish(question, changes, reports)
         return reports

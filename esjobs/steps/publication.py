@@ -46,7 +46,7 @@ def record(
     store: JobStore, report: RunReport, window: Window, settings: Mapping[str, object], now: datetime
 ) -> Generation:
     """Write the report of one step into ``runs``; the only table with the time of the clock in it."""
-    partition = f"{report.run}-{report.step}"
+    partition = run_step(report.run, report.step)
     row = {
         "run_step": partition,
         "run": report.run,
@@ -64,6 +64,11 @@ def record(
         "program_version": __version__,
     }
     return store.replace(tables.RUNS, partition, rows_table(tables.RUNS, [row]).to_batches())
+
+
+def run_step(run: str, step: str) -> str:
+    """The name of the entry that a step of a run has in ``runs``."""
+    return f"{run}-{step}"
 
 
 def read_table(

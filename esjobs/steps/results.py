@@ -1,7 +1,7 @@
 """Reads results back: the newest run's unless another is named."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,8 +12,8 @@ from esjobs.core import tables
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
-from esjobs.steps.publication import read_table
-from esjobs.store.base import JobStore
+from esjobs.steps.publication import read_table, run_step
+from esjobs.store.base import JobStore, Retired
 
 MADE_BY = {
     "factors": "fit",
@@ -39,6 +39,12 @@ class StoredRun:
     def newest(self) -> datetime:
         """When its last step ended."""
         return max(self.steps.values())
+
+
+def retired_results(run: str, steps: Collection[str]) -> list[Retired]:
+    """Take what these steps of a run have left out of sight, once it is published."""
+    left = [Retired(tables.table(name), run) for name, step in MADE_BY.items() if step in steps]
+    return left + [Retired(tables.RUNS, run_step(run, step)) for step in steps]
 
 
 def stored_runs(store: JobStore) -> list[StoredRun]:

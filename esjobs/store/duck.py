@@ -29,6 +29,9 @@ from esjobs.store.compile_sql import compile_select
 
 _BATCH_ROWS = 65_536
 
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C in the middle of a query."""
+
 
 class DuckStore:
     """Jobs and results in a DuckDB file (``path``) or in memory (None or ``":memory:"``).
@@ -254,6 +257,10 @@ class _Session:
             yield
         except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise translated(error, self.location) from error
+        except RuntimeError as error:
+            if str(error) != _INTERRUPTED:
+                raise
+            raise KeyboardInterrupt from error
 
 
 class _Stream:

@@ -63,6 +63,7 @@ CELLS = [
     ({"cpuconsumptiontime": "12 s"}, "not a number", "cpu_s", "'12 s'"),
     ({"maxrss": "-2"}, "negative", "max_rss_b", "'-2'"),
     ({"processingtype": "all"}, "reserved value", "processing_type", "'all'"),
+    ({"computingsite": "SITE\0"}, "NUL in text", "site", "without the character NUL"),
     ({"nevents": "x", "computingsite": ""}, "missing site", "site", "computingsite"),
     ({"nevents": "x", "cpuconsumptiontime": "y"}, "not a number", "events", "'x'"),
     ({"endtime": "2018-08-15 10:00:00", "maxrss": "-2"}, "negative", "max_rss_b", "'-2'"),

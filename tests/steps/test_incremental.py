@@ -199,6 +199,36 @@ def test_flagging_alone_refuses_factors_of_other_buckets(session: Session, tmp_p
     assert session.flag(days).rows_out > len(flags)
 
 
+def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp_path: Path) -> None:
+    load(session, some_jobs(), tmp_path)
+    session.aggregate()
+    assert session.fit().notes == ("no record names a CPU model, so no CPU model has a factor",)
+    load(session, some_jobs(2, prefix="late").iloc[[1]], tmp_path, "late")
+    said = " ".join(session.fit().notes)
+    assert "1 of the days have jobs that are not in the buckets yet" in said
+    assert "the first is 2018-08-11" in said
+    session.aggregate()
+    assert "not in the buckets" not in " ".join(session.fit().notes)
+
+
+def test_what_was_concluded_from_earlier_factors_goes_with_them(session: Session, tmp_path: Path) -> None:
+    """The same question fitted again: its verdicts of before are of other factors."""
+    load(session, some_jobs(), tmp_path)
+    session.run()
+    load(session, some_jobs(2, prefix="late"), tmp_path, "late")
+    session.aggregate()
+    session.fit()
+    for asked in (session.flags, session.lines):
+        with pytest.raises(NoResultError, match="esjobs run"):
+            asked()
+    session.correlate()
+    assert len(session.lines())
+    with pytest.raises(NoResultError, match="esjobs run"):
+        session.flags()
+    session.flag()
+    assert len(session.flags())
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_order_of_loads_undos_and_windows_ends_alike(session: Session, tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
