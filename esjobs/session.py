@@ -205,6 +205,14 @@ class Session:
         """Components; filters as in :meth:`show`."""
         return self.show("components", **filters)
 
+    def tasks(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """What the fits made of each task; filters as in :meth:`show`."""
+        return self.show("tasks", **filters)
+
+    def residuals(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """What the headline fit leaves of the buckets; filters as in :meth:`show`."""
+        return self.show("residuals", **filters)
+
     def conclusions(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
         """What the flags of each fit say together; filters as in :meth:`show`."""
         return self.show("conclusions", **filters)

@@ -27,7 +27,7 @@ class FitSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    methods: Annotated[tuple[Method, ...], Field(min_length=1)] = ("paper", "gamma")
+    methods: Annotated[tuple[Method, ...], Field(min_length=1)] = ("gamma", "paper")
     """Methods to fit, headline first."""
     min_bucket_jobs: Annotated[int, Field(ge=1)] = 20
     """Jobs a task must have at a site (or on a CPU model) to enter the fit."""

@@ -14,8 +14,8 @@ from esjobs.output import visible
 from esjobs.steps.aggregate import Progress
 
 _COLUMNS = {
-    "factors": "level name processing_type method k k_err k_err_stat component n_tasks n_jobs events_per_job "
-    "status reason",
+    "factors": "level name processing_type method k k_err k_raw rho method_sigmas component via n_tasks "
+    "n_jobs events_per_job status reason",
     "flags": "level name processing_type method corepower origin k k_err deviation deviation_err verdict "
     "q_value significant stable n_tasks n_jobs",
     "fits": "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof sigma_int "
@@ -23,6 +23,10 @@ _COLUMNS = {
     "lines": "level processing_type method benchmark status slope slope_err tau n_names n_sites pearson "
     "spearman pearson_sites reason",
     "components": "level processing_type method component n_names n_tasks n_jobs names link",
+    "tasks": "task_id core_class task_type work_kind n_jobs n_sites events_per_job events_ratio rho rho_err "
+    "slope slope_err decision reason",
+    "residuals": "level method rank task_id core_class task_type work_kind name n_jobs events_per_job "
+    "cpu_s_per_event expected_cpu_s_per_event deviation pull status",
     "conclusions": "level processing_type method n_names n_deviates n_stable n_ok n_undecided n_undeclared "
     "sentence",
     "runs": "run step at window_start window_end rows_in rows_out seconds",

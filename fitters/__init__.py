@@ -4,6 +4,7 @@ Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows n
 """
 
 from fitters.bootstrap import BootstrapResult, bootstrap
+from fitters.bridges import Bridges, find_bridges
 from fitters.buckets import Buckets
 from fitters.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
@@ -20,6 +21,7 @@ from fitters.stability import compare, leave_one_task_out
 
 __all__ = [
     "BootstrapResult",
+    "Bridges",
     "BucketTable",
     "Buckets",
     "CorrectedSums",
@@ -38,6 +40,7 @@ __all__ = [
     "compare",
     "correct_fixed_cost",
     "estimate_fixed_cost",
+    "find_bridges",
     "find_mixtures",
     "find_mixtures_in_buckets",
     "fit_line",

@@ -68,7 +68,8 @@ def fit_speed_factors(
     robust
         ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x, ``tukey`` weights
         all with the biweight (0 beyond 4.685). Both start from medians and lose up to 6 % of the
-        information of clean data. Which were rejected says `bucket_table`.
+        information of clean data (``tukey`` more, and with errors that are too small, where units have few
+        tasks or tasks few units: see `weighting`). Which were rejected says `bucket_table`.
     errors
         Whether the sandwich errors are worked out beside the model ones (``both``), or only one of the two
         kinds. Errors from rel_var and sigma_int are always worked out where rel_var is given.

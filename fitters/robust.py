@@ -79,13 +79,20 @@ def kept_room(buckets: Buckets, weight: Floats, used: NDArray[np.bool_]) -> Floa
 
 
 def treat(
-    buckets: Buckets, ln_ratio: Floats, weight: Floats, shared: NDArray[np.bool_], robust: str
+    buckets: Buckets,
+    ln_ratio: Floats,
+    weight: Floats,
+    shared: NDArray[np.bool_],
+    robust: str,
+    n_exact: int = 0,
 ) -> Treatment:
     """Judge each bucket by ln x, in units of 1.4826 times the median of its size over all.
 
     ln x is divided by sqrt(1/w) and by sqrt(1 - w / W_task - w / W_unit), so that buckets of different
     weight, and those in tasks of few units, can be compared; those whose residual is nearly zero by
-    construction have no part in the scale. ``reject``: 0 above 4, else 1; ``tukey``: (1 - u^2)^2, u being
+    construction have no part in the scale. `n_exact`: so many residuals are zero because medians pass
+    through points, and are left out of it too; with them the scale would be too small and good values would
+    be rejected for ever. ``reject``: 0 above 4, else 1; ``tukey``: (1 - u^2)^2, u being
     pull / 4.685.
     """
     room = kept_room(buckets, weight, shared)
@@ -93,9 +100,9 @@ def treat(
     telling = shared & (room > least_room)
     if not telling.any():
         return Treatment(np.ones(pull.size), 1.0, np.zeros(pull.size))
-    scale = max(
-        mad_factor * float(np.median(np.abs(pull[telling]))), least_scale * float(np.sqrt(weight.max()))
-    )
+    sizes = np.sort(np.abs(pull[telling]))
+    sizes = sizes[min(n_exact, sizes.size - 1) :]
+    scale = max(mad_factor * float(np.median(sizes)), least_scale * float(np.sqrt(weight.max())))
     pull = np.where(shared, pull / scale, 0.0)
     if robust == "reject":
         return Treatment(np.where(np.abs(pull) > reject_limit, 0.0, 1.0), scale, pull)

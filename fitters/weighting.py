@@ -117,12 +117,14 @@ def find_weights(
     if not shared.any():
         return weighting
     state = _first_state(buckets, rel_var, kind, sigma_int)
-    has_dof = _dof(buckets) >= least_dof
+    dof = _dof(buckets)
+    has_dof = dof >= least_dof
     treatment = Treatment(np.ones(buckets.n_buckets), 1.0, np.zeros(buckets.n_buckets))
     if robust != "none" and has_dof:
         state.theta, level = median_start(buckets)
         state.ln_ratio = np.log(buckets.value) + state.theta[buckets.unit] - level
-        treatment = treat(buckets, state.ln_ratio, 1.0 / state.variance, shared, robust)
+        n_exact = int(np.count_nonzero(shared)) - dof
+        treatment = treat(buckets, state.ln_ratio, 1.0 / state.variance, shared, robust, n_exact)
         state.trust = treatment.trust
     rounds = 0
     for _ in range(most_rounds if robust != "none" else floor_rounds):
@@ -286,6 +288,10 @@ def _with_factors(
 
     S^2 leaves the weights of the biweight out again; at the normal law the mean then has 95 % efficiency. The
     sandwich needs the derivative of the biweight's score, (1 - u^2) (1 - 5 u^2), not its weight.
+
+    All of this holds for many buckets. With few tasks a unit, or few units a task, Tukey's weights lose more
+    than 5 % and errors come out too small: by 3 % with 20 tasks of 8 units, by 15 % with 3 tasks of 20, by
+    40 % with tasks of 3. ``reject`` has no such loss.
     """
     kept = shared & (state.trust > 0)
     trust, base = state.trust[kept], 1.0 / state.variance[kept]

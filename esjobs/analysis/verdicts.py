@@ -54,6 +54,8 @@ class Evidence:
     n_line_sites: int
     line_reason: str | None
     mixed: bool = False
+    via: str = ""
+    """The one name through which this one hangs on the others, or ``few jobs``."""
 
 
 def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:
@@ -161,8 +163,17 @@ def sentence(
             else f" Nothing is proposed: {proposal.reason}."
         )
         caution = f" Not stable, so not to be sent: {unstable_under}." if unstable_under else ""
-        return ran + advice + caution + _declared_note(declared)
-    return ran + _declared_note(declared)
+        return ran + _bridge(evidence.via) + advice + caution + _declared_note(declared)
+    return ran + _bridge(evidence.via) + _declared_note(declared)
+
+
+def _bridge(via: str) -> str:
+    """What a comparison hangs on that rests on one name, or on few jobs; its error is in the interval."""
+    if not via:
+        return ""
+    if via == "few jobs":
+        return " Compared through buckets of fewer than 50 jobs only."
+    return f" Compared via {via} only."
 
 
 def _percent(deviation: float) -> str:

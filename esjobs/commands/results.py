@@ -17,6 +17,8 @@ SHOWN = (
     "flags",
     "conclusions",
     "components",
+    "tasks",
+    "residuals",
     "buckets",
     "days",
     "rejects",

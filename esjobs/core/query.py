@@ -167,11 +167,15 @@ class Query:
 
 @dataclass(frozen=True)
 class Select:
-    """Stream jobs: which fields (empty: all stored ones), of which window, under which filters."""
+    """Stream jobs: which fields (empty: all stored ones), of which window, under which filters.
+
+    ``drops``: only the jobs that pass all these rules, the same as a :class:`Query` with them would bin.
+    """
 
     fields: tuple[str, ...] = ()
     window: Window | None = None
     where: tuple[Filter, ...] = ()
+    drops: tuple[DropRule, ...] = ()
 
 
 def metric_fields(metric: Metric) -> tuple[str, ...]:

@@ -38,7 +38,17 @@ def _c(name: str, kind: FieldType, meaning: str, unit: str = "") -> Field:
 _RUN = _c("run", "keyword", "run id: hash of window, rules, settings, method and versions")
 _LEVEL = _c("level", "keyword", "site or cpu_model")
 _TYPE = _c("processing_type", "keyword", "kind of work, or all for every type together")
-_METHOD = _c("method", "keyword", "paper (objective of the article) or gamma (quasi-likelihood)")
+_METHOD = _c(
+    "method",
+    "keyword",
+    "gamma (quasi-likelihood, robust, fixed cost taken out) or paper (the article's, as it was published)",
+)
+_TASK = (
+    _c("task_id", "keyword", "task"),
+    _c("core_class", "keyword", "single or multi"),
+    _c("task_type", "keyword", "processing type of the task's jobs; null when the records name none"),
+    _c("work_kind", "keyword", "kind of work, where a mixed task was split"),
+)
 _PROVENANCE = (
     _c("window_start", "time", "start of the window", "UTC"),
     _c("window_end", "time", "end of the window, not included", "UTC"),
@@ -99,12 +109,21 @@ FACTORS = Table(
         _c("k_err_stat", "number", "part from the scatter of jobs inside buckets"),
         _c("k_err_sandwich", "number", "robust error clustered by task; null below 20 tasks"),
         _c("k_raw", "number", "factor without correction for fixed cost per job"),
-        _c("rho", "number", "fixed cost per job that was corrected for; null when none was", "events"),
+        _c(
+            "rho",
+            "number",
+            "fixed cost per job that was taken out, mean over its jobs; null when none was",
+            "events",
+        ),
         _c("component", "integer", "component; factors of different ones cannot be compared; 0 the largest"),
         _c("n_tasks", "integer", "tasks (x core class x type) that determine the factor", "tasks"),
         _c("n_buckets", "integer", "buckets in the fit", "buckets"),
         _c("n_jobs", "integer", "jobs in those buckets", "jobs"),
-        _c("status", "keyword", "ok, no common task, too few jobs, no dof, fit failed"),
+        _c(
+            "status",
+            "keyword",
+            "ok, no common task, too few jobs, mixed task, fixed cost unknown, no dof, fit failed",
+        ),
         _c("reason", "text", "why there is no factor"),
         _c("k_err_int", "number", "part from the site x task interaction"),
         _c("k_err_model", "number", "error from the Hessian scaled by the residual spread S"),
@@ -117,6 +136,9 @@ FACTORS = Table(
             "events",
         ),
         _c("efficiency", "number", "CPU time over wall-clock time x cores of the same jobs"),
+        _c("via", "keyword", "the one name through which it hangs on the others; null with sound bridges"),
+        _c("method_shift", "number", "k by the article's objective on the same sums over k, minus 1"),
+        _c("method_sigmas", "number", "the same in standard errors of k: the systematic of the method"),
         *_PROVENANCE,
     ),
 )
@@ -150,7 +172,60 @@ FITS = Table(
         _c("minuit_accurate", "boolean", "Minuit's covariance is accurate in every component"),
         _c("minuit_edm", "number", "largest estimated distance to the minimum"),
         _c("minuit_calls", "integer", "function calls of Minuit"),
+        _c("n_jobs_set_aside", "integer", "jobs of tasks that were set aside; among those left out", "jobs"),
+        _c("n_rejected", "integer", "buckets that count for nothing, because they are too far off"),
+        _c("pull_width", "number", "standard deviation of the pulls of the buckets; 1 if errors are right"),
+        _c("pulls", "text", "their histogram: counts from -5 to 5 in steps of 0.5, JSON; ends hold the rest"),
         _c("seconds", "number", "time of the fit", "s"),
+        *_PROVENANCE,
+    ),
+)
+
+TASK_RESULTS = Table(
+    "tasks",
+    "one task as the fits saw it: what a job costs before its first event, whether it is one kind of work",
+    "run",
+    (
+        _RUN,
+        *_TASK,
+        _c("n_jobs", "integer", "binned jobs", "jobs"),
+        _c("n_sites", "integer", "sites with enough jobs to enter", "sites"),
+        _c("decision", "keyword", "kept, corrected, split, mixed task, fixed cost unknown"),
+        _c("reason", "text", "why"),
+        _c("rho", "number", "fixed cost of a job; null when unknown", "events"),
+        _c("rho_err", "number", "its standard error", "events"),
+        _c(
+            "slope",
+            "number",
+            "of ln(CPU time per event) on ln(events) inside sites: 0 proportional, -1 fixed",
+        ),
+        _c("slope_err", "number", "its standard error"),
+        _c("events_per_job", "number", "mean events of a job", "events"),
+        _c("events_ratio", "number", "largest over smallest mean events per job of its sites"),
+        _c("kinds_ratio", "number", "factor between two kinds of work inside it; null when none was seen"),
+        _c("kinds_share", "number", "share of the smaller kind"),
+        *_PROVENANCE,
+    ),
+)
+
+RESIDUALS = Table(
+    "residuals",
+    "what the headline fit of all types leaves of a bucket: the tasks of most jobs, and the worst buckets",
+    "run",
+    (
+        _RUN,
+        _LEVEL,
+        _METHOD,
+        *_TASK,
+        _c("name", "keyword", "site or CPU model"),
+        _c("n_jobs", "integer", "jobs", "jobs"),
+        _c("events_per_job", "number", "mean events of a job", "events"),
+        _c("cpu_s_per_event", "number", "CPU time per event as it was recorded", "s"),
+        _c("expected_cpu_s_per_event", "number", "what the fit expects, fixed cost included", "s"),
+        _c("deviation", "number", "CPU time over what the fit expects, minus 1: above 0 ran slower here"),
+        _c("pull", "number", "the deviation in its own standard deviations; null without loops"),
+        _c("status", "keyword", "used, rejected, one unit, no fit"),
+        _c("rank", "integer", "place among the ten most deviating buckets, from 1; null for others"),
         *_PROVENANCE,
     ),
 )
@@ -243,6 +318,12 @@ FLAGS = Table(
         _c("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
         _c("corepower_parent", "number", "value of the parent or site, shown, never substituted"),
         _c("unstable_under", "text", "the change under which the verdict is another"),
+        _c("events_per_job", "number", "mean events of a job", "events"),
+        _c("deviation_raw", "number", "deviation without correction for fixed cost per job"),
+        _c("deviation_err_stat", "number", "part of the error from the scatter of jobs"),
+        _c("deviation_err_int", "number", "part from the site x task interaction"),
+        _c("deviation_err_line", "number", "part from the line"),
+        _c("via", "keyword", "the one name through which it hangs on the others; null with sound bridges"),
         *_PROVENANCE,
     ),
 )
@@ -350,6 +431,8 @@ TABLES: tuple[Table, ...] = (
     DAYS,
     FACTORS,
     FITS,
+    TASK_RESULTS,
+    RESIDUALS,
     COMPONENTS,
     LINES,
     FLAGS,

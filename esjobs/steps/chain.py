@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 import pyarrow.compute as pc
 
 from esjobs.analysis.cpu_models import RESOLVER_VERSION
@@ -26,13 +26,14 @@ from esjobs.core.window import Window
 from esjobs.settings import LEVELS, FitSettings
 from esjobs.steps import aggregate as aggregation
 from esjobs.steps.aggregate import Progress, days_behind, require_rules
-from esjobs.steps.conditions import bucket_filters
+from esjobs.steps.conditions import bucket_filters, job_filters
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values
-from esjobs.steps.factors import METHOD_VERSION, Factors, Fit
-from esjobs.steps.fit import fit
-from esjobs.steps.fit_input import fit_input, read_buckets
+from esjobs.steps.factors import METHOD_VERSION, METHODS, Factors, Fit, enters
+from esjobs.steps.fit import fit, fit_inputs
+from esjobs.steps.fit_input import FitInput, read_buckets
 from esjobs.steps.flag import flag
+from esjobs.steps.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.steps.publication import Change, Outcome, record, write
 from esjobs.steps.results import StoredRun, find_run, read_results, retired_results
 from esjobs.steps.stability import unstable_names
@@ -142,10 +143,18 @@ class Chain:
         not be tested.
         """
         run, question, factors = self._stored(window)
-        buckets = read_buckets(self._store, window, bucket_filters(question.where, question.tasks))
-        fits = [_with_data(buckets, item, question.fit) for item in factors]
+        checked = self._checked(question)
+        inputs = {
+            (data.level, data.processing_type): data
+            for data in fit_inputs(checked.buckets, question.fit.min_bucket_jobs)
+        }
+        fits = [
+            _with_data(inputs[key], item, question.fit)
+            for item in factors
+            if (key := (item.level, item.processing_type)) in inputs
+        ]
         fitted = read_results(self._store, tables.FITS, run).to_pylist()
-        if not all(_is_of(item, row) for item, row in zip(fits, fitted, strict=True)):
+        if len(fits) < len(factors) or not all(map(_is_of, fits, fitted)):
             raise NoResultError(
                 f"the buckets of {window} changed since run {run.run} fitted them; "
                 f"fit them again: esjobs fit --window {window}"
@@ -166,10 +175,24 @@ class Chain:
 
     def _fit(self, question: Question) -> tuple[list[Fit], Outcome]:
         require_rules(self._store, question.window, question.rules)
-        buckets = read_buckets(self._store, question.window, bucket_filters(question.where, question.tasks))
-        if not buckets.num_rows:
+        checked = self._checked(question)
+        if not checked.buckets.num_rows:
             raise NoResultError(self._no_buckets(question))
-        return fit(buckets, question.window, question.run, question.fit)
+        return fit(checked, question.window, question.run, question.fit)
+
+    def _checked(self, question: Question) -> CheckedBuckets:
+        """The buckets that a question is about, mixed tasks taken apart."""
+        window, tasks = question.window, question.tasks
+        buckets = read_buckets(self._store, window, bucket_filters(question.where, tasks))
+        conditions = [*question.where, *(f"task_id={task}" for task in tasks)]
+        return check_buckets(
+            self._store,
+            buckets,
+            window,
+            question.rules.drops(),
+            job_filters(self._store, conditions, window),
+            question.fit.min_bucket_jobs,
+        )
 
     def _no_buckets(self, question: Question) -> str:
         restriction = ", ".join([*(f"task_id={task}" for task in question.tasks), *question.where])
@@ -263,11 +286,20 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 n_tasks=columns["n_tasks"].astype(np.int64),
                 n_jobs=columns["n_jobs"].astype(np.int64),
                 status=columns["status"],
-                reason=np.array([text or "" for text in columns["reason"]], object),
+                reason=_texts(columns["reason"]),
+                k_raw=columns["k_raw"].astype(float),
+                k_err_stat=columns["k_err_stat"].astype(float),
+                k_err_int=columns["k_err_int"].astype(float),
+                events_per_job=columns["events_per_job"].astype(float),
+                via=_texts(columns["via"]),
                 n_components=int(component.max(initial=-1)) + 1,
             )
         )
     return found
+
+
+def _texts(column: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    return np.array([text or "" for text in column], object)
 
 
 def _is_of(item: Fit, row: Mapping[str, Any]) -> bool:
@@ -276,7 +308,7 @@ def _is_of(item: Fit, row: Mapping[str, Any]) -> bool:
     return n_jobs == row["n_jobs"] + row["n_jobs_dropped"] and set(item.data.name) == set(item.factors.name)
 
 
-def _with_data(buckets: pa.Table, factors: Factors, settings: FitSettings) -> Fit:
+def _with_data(data: FitInput, factors: Factors, settings: FitSettings) -> Fit:
     """A stored fit with its columns again, for what is refitted to test the verdicts."""
-    data = fit_input(buckets, factors.level, factors.processing_type)
-    return Fit(data, data.n_jobs >= settings.min_bucket_jobs, factors, None, settings.min_bucket_jobs, 0.0)
+    entered = enters(data, METHODS[factors.method], settings.min_bucket_jobs)
+    return Fit(data, entered, factors, None, settings.min_bucket_jobs, 0.0)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 import fitters
 from esjobs import __version__
@@ -24,13 +25,15 @@ Declarations = Mapping[str, Mapping[str, Declared]]
 class Comparison:
     """The names of one fit that share a benchmark, against their line.
 
-    ``places`` are positions in the factors; the points of ``line`` are aligned with them. Only names with a
-    factor in the largest component take part. ``reason``: why no verdict may rest on the line; None: may.
+    ``places`` are positions in the factors; the points of ``line`` are aligned with them, and so are those of
+    ``raw``, the line of the factors without correction for fixed cost. Only names with a factor in the
+    largest component take part. ``reason``: why no verdict may rest on the line; None: may.
     """
 
     benchmark: str
     places: np.ndarray
     line: fitters.LineResult
+    raw: fitters.LineResult
     reason: str | None
 
 
@@ -65,23 +68,28 @@ def _compare(
     chosen = np.array(places, np.int64)
     those = [declared[factors.name[place]] for place in places]
     measured = np.array([item.origin != "default" for item in those])
-    line = fitters.fit_line(
-        factors.k[chosen],
-        factors.k_err[chosen],
-        np.array([item.corepower for item in those], float),
-        group=[item.rc_site for item in those],
-        in_line=measured,
-        name=[item.name for item in those],
-        limit=limit,
-        min_groups=MIN_LINE_SITES,
-    )
+
+    def line_of(k: npt.NDArray[np.float64]) -> fitters.LineResult:
+        return fitters.fit_line(
+            k[chosen],
+            factors.k_err[chosen] * k[chosen] / factors.k[chosen],
+            np.array([item.corepower for item in those], float),
+            group=[item.rc_site for item in those],
+            in_line=measured,
+            name=[item.name for item in those],
+            limit=limit,
+            min_groups=MIN_LINE_SITES,
+        )
+
+    line = line_of(factors.k)
+    raw = line if np.array_equal(factors.k_raw, factors.k, equal_nan=True) else line_of(factors.k_raw)
     reason = None
     if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
         reason = (
             f"{line.n_groups} sites with a factor declare a value of their own, "
             f"a line that verdicts rest on needs {MIN_LINE_SITES}"
         )
-    return Comparison(benchmark, chosen, line, reason)
+    return Comparison(benchmark, chosen, line, raw, reason)
 
 
 def correlate(

@@ -1,28 +1,62 @@
 """One fit: its input, what the fit library made of it, and a status for every name."""
 
 import time
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.steps.fit_input import FitInput, FloatArray
+from esjobs.steps.fit_input import FitInput, FloatArray, readable_unit
 
-METHOD_VERSION = "1"
+METHOD_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
 
 TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
+MIXED_TASK = "mixed task"
+UNKNOWN_COST = "fixed cost unknown"
+FEW_JOBS_BRIDGE = "few jobs"
+"""In the place of a name: the link to the others rests on buckets of few jobs only."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a fit is made; ``corrected``: with the fixed cost per job taken out, where it is known."""
+
+    objective: Literal["paper", "gamma"]
+    weights: Literal["none", "floor"]
+    robust: Literal["none", "reject"]
+    corrected: bool
+
+
+METHODS: Mapping[str, Method] = {
+    "gamma": Method("gamma", "floor", "reject", corrected=True),
+    "paper": Method("paper", "none", "none", corrected=False),
+}
+"""``paper`` is the article's fit as it was published, of the same jobs.
+
+Stray buckets are rejected and not weighted down by Tukey's biweight: with the few tasks that sites have in
+common the latter's errors are too small (``fitters.weighting``), and it gains nothing with many.
+"""
+
+
+def of_other_objective(method: Method) -> Method:
+    """The article's objective on what ``gamma`` fits, and the other way round: a systematic of the method."""
+    other = METHODS["paper" if method.objective == "gamma" else "gamma"]
+    return replace(other, corrected=method.corrected)
 
 
 @dataclass(frozen=True)
 class Factors:
     """The factors of one fit, one entry per name of the input, sorted by name.
 
-    Arrays of equal length; ``k`` and its error are NaN unless ``status`` is ``ok``. ``component`` counts
-    from 0, the largest; a name that did not enter the fit is a component of its own, behind the others.
+    Arrays of equal length; ``k``, ``k_raw`` (without correction for fixed cost) and the errors are NaN unless
+    ``status`` is ``ok``. ``component`` counts from 0, the largest; a name that did not enter the fit is a
+    component of its own, behind the others. ``via``: the one name through which it hangs on the others, or
+    empty.
     """
 
     level: str
@@ -36,6 +70,11 @@ class Factors:
     n_jobs: npt.NDArray[np.int64]
     status: npt.NDArray[np.object_]
     reason: npt.NDArray[np.object_]
+    k_raw: FloatArray
+    k_err_stat: FloatArray
+    k_err_int: FloatArray
+    events_per_job: FloatArray
+    via: npt.NDArray[np.object_]
     n_components: int
 
     @property
@@ -46,7 +85,11 @@ class Factors:
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: what went in, the factors, and everything the fit library says (None: nothing to fit)."""
+    """One fit: what went in, the factors, and everything the fit library says (None: nothing to fit).
+
+    ``shift``: k by the other objective on the same sums over k, minus 1, and the same in standard errors of
+    k; by name. Empty unless asked for.
+    """
 
     data: FitInput
     entered: npt.NDArray[np.bool_]
@@ -54,49 +97,117 @@ class Fit:
     result: fitters.FitResult | None
     min_bucket_jobs: int
     seconds: float
+    shift: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
-def solve(data: FitInput, method: str, min_bucket_jobs: int) -> Fit:
-    """Fit one input by one method (``paper`` or ``gamma``).
+def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:
+    """Fit one input by one method; ``how``: a variant of it, for tests of stability.
 
-    Buckets with fewer than ``min_bucket_jobs`` jobs do not enter; a name that loses all of them, or all links
-    to other names, keeps its row with the reason.
+    Buckets with fewer than ``min_bucket_jobs`` jobs do not enter, nor those of tasks that are set aside; a
+    name that loses all of them, or all links to other names, keeps its row with the reason.
     """
     began = time.perf_counter()
-    entered = data.n_jobs >= min_bucket_jobs
-    used = data.keep(entered)
-    result = None
-    if len(used):
-        buckets = fitters.Buckets.from_columns(
-            used.task, used.name, cpu_s=used.cpu_s, events=used.events, jobs=used.n_jobs, rel_var=used.rel_var
-        )
-        result = fitters.fit_speed_factors(buckets, objective=cast("Any", method))
-    factors = _factors(data, result, method, min_bucket_jobs)
+    how = how or METHODS[method]
+    entered = enters(data, how, min_bucket_jobs)
+    result = _fit(data.keep(entered), how)
+    factors = _factors(data, entered, result, method, min_bucket_jobs)
     return Fit(data, entered, factors, result, min_bucket_jobs, time.perf_counter() - began)
+
+
+def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
+    """The rows that a fit takes: enough jobs, and a task that is not set aside."""
+    known = (data.unknown == "") | (not how.corrected)
+    return np.asarray((data.n_jobs >= min_bucket_jobs) & (data.mixed == "") & known, np.bool_)
+
+
+def _fit(used: FitInput, how: Method) -> fitters.FitResult | None:
+    if not len(used):
+        return None
+    buckets = fitters.Buckets.from_columns(
+        used.task,
+        used.name,
+        cpu_s=used.cpu_s,
+        events=used.events_eff if how.corrected else used.events,
+        jobs=used.n_jobs,
+        rel_var=used.rel_var if how.corrected else used.rel_var_raw,
+    )
+    return fitters.fit_speed_factors(buckets, how.objective, how.weights, robust=how.robust)
+
+
+def with_company(fit: Fit) -> Fit:
+    """Add what stands beside a factor: the one without correction, the other objective's, weak bridges.
+
+    Costs up to two fits more.
+    """
+    began = time.perf_counter()
+    if fit.result is None:
+        return fit
+    how = METHODS[fit.factors.method]
+    used = fit.data.keep(fit.entered)
+    factors = fit.factors
+    if how.corrected and (used.rho > 0).any():
+        raw = _fit(used, replace(how, corrected=False))
+        factors = replace(factors, k_raw=_by_name(factors.name, raw, "k"))
+    factors = replace(factors, via=_via(used, factors))
+    other = _fit(used, of_other_objective(how))
+    shift: dict[str, tuple[float, float]] = {}
+    if other is not None:
+        found = fitters.compare(fit.result, other)
+        for name, ln_ratio, sigma in zip(found.name, found.ln_ratio, found.sigma, strict=True):
+            shift[str(name)] = (float(np.expm1(-ln_ratio)), float(-sigma))
+    return replace(fit, factors=factors, shift=shift, seconds=fit.seconds + time.perf_counter() - began)
+
+
+def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, column: str) -> FloatArray:
+    """A column of a result for these names; NaN where it has no factor."""
+    found = np.full(len(names), np.nan)
+    if result is not None:
+        units = result.units
+        where = np.searchsorted(names.astype(str), units.name.astype(str))
+        found[where] = np.where(units.status == "ok", getattr(units, column), np.nan)
+    return found
+
+
+def _via(used: FitInput, factors: Factors) -> npt.NDArray[np.object_]:
+    """Of the names of the largest component, the one through which they hang on the others."""
+    via = np.full(len(factors.name), "", object)
+    main = set(factors.name[factors.main])
+    inside = np.array([name in main for name in used.name], np.bool_)
+    if inside.any():
+        bridges = fitters.find_bridges(used.task[inside], used.name[inside], used.n_jobs[inside])
+        reasons = dict(zip(bridges.name, zip(bridges.via, bridges.sound, strict=True), strict=True))
+        for place, name in enumerate(factors.name):
+            cut, sound = reasons.get(name, (None, True))
+            via[place] = "" if sound else cut or FEW_JOBS_BRIDGE
+    return via
 
 
 def _factors(
     data: FitInput,
+    entered: npt.NDArray[np.bool_],
     result: fitters.FitResult | None,
     method: str,
     min_bucket_jobs: int,
 ) -> Factors:
     names, position = np.unique(data.name.astype(str), return_inverse=True)
     count = len(names)
-    k, k_err = np.full(count, np.nan), np.full(count, np.nan)
-    status, reason = _without_fit(data, position, count, min_bucket_jobs)
+    status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
     n_tasks = np.zeros(count, np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
+    columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
     if result is not None:
         units = result.units
         where = np.searchsorted(names, units.name.astype(str))
         good = units.status == "ok"
-        k[where], k_err[where] = np.where(good, units.k, np.nan), np.where(good, units.k_err, np.nan)
-        lost_link = (units.status == NO_COMMON_TASK) & (status[where] == TOO_FEW_JOBS)
+        columns = {name: _by_name(names.astype(object), result, name) for name in columns}
+        lost_link = (units.status == NO_COMMON_TASK) & (status[where] != NO_COMMON_TASK)
+        was, why = status[where][lost_link], reason[where][lost_link]
         status[where], reason[where] = units.status, units.reason
         reason[where[lost_link]] = "shares tasks with others only through buckets with too few jobs"
+        aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST])
+        status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_tasks[where] = units.component, units.n_tasks
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
@@ -106,21 +217,44 @@ def _factors(
         processing_type=data.processing_type,
         method=method,
         name=names.astype(object),
-        k=k,
-        k_err=k_err,
         component=component,
         n_tasks=n_tasks,
         n_jobs=n_jobs,
         status=status,
         reason=reason,
+        k_raw=columns["k"],
+        events_per_job=_events_per_job(data, entered, position, count),
+        via=np.full(count, "", object),
         n_components=int(component.max()) + 1 if count else 0,
+        **columns,
     )
 
 
+def fitted_or_all(
+    entered: npt.NDArray[np.bool_], position: npt.NDArray[np.intp], count: int
+) -> npt.NDArray[np.bool_]:
+    """The rows that speak for each name: those in the fit, or all of a name that has none there."""
+    has = np.zeros(count, np.bool_)
+    has[position[entered]] = True
+    return np.where(has[position], entered, True)
+
+
+def _events_per_job(
+    data: FitInput, entered: npt.NDArray[np.bool_], position: npt.NDArray[np.intp], count: int
+) -> FloatArray:
+    rows = fitted_or_all(entered, position, count)
+    events = np.bincount(position[rows], data.events[rows], count)
+    return np.asarray(events / np.bincount(position[rows], data.n_jobs[rows], count))
+
+
 def _without_fit(
-    data: FitInput, position: npt.NDArray[np.intp], count: int, min_bucket_jobs: int
+    data: FitInput,
+    entered: npt.NDArray[np.bool_],
+    position: npt.NDArray[np.intp],
+    count: int,
+    min_bucket_jobs: int,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
-    """Status and reason of names before any fit, from all buckets: no common task, else too few jobs."""
+    """Status and reason of names before any fit: no common task, set aside, else too few jobs."""
     _, task = np.unique(data.task.astype(str), return_inverse=True)
     shared = np.zeros(count, np.bool_)
     shared[position[np.bincount(task)[task] > 1]] = True
@@ -131,4 +265,12 @@ def _without_fit(
         [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
     )
     reason[~shared] = "no task of its own runs anywhere else with the same core class and type"
+    aside = ~entered & ((data.mixed != "") | ((data.unknown != "") & (data.n_jobs >= min_bucket_jobs)))
+    for row in np.flatnonzero(aside):
+        if shared[position[row]]:
+            mixed = data.mixed[row] != ""
+            status[position[row]] = MIXED_TASK if mixed else UNKNOWN_COST
+            reason[position[row]] = (
+                f"{readable_unit(data.task[row])}: {data.mixed[row] if mixed else data.unknown[row]}"
+            )
     return status, reason

@@ -1,6 +1,7 @@
 """Buckets to speed factors: one fit per level, processing type and method."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,24 +12,37 @@ from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.settings import LEVELS, FitSettings
-from esjobs.steps.factors import Fit, solve
-from esjobs.steps.fit_input import fit_input, processing_types
+from esjobs.steps.factors import Fit, solve, with_company
+from esjobs.steps.fit_input import ALL_TYPES, FitInput, fit_input, fixed_costs, processing_types, unit_sums
 from esjobs.steps.fit_rows import component_rows, factor_rows, fit_rows
+from esjobs.steps.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.steps.publication import Outcome, rows_table
+from esjobs.steps.residual_rows import residual_rows
+from esjobs.steps.task_rows import task_rows
 
 
-def fit(buckets: pa.Table, window: Window, run: str, settings: FitSettings) -> tuple[list[Fit], Outcome]:
+def fit(
+    checked: CheckedBuckets, window: Window, run: str, settings: FitSettings
+) -> tuple[list[Fit], Outcome]:
     """Fit every level, processing type and method from the buckets of a window.
 
-    Returns the fits and their rows for ``factors``, ``fits`` and ``components``.
+    Returns the fits and their rows for ``factors``, ``fits``, ``components``, ``tasks`` and ``residuals``.
     """
     began = time.perf_counter()
+    minimum = settings.min_bucket_jobs
+    buckets = checked.buckets
     fits = [
-        solve(fit_input(buckets, level, kind), method, settings.min_bucket_jobs)
-        for level in LEVELS
-        for kind in processing_types(buckets)
+        with_company(solve(data, method, minimum))
+        for data in fit_inputs(buckets, minimum)
         for method in settings.methods
     ]
+    shown = [
+        item
+        for item in fits
+        if (item.data.processing_type, item.factors.method) == (ALL_TYPES, settings.methods[0])
+    ]
+    by_site = unit_sums(buckets, "site")
+    tasks = task_rows(by_site, fixed_costs(by_site, minimum), checked.looked_at, minimum)
     stamp = {
         "run": run,
         "window_start": window.start,
@@ -39,6 +53,10 @@ def fit(buckets: pa.Table, window: Window, run: str, settings: FitSettings) -> t
         tables.FACTORS: rows_table(tables.FACTORS, _stamped(stamp, fits, factor_rows)),
         tables.FITS: rows_table(tables.FITS, _stamped(stamp, fits, fit_rows)),
         tables.COMPONENTS: rows_table(tables.COMPONENTS, _stamped(stamp, fits, component_rows)),
+        tables.TASK_RESULTS: rows_table(tables.TASK_RESULTS, ({**stamp, **row} for row in tasks)),
+        tables.RESIDUALS: rows_table(
+            tables.RESIDUALS, _stamped(stamp, shown, residual_rows, ("level", "method"))
+        ),
     }
     with_factor = sum(int((item.factors.status == "ok").sum()) for item in fits)
     report = RunReport(
@@ -53,27 +71,47 @@ def fit(buckets: pa.Table, window: Window, run: str, settings: FitSettings) -> t
             "fits": len(fits),
             "factors": with_factor,
             "names without a factor": rows[tables.FACTORS].num_rows - with_factor,
+            **_decisions(rows[tables.TASK_RESULTS]),
         },
-        notes=tuple(_notes(fits)),
+        notes=tuple(_notes(fits, checked)),
         window=str(window),
     )
     return fits, Outcome(report, rows)
 
 
-def _notes(fits: Sequence[Fit]) -> Iterator[str]:
+def fit_inputs(buckets: pa.Table, min_bucket_jobs: int) -> Iterator[FitInput]:
+    """The columns of every level and processing type, one after the other."""
+    for level in LEVELS:
+        costs = fixed_costs(unit_sums(buckets, level), min_bucket_jobs)
+        for kind in processing_types(buckets):
+            yield fit_input(buckets, level, kind, costs)
+
+
+def _decisions(tasks: pa.Table) -> dict[str, int]:
+    """How many tasks were corrected, split or set aside; nothing where none was."""
+    counted = Counter(tasks.column("decision").to_pylist())
+    return {f"tasks: {what}": count for what, count in sorted(counted.items()) if what != "kept"}
+
+
+def _notes(fits: Sequence[Fit], checked: CheckedBuckets) -> Iterator[str]:
+    if checked.n_not_read:
+        yield (
+            f"{checked.n_not_read} suspicious tasks were judged by their sums alone: more than "
+            f"{MAX_JOBS_READ:,} jobs are not read one by one"
+        )
     for item in fits:
         if item.data.level == "cpu_model" and item.data.processing_type == "all" and not len(item.data):
             yield "no record names a CPU model, so no CPU model has a factor"
             return
 
 
-def _stamped(stamp: Mapping[str, object], fits: Sequence[Fit], rows_of: Any) -> Iterator[dict[str, object]]:
+def _stamped(
+    stamp: Mapping[str, object],
+    fits: Sequence[Fit],
+    rows_of: Any,
+    columns: Sequence[str] = ("level", "processing_type", "method"),
+) -> Iterator[dict[str, object]]:
     for item in fits:
-        head = {
-            **stamp,
-            "level": item.data.level,
-            "processing_type": item.data.processing_type,
-            "method": item.factors.method,
-        }
+        head = {**stamp, **{name: getattr(item.factors, name) for name in columns}}
         for row in rows_of(item):
             yield {**head, **row}

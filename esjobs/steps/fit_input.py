@@ -1,7 +1,7 @@
-"""Buckets of many days to the columns of one fit: one row per unit of A and name, with its scatter."""
+"""Checked buckets to the columns of one fit: one row per unit of A and name, raw and corrected."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import fitters
 from esjobs.core import tables
 from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
@@ -17,20 +18,24 @@ from esjobs.store.base import JobStore
 
 ALL_TYPES = "all"
 """The literal for every processing type together; ingest refuses it as a value."""
-_UNIT = ("task_id", "core_class", "processing_type")
-_BAR_IN_TASK = "\x1f"
-"""Stands for a bar inside a task id, so that the first two bars of a unit always part it."""
-_SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
+UNIT = ("task_id", "core_class", "processing_type", "work_kind")
+"""What makes a unit of A: one task, one core class, one processing type, one kind of work."""
+SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
+_BAR = "\x1f"
+"""Stands for a bar inside a part of a unit, so that bars always part it."""
 
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class FitInput:
-    """The columns of one fit, aligned; a row is a unit of A (task x core class x type) at one name.
+    """The columns of one fit, aligned; a row is a unit of A (task x core class x type x kind) at one name.
 
-    ``n_jobs`` jobs, ``events`` and ``cpu_s`` their sums, ``core_s`` wall x cores, ``rel_var`` the squared
-    relative standard error of CPU time per event from the scatter of the jobs (NaN for a single job).
+    ``n_jobs`` jobs, ``events`` and ``cpu_s`` their sums, ``core_s`` wall x cores. ``rho``: fixed cost of a
+    job that is taken out, in events, 0 where none is; ``events_eff`` = events + rho x jobs. ``rel_var`` and
+    ``rel_var_raw``: squared relative standard error of CPU time per event, with and without it, from the
+    scatter of the jobs (NaN for a single job). ``mixed``: why the task is set aside as a mixed one, else
+    empty; ``unknown``: why its fixed cost is needed and cannot be had, else empty.
     """
 
     level: str
@@ -41,7 +46,12 @@ class FitInput:
     events: FloatArray
     cpu_s: FloatArray
     core_s: FloatArray
+    rho: FloatArray
+    events_eff: FloatArray
     rel_var: FloatArray
+    rel_var_raw: FloatArray
+    mixed: npt.NDArray[np.object_]
+    unknown: npt.NDArray[np.object_]
     n_jobs_unnamed: int
     """Binned jobs that carry no name on this level (no CPU model)."""
 
@@ -51,8 +61,9 @@ class FitInput:
     def keep(self, mask: npt.NDArray[np.bool_]) -> "FitInput":
         """The rows where the mask is true."""
         columns: dict[str, Any] = {
-            name: getattr(self, name)[mask]
-            for name in ("task", "name", "n_jobs", "events", "cpu_s", "core_s", "rel_var")
+            item.name: getattr(self, item.name)[mask]
+            for item in fields(self)
+            if item.name not in ("level", "processing_type", "n_jobs_unnamed")
         }
         return FitInput(self.level, self.processing_type, n_jobs_unnamed=self.n_jobs_unnamed, **columns)
 
@@ -84,56 +95,123 @@ def processing_types(buckets: pa.Table) -> list[str]:
     return [*sorted(kind for kind in found if kind is not None), ALL_TYPES]
 
 
-def fit_input(buckets: pa.Table, level: str, processing_type: str) -> FitInput:
-    """Merge the days (and the other level) of the buckets of one type; exact, because they hold sums.
+@dataclass(frozen=True)
+class UnitSums:
+    """Sums over days: one row per unit of A and name, in the order of the buckets.
 
-    The relative variance of a ratio of sums a = C/E over N jobs is
-    N/(N-1) x (S_cc - 2 a S_nc + a² S_nn) / C², the delta method (Cochran, Sampling Techniques, ch. 6).
+    ``task``: the unit's label. ``sums``: by the names of ``SUMS``. ``mixed``: as in :class:`FitInput`.
     """
-    if processing_type != ALL_TYPES:
-        buckets = buckets.filter(pc.equal(buckets.column("processing_type"), processing_type))
+
+    task: npt.NDArray[np.object_]
+    name: npt.NDArray[np.object_]
+    sums: Mapping[str, FloatArray]
+    mixed: npt.NDArray[np.object_]
+
+    def entering(self, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
+        """Rows with enough jobs, of tasks that are not set aside as mixed."""
+        return np.asarray((self.sums["n_jobs"] >= min_bucket_jobs) & (self.mixed == ""), np.bool_)
+
+    def moments(self, rows: Any = slice(None)) -> dict[str, Any]:
+        """The columns that functions of ``fitters`` take for sums over jobs."""
+        names = ("n_jobs", "events", "cpu_s", "events_sq", "cpu_s_sq", "events_cpu_s")
+        return {name: self.sums[name][rows] for name in names}
+
+
+def unit_sums(buckets: pa.Table, level: str) -> UnitSums:
+    """Merge the days, and the other level, of checked buckets; exact, because they hold sums."""
     named = buckets.filter(pc.is_valid(buckets.column(level)))
-    unnamed = (pc.sum(buckets.column("n_jobs")).as_py() or 0) - (pc.sum(named.column("n_jobs")).as_py() or 0)
-    merged = named.group_by([*_UNIT, level], use_threads=False).aggregate(
-        [(column, "sum") for column in _SUMS]
+    merged = named.group_by([*UNIT, level, "set_aside"], use_threads=False).aggregate(
+        [(column, "sum") for column in SUMS]
     )
     sums = {
-        column: merged.column(f"{column}_sum").to_numpy(zero_copy_only=False).astype(float)
-        for column in _SUMS
+        column: merged.column(f"{column}_sum").to_numpy(zero_copy_only=False).astype(float) for column in SUMS
     }
-    task_id, core_class, kind = (pc.fill_null(merged.column(column), "") for column in _UNIT)
-    task = pc.binary_join_element_wise(
-        pc.replace_substring(task_id, "|", _BAR_IN_TASK), core_class, kind, "|"
+    return UnitSums(
+        unit_labels(merged),
+        merged.column(level).to_numpy(zero_copy_only=False),
+        sums,
+        pc.fill_null(merged.column("set_aside"), "").to_numpy(zero_copy_only=False),
     )
+
+
+def unit_labels(table: pa.Table) -> npt.NDArray[np.object_]:
+    """One text per row for its unit of A; ``unit_parts`` undoes it, ``readable_unit`` is for people."""
+    parts = [
+        pc.replace_substring(pc.fill_null(table.column(column), ""), "|", _BAR)
+        for column in UNIT
+        if column in table.column_names
+    ]
+    return np.asarray(pc.binary_join_element_wise(*parts, "|").to_numpy(zero_copy_only=False))
+
+
+def fixed_costs(rows: UnitSums, min_bucket_jobs: int) -> fitters.FixedCosts | None:
+    """The fixed cost of a job in every unit of A, from the rows that enter; None without any.
+
+    Units without a row of enough jobs are worked out from what they have: a variant with other minimum jobs
+    may ask for them.
+    """
+    enough = rows.entering(min_bucket_jobs)
+    having = set(rows.task[enough])
+    chosen = enough | np.array([task not in having for task in rows.task], np.bool_)
+    if not chosen.any():
+        return None
+    return fitters.estimate_fixed_cost(rows.task[chosen], rows.name[chosen], **rows.moments(chosen))
+
+
+def fit_input(
+    buckets: pa.Table, level: str, processing_type: str, costs: fitters.FixedCosts | None
+) -> FitInput:
+    """The columns of one fit from checked buckets; ``costs``: of this level, over all types."""
+    if processing_type != ALL_TYPES:
+        buckets = buckets.filter(pc.equal(buckets.column("processing_type"), processing_type))
+    rows = unit_sums(buckets, level)
+    n_jobs = rows.sums["n_jobs"]
+    total = pc.sum(buckets.column("n_jobs")).as_py() or 0
+    corrected: dict[str, Any] = {
+        "rho": np.zeros(len(n_jobs)),
+        "events_eff": rows.sums["events"],
+        "rel_var": np.full(len(n_jobs), np.nan),
+        "rel_var_raw": np.full(len(n_jobs), np.nan),
+        "unknown": np.full(len(n_jobs), "", object),
+    }
+    if costs is not None and len(n_jobs):
+        found = fitters.correct_fixed_cost(costs, rows.task, rows.name, **rows.moments())
+        corrected = {
+            "rho": np.where(found.use, found.rho, 0.0),
+            "events_eff": np.where(found.use, found.events_eff, rows.sums["events"]),
+            "rel_var": np.where(found.use, found.rel_var, found.rel_var_raw),
+            "rel_var_raw": found.rel_var_raw,
+            "unknown": found.reason,
+        }
     return FitInput(
         level=level,
         processing_type=processing_type,
-        task=task.to_numpy(zero_copy_only=False),
-        name=merged.column(level).to_numpy(zero_copy_only=False),
-        n_jobs=sums["n_jobs"].astype(np.int64),
-        events=sums["events"],
-        cpu_s=sums["cpu_s"],
-        core_s=sums["core_s"],
-        rel_var=_relative_variance(sums),
-        n_jobs_unnamed=int(unnamed),
+        task=rows.task,
+        name=rows.name,
+        n_jobs=n_jobs.astype(np.int64),
+        events=rows.sums["events"],
+        cpu_s=rows.sums["cpu_s"],
+        core_s=rows.sums["core_s"],
+        mixed=rows.mixed,
+        n_jobs_unnamed=int(total - n_jobs.sum()),
+        **corrected,
     )
 
 
-def _relative_variance(sums: dict[str, FloatArray]) -> FloatArray:
-    jobs, mean = sums["n_jobs"], sums["cpu_s"] / sums["events"]
-    squares = sums["cpu_s_sq"] - 2 * mean * sums["events_cpu_s"] + mean**2 * sums["events_sq"]
-    scatter = np.maximum(squares, 0.0)
-    several = jobs > 1
-    correction = np.divide(jobs, jobs - 1, out=np.full_like(jobs, np.nan), where=several)
-    return np.asarray(correction * scatter / sums["cpu_s"] ** 2)
+def unit_parts(unit: str) -> tuple[str | None, ...]:
+    """Task, core class, processing type and kind of work of a unit of A, None where there is none.
+
+    >>> unit_parts("15350577|single||")
+    ('15350577', 'single', None, None)
+    """
+    return tuple(part.replace(_BAR, "|") or None for part in unit.split("|"))
 
 
 def readable_unit(unit: str) -> str:
-    """A unit of A, ``task|core class|type``, as people say it.
+    """A unit of A as people say it.
 
-    >>> readable_unit("15350577|single|simul")
-    '15350577 (single-core, simul)'
+    >>> readable_unit("15350577|single|simul|"), readable_unit("7|multi||EVNTMerge_tf.py")
+    ('15350577 (single-core, simul)', '7 (multi-core, EVNTMerge_tf.py)')
     """
-    task, core_class, kind = unit.split("|", 2)
-    task = task.replace(_BAR_IN_TASK, "|")
-    return f"{task} ({core_class}-core{f', {kind}' if kind else ''})"
+    task, core_class, *kinds = unit_parts(unit)
+    return f"{task} ({', '.join([f'{core_class}-core', *filter(None, kinds)])})"

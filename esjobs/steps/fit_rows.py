@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from esjobs.analysis.site_names import guess_rc_site
-from esjobs.steps.factors import Fit
+from esjobs.steps.factors import METHODS, Fit, fitted_or_all
+from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.links import what_would_link
+from esjobs.steps.residual_rows import pull_columns
 from fitters.results import Components, Units
 
 
@@ -16,37 +19,49 @@ def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
     factors, data = item.factors, item.data
     units = {} if item.result is None else _by_name(item.result.units)
     position = np.searchsorted(factors.name.astype(str), data.name.astype(str))
-    fitted = np.zeros(len(factors.name), np.bool_)
-    fitted[position[item.entered]] = True
-    counted = np.where(fitted[position], item.entered, True)
+    count = len(factors.name)
+    counted = fitted_or_all(item.entered, position, count)
     sums = {
-        column: np.bincount(position, getattr(data, column) * counted, len(factors.name))
-        for column in ("n_jobs", "events", "cpu_s", "core_s")
+        column: np.bincount(position, getattr(data, column) * counted, count)
+        for column in ("cpu_s", "core_s")
     }
+    rho = _mean_rho(item, position, count)
     for place, name in enumerate(factors.name):
         unit = units.get(name, {})
-        jobs = sums["n_jobs"][place]
+        shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
             "k": _number(factors.k[place]),
             "k_err": _number(factors.k_err[place]),
-            "k_err_stat": _number(unit.get("k_err_stat")),
+            "k_err_stat": _number(factors.k_err_stat[place]),
             "k_err_sandwich": _number(unit.get("k_err_sandwich")),
-            "k_raw": _number(factors.k[place]),
-            "rho": None,
+            "k_raw": _number(factors.k_raw[place]),
+            "rho": _number(rho[place]),
             "component": int(factors.component[place]),
             "n_tasks": int(factors.n_tasks[place]),
             "n_buckets": int(unit.get("n_buckets", 0)),
             "n_jobs": int(factors.n_jobs[place]),
             "status": factors.status[place],
             "reason": factors.reason[place] or None,
-            "k_err_int": _number(unit.get("k_err_int")),
+            "k_err_int": _number(factors.k_err_int[place]),
             "k_err_model": _number(unit.get("k_err_model")),
             "rc_site": guess_rc_site(name) if data.level == "site" else None,
             "rc_site_guessed": data.level == "site" or None,
-            "events_per_job": _number(sums["events"][place] / jobs),
+            "events_per_job": _number(factors.events_per_job[place]),
             "efficiency": _number(sums["cpu_s"][place] / sums["core_s"][place]),
+            "via": factors.via[place] or None,
+            "method_shift": _number(shift),
+            "method_sigmas": _number(sigmas),
         }
+
+
+def _mean_rho(item: Fit, position: npt.NDArray[np.intp], count: int) -> FloatArray:
+    """Per name, the mean of what was taken out of its jobs where anything was; NaN where nothing was."""
+    taken = item.entered & (item.data.rho > 0) & METHODS[item.factors.method].corrected
+    jobs = np.bincount(position, item.data.n_jobs * taken, count)
+    total = np.bincount(position, item.data.n_jobs * item.data.rho * taken, count)
+    mean: FloatArray = np.divide(total, jobs, out=np.full(count, np.nan), where=jobs > 0)
+    return mean
 
 
 def _by_name(units: Units) -> dict[str, dict[str, Any]]:
@@ -76,6 +91,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_buckets": 0,
         "n_jobs": 0,
         "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
+        "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
         "seconds": item.seconds,
     }
     if result is not None:
@@ -99,8 +115,16 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
             "minuit_accurate": all(verdict.accurate for verdict in verdicts) if verdicts else None,
             "minuit_edm": _number(max((verdict.edm for verdict in verdicts), default=None)),
             "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
+            "n_rejected": int(result.weighting.n_rejected),
+            **pull_columns(result),
         }
     yield row
+
+
+def _set_aside(item: Fit) -> npt.NDArray[np.bool_]:
+    """Rows of tasks that are mixed, or whose fixed cost is needed and unknown."""
+    unknown = (item.data.unknown != "") & METHODS[item.factors.method].corrected
+    return np.asarray((item.data.mixed != "") | unknown, np.bool_)
 
 
 def _rows(table: Components) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Deviations to verdicts: who deviates, how sure that is, and what may be sent."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations
-from esjobs.steps.factors import Factors
+from esjobs.steps.factors import MIXED_TASK, Factors
 from esjobs.steps.fit_input import ALL_TYPES
 from esjobs.steps.publication import Outcome, rows_table
 
@@ -37,6 +38,10 @@ class Judged:
     p_value: float | None
     component: int
     benchmark: str | None
+    events_per_job: float | None
+    deviation_raw: float | None
+    err_parts: Mapping[str, float]
+    """The error of the deviation by what it comes from: stat, int, line."""
 
 
 def judge(
@@ -70,6 +75,8 @@ def judge(
             median_k=median,
             n_line_sites=_other_sites(comparison, declared[name]),
             line_reason=None if comparison is None else comparison.reason,
+            mixed=factors.status[place] == MIXED_TASK,
+            via=factors.via[place],
         )
         verdict, why = decide(
             evidence,
@@ -86,9 +93,24 @@ def judge(
                 None if line is None or verdict not in JUDGED else _number(line.p_value[position]),
                 int(factors.component[place]),
                 declared[name].benchmark,
+                _number(factors.events_per_job[place]),
+                None if comparison is None else _number(comparison.raw.points.deviation[position]),
+                _err_parts(factors, place, evidence),
             )
         )
     return judged
+
+
+def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, float]:
+    """Squares add up to that of the error; what the factor does not explain is the line's."""
+    if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
+        return {}
+    scale = (1 + evidence.deviation) / evidence.k
+    stat, interaction = (
+        float(np.nan_to_num(column[place])) * scale for column in (factors.k_err_stat, factors.k_err_int)
+    )
+    rest = evidence.deviation_err**2 - stat**2 - interaction**2
+    return {"stat": stat, "int": interaction, "line": math.sqrt(max(rest, 0.0))}
 
 
 def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
@@ -214,6 +236,13 @@ def _flag_rows(
             "corepower_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable.get(evidence.name) if compared else None,
+            "events_per_job": item.events_per_job,
+            "deviation_raw": None if item.verdict == "undeclared" else item.deviation_raw,
+            **{
+                f"deviation_err_{part}": None if item.verdict == "undeclared" else item.err_parts.get(part)
+                for part in ("stat", "int", "line")
+            },
+            "via": evidence.via or None,
         }
 
 

@@ -16,7 +16,7 @@ from esjobs.core.window import Window
 from esjobs.frames import frame_of
 from esjobs.steps.chain import Question
 from esjobs.steps.publication import read_table
-from esjobs.steps.results import find_run, read_results
+from esjobs.steps.results import MADE_BY, find_run, read_results
 from esjobs.store.base import JobStore
 
 
@@ -46,10 +46,7 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
     """The tables of one run, its books and its provenance, as the report takes them."""
     found = find_run(store, "flag", run)
     question = Question.of_run(found)
-    frames = {
-        name: frame_of(read_results(store, tables.table(name), found))
-        for name in ("factors", "fits", "components", "lines", "flags", "conclusions")
-    }
+    frames = {name: frame_of(read_results(store, tables.table(name), found)) for name in MADE_BY}
     loads = read_table(store, tables.LOADS).to_pylist()
     days = In("day", tuple(map(str, found.window.days())))
     stored = store.day_fingerprints(found.window)

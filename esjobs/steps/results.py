@@ -19,6 +19,8 @@ MADE_BY = {
     "factors": "fit",
     "fits": "fit",
     "components": "fit",
+    "tasks": "fit",
+    "residuals": "fit",
     "lines": "correlate",
     "flags": "flag",
     "conclusions": "flag",
@@ -91,34 +93,32 @@ def find_run(store: JobStore, step: str, run: str | None = None, window: Window 
 def read_results(
     store: JobStore, table: tables.Table, run: StoredRun, filters: Sequence[Filter] = ()
 ) -> pa.Table:
-    """The rows of one run, sorted by level, processing type, method (headline first) and name."""
+    """The rows of one run, sorted for people: sites first, all types first, the headline method first.
+
+    Tasks come by their jobs, residuals by their rank.
+    """
     rows = read_table(store, table, [In("run", (run.run,)), *filters])
     methods = list(run.settings.get("fit", {}).get("methods", ()))
-    order = (
-        sorted(
-            range(rows.num_rows),
-            key=lambda place: _sort_key(keys[place], methods),
-        )
-        if (keys := _keys(rows))
-        else []
-    )
+    keys = rows.select([name for name in _SORTED_BY if name in rows.column_names]).to_pylist()
+    order = sorted(range(rows.num_rows), key=lambda place: _sort_key(keys[place], methods))
     return rows.take(pa.array(order, pa.int64()))
 
 
-def _keys(rows: pa.Table) -> list[dict[str, Any]]:
-    wanted = ("level", "processing_type", "method", "name", "component")
-    present = [name for name in wanted if name in rows.column_names]
-    listed: list[dict[str, Any]] = rows.select(present).to_pylist()
-    return listed
+_SORTED_BY = ("level", "processing_type", "method", "rank", "name", "component", "task_id", "n_jobs")
 
 
 def _sort_key(row: Mapping[str, Any], methods: Sequence[str]) -> tuple[Any, ...]:
-    method = row["method"]
+    method, kind = row.get("method"), row.get("processing_type", "all")
+    rank = row.get("rank")
+    by_jobs = -(row.get("n_jobs") or 0) if "level" not in row else 0
     return (
-        row["level"] != "site",
-        row["processing_type"] != "all",
-        row["processing_type"],
+        row.get("level", "site") != "site",
+        kind != "all",
+        kind,
         methods.index(method) if method in methods else len(methods),
+        (rank is None, rank or 0) if "rank" in row else (False, 0),
+        by_jobs,
         row.get("name") or "",
         row.get("component") or 0,
+        row.get("task_id") or "",
     )

@@ -1,6 +1,7 @@
 """Would the verdict be another one under a change that should not matter? Only what stays may be sent.
 
-The changes: the other method, half and double the minimum jobs of a bucket and of a name, each task left out.
+The changes: the other objective, half and double the minimum jobs of a bucket and of a name, each task left
+out.
 """
 
 import math
@@ -14,7 +15,7 @@ from esjobs.analysis.declarations import Declared
 from esjobs.analysis.verdicts import compare
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
-from esjobs.steps.factors import Factors, Fit, solve
+from esjobs.steps.factors import METHODS, Factors, Fit, of_other_objective, solve
 from esjobs.steps.fit_input import readable_unit
 from esjobs.steps.flag import JUDGED, Judged, judge
 
@@ -44,7 +45,8 @@ def unstable_names(
 ) -> list[dict[str, str]]:
     """Per fit, the names whose verdict changes under some change, and the first change that does it.
 
-    Cost per fit: two fits with other minimum jobs and, for each of up to 40 tasks, one fit without it.
+    Cost per fit: one by the other objective, two with other minimum jobs and, for each of up to 40 tasks,
+    one fit without it.
     """
     judged = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
     verdicts = [{item.evidence.name: item.verdict for item in one} for one in judged]
@@ -54,12 +56,7 @@ def unstable_names(
         mine = {name: verdict for name, verdict in verdicts[number].items() if verdict in JUDGED}
         changed: dict[str, str] = {}
         if mine:
-            others: Iterator[tuple[str, Mapping[str, str]]] = (
-                (f"method {other.factors.method}", verdicts[place])
-                for place, other in enumerate(fits)
-                if _same_data(other, item) and other is not item
-            )
-            for change, variant in (*others, *_other_minimum(base), *_without_tasks(base)):
+            for change, variant in (*_other_objective(base), *_other_minimum(base), *_without_tasks(base)):
                 for name, verdict in mine.items():
                     if variant.get(name, "not comparable") != verdict:
                         changed.setdefault(name, f"{change}: {variant.get(name, 'not comparable')}")
@@ -67,8 +64,11 @@ def unstable_names(
     return found
 
 
-def _same_data(left: Fit, right: Fit) -> bool:
-    return (left.data.level, left.data.processing_type) == (right.data.level, right.data.processing_type)
+def _other_objective(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
+    method = base.fit.factors.method
+    how = of_other_objective(METHODS[method])
+    variant = solve(base.fit.data, method, base.settings.min_bucket_jobs, how)
+    yield f"objective {how.objective}", base.verdicts(variant.factors, base.settings)
 
 
 def _other_minimum(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:

@@ -77,7 +77,8 @@ def compile_select(select: Select) -> Compiled:
     names = select.fields or tuple(item.name for item in fields.JOB_FIELDS)
     bound = Binding()
     columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
-    where = _where(_window(select.window, bound) + _filters(select.where, _column, bound))
+    kept = [_keeps(rule, bound) for rule in select.drops]
+    where = _where(_window(select.window, bound) + _filters(select.where, _column, bound) + kept)
     return _compiled(f"SELECT\n  {_listed(columns)}\nFROM jobs{where}", bound)
 
 

@@ -177,7 +177,7 @@ def test_planted_costs_leave_no_bias(rho: float, raw_bias: float) -> None:
         jobs = make_jobs(rng, 12, 8, 100, rho)
         sums = jobs.sums()
         costs = estimate_fixed_cost(**sums.columns())
-        assert set(costs.tasks.decision) == {"apply" if rho else "proportional"}
+        assert set(costs.tasks.decision) <= ({"apply"} if rho else {"proportional", "rising"})
         here, error, raw = fitted(jobs, costs, sums)
         off.append(here)
         pulls.append(here / error)
@@ -187,8 +187,22 @@ def test_planted_costs_leave_no_bias(rho: float, raw_bias: float) -> None:
     assert np.std(pulls) == pytest.approx(1.0, abs=0.03 + 4 / np.sqrt(2 * 360))
 
 
+@pytest.mark.parametrize("rho", [1.0, 2.0])
+def test_small_costs_are_found_where_the_jobs_can_tell(rho: float) -> None:
+    """A slope of -0.05 moves factors by 4 %: with enough jobs that is seen and taken out."""
+    rng = np.random.default_rng(int(rho))
+    off, found = [], []
+    for _ in range(10):
+        jobs = make_jobs(rng, 12, 8, 500, rho)
+        costs = estimate_fixed_cost(**jobs.sums().columns())
+        found += costs.tasks.decision.tolist()
+        off.append(fitted(jobs, costs, jobs.sums())[0])
+    assert found.count("apply") > 0.85 * len(found)
+    assert np.abs(np.mean(off, axis=0)).max() < 0.01
+
+
 def test_no_cost_is_not_corrected_into_noise() -> None:
-    """Without a fixed cost nothing is applied, and the pulls of k stay as wide as without the question."""
+    """Hardly anything is applied (3 errors to one side: 0.13 %), and pulls of k stay as wide as before."""
     rng = np.random.default_rng(5)
     pulls, decisions = [], []
     for _ in range(150):
@@ -198,7 +212,7 @@ def test_no_cost_is_not_corrected_into_noise() -> None:
         off, error, _ = fitted(jobs, costs, sums)
         decisions += costs.tasks.decision.tolist()
         pulls.append(off / error)
-    assert np.mean(np.array(decisions) == "apply") <= 0.002
+    assert np.mean(np.array(decisions) == "apply") <= 0.004
     assert np.std(pulls) == pytest.approx(1.0, abs=0.03)
 
 
@@ -412,7 +426,7 @@ def test_contradicting_moments_are_no_moments() -> None:
         lambda: estimate_fixed_cost(["t"], ["A"], ["one"], [1.0]),
         lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], n_jobs=[1], events_sq=[1.0]),
         lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], ratio_limit=0.5),
-        lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], slope_limit=float("nan")),
+        lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], effect_limit=float("nan")),
     ],
 )
 def test_columns_that_cannot_be_read_are_refused(call: object) -> None:

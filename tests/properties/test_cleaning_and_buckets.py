@@ -17,8 +17,9 @@ from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.session import Session
-from esjobs.settings import Settings
-from esjobs.steps.fit_input import fit_input, read_buckets
+from esjobs.settings import LEVELS, Settings
+from esjobs.steps.fit_input import fit_input, fixed_costs, read_buckets, unit_sums
+from esjobs.steps.mixed_tasks import whole
 from esjobs.steps.publication import read_table
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
@@ -142,20 +143,21 @@ def test_merging_days_is_exact(emptied: Session, jobs: list[dict[str, Any]]) -> 
     columns = []
     for version in (jobs, together):
         with aggregated(emptied, version):
-            buckets = read_buckets(emptied.store, Window.parse(WINDOW))
-        columns.append({level: _sorted(fit_input(buckets, level, "all")) for level in ("site", "cpu_model")})
-    for level in ("site", "cpu_model"):
+            buckets = whole(read_buckets(emptied.store, Window.parse(WINDOW)))
+        costs = {level: fixed_costs(unit_sums(buckets, level), 1) for level in LEVELS}
+        columns.append({level: _sorted(fit_input(buckets, level, "all", costs[level])) for level in LEVELS})
+    for level in LEVELS:
         apart, at_once = (version[level] for version in columns)
         assert apart.index.equals(at_once.index)
         np.testing.assert_array_equal(apart["n_jobs"], at_once["n_jobs"])
         for name in ("events", "cpu_s", "core_s"):
             np.testing.assert_allclose(apart[name], at_once[name], 1e-12)
         # The scatter is a difference of large sums: exact to the rounding of the sums, not of itself.
-        np.testing.assert_allclose(apart["rel_var"], at_once["rel_var"], 1e-6, 1e-11)
+        np.testing.assert_allclose(apart["rel_var_raw"], at_once["rel_var_raw"], 1e-6, 1e-11)
 
 
 def _sorted(data: Any) -> pd.DataFrame:
-    names = ("n_jobs", "events", "cpu_s", "core_s", "rel_var")
+    names = ("n_jobs", "events", "cpu_s", "core_s", "rel_var_raw")
     frame = pd.DataFrame({name: getattr(data, name) for name in ("task", "name", *names)})
     return frame.set_index(["task", "name"]).sort_index()
 

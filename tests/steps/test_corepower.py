@@ -62,7 +62,7 @@ def test_cpu_models_are_found_however_they_are_written(session: Session, tmp_pat
     )
     load(session, grid_jobs(np.random.default_rng(1), np.ones(3), models=raws), tmp_path)
     session.run()
-    flags = session.flags(level="cpu_model", type="all", method="paper").set_index("name")
+    flags = session.flags(level="cpu_model", type="all", method="gamma").set_index("name")
     assert flags["corepower"].dropna().to_dict() == {"Intel Xeon E5-2650 v2": 11.5}
     assert flags.loc["Intel Xeon E5-2650 v2", "origin"] == "own"
     assert flags.loc["AMD EPYC 7302", "verdict"] == "undeclared"
@@ -145,7 +145,7 @@ def table_of(values: Mapping[str, Any], columns: str = "benchmark", rest: str = 
 
 def site_flags(session: Session) -> pd.DataFrame:
     session.run()
-    return session.flags(level="site", type="all", method="paper").set_index("name")
+    return session.flags(level="site", type="all", method="gamma").set_index("name")
 
 
 HONEST = dict(zip(site_names(12), DECLARED, strict=True))
@@ -161,8 +161,8 @@ def test_the_newest_value_valid_at_the_end_of_the_window_counts(session: Session
     flags = site_flags(session)
     np.testing.assert_allclose(flags["corepower"], DECLARED)
     assert set(flags["verdict"]) == {"ok"}
-    session.run("2018-08-10/2018-08-11")
-    earlier = session.flags(level="site", type="all", method="paper").set_index("name")
+    session.run(day := "2018-08-10/2018-08-11")
+    earlier = session.flags(level="site", type="all", method="gamma", window=day).set_index("name")
     np.testing.assert_allclose(earlier["corepower"], DECLARED / 2)
 
 
@@ -187,7 +187,7 @@ def test_lines_of_two_benchmarks_are_never_mixed(session: Session, tmp_path: Pat
         imported(session, tmp_path, table_of(values, rest=benchmark))
     flags = site_flags(session)
     assert set(flags["verdict"]) == {"ok"}
-    lines = session.lines(level="site", type="all", method="paper").set_index("benchmark")
+    lines = session.lines(level="site", type="all", method="gamma").set_index("benchmark")
     assert sorted(lines.index) == ["HS06", "HS23"]
     assert set(lines["n_names"]) == {12}
     slopes = lines["slope"].astype(float).to_dict()
@@ -242,7 +242,7 @@ def test_origins(session: Session, tmp_path: Path) -> None:
     assert "its site carries 16.89" in str(flags.loc["SITE01", "sentence"])
     assert flags.loc["SITE00", "rc_site"] == "RC0"
     assert flags.loc["SITE06", "corepower"] == pytest.approx(15.3 * 1.025, rel=1e-2)
-    line = session.lines(level="site", type="all", method="paper").iloc[0]
+    line = session.lines(level="site", type="all", method="gamma").iloc[0]
     assert line["n_names"] == 8  # defaults are drawn, never fitted
 
 

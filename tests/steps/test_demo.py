@@ -31,7 +31,7 @@ def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
     found, planted, others = map(int, said.groups())
     truth = Grid.of_size(60_000, seed=3).truth()
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
-        flags = session.flags(level="site", type="all", method="paper")
+        flags = session.flags(level="site", type="all", method="gamma")
     flagged = set(flags.loc[flags["verdict"] == "deviates", "name"])
     assert planted == len(truth.misdeclared) > 0
     assert found == len(flagged & set(truth.misdeclared))

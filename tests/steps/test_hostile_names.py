@@ -83,7 +83,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_every_name_has_its_row_in_every_format(store: Path) -> None:
-    chosen = ("--level", "site", "--type", "all", "--method", "paper")
+    chosen = ("--level", "site", "--type", "all", "--method", "gamma")
     for form in ("json", "csv"):
         flags = {str(row["name"]): row["verdict"] for row in rows(store, "show", "flags", *chosen, form=form)}
         assert sorted(flags) == sorted(NAMES)
@@ -96,7 +96,7 @@ def test_every_name_has_its_row_in_every_format(store: Path) -> None:
 
 
 def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> None:
-    fits = rows(store, "show", "fits", "--level", "site", "--type", "all", "--method", "paper")
+    fits = rows(store, "show", "fits", "--level", "site", "--type", "all", "--method", "gamma")
     assert fits[0]["n_tasks"] == 4
     types = {row["processing_type"] for row in rows(store, "show", "fits")}
     assert types == {SCRIPT, "single|simul", "simul", "all"}
@@ -129,7 +129,7 @@ def test_the_report_runs_nothing_of_a_name(store: Path, tmp_path: Path) -> None:
 
 
 def test_names_stay_on_their_row_of_a_table(store: Path) -> None:
-    for arguments in (("show", "flags", "--level", "site", "--type", "all", "--method", "paper"),):
+    for arguments in (("show", "flags", "--level", "site", "--type", "all", "--method", "gamma"),):
         lines = run(store, *arguments).stdout.splitlines()
         for name in ("two\\nlines", "two\\r\\nlines\\tand a tab", "[bold red]markup[/]", "\\u202edesrever"):
             assert sum(line.startswith(f"{name} ") for line in lines) == 1
@@ -154,7 +154,7 @@ def test_control_characters_do_not_reach_a_terminal(tmp_path: Path) -> None:
     assert "\\x1b[31mred" in outputs[0]
     for arguments in (
         ("show", "flags"),
-        ("show", "flags", "--level", "site", "--type", "[/] \x1b[1m", "--method", "paper"),
+        ("show", "flags", "--level", "site", "--type", "[/] \x1b[1m", "--method", "gamma"),
         ("show", "components"),
         ("query", "--by", "site,processing_type"),
     ):

@@ -236,7 +236,8 @@ def test_a_report_killed_leaves_the_old_one(scenes: Mapping[str, Scene], tmp_pat
     for part in (0.5, 0.9):
         code = kill_after(start(store, ("report", str(out))), part * seconds)
         assert code in (0, -signal.SIGKILL)
-        assert out.read_text("utf-8") == ("the old report" if code else whole)
+        # A kill may also come between the switch of the file and the end of the process.
+        assert out.read_text("utf-8") in (("the old report", whole) if code else (whole,))
         out.write_text("the old report")
 
 

@@ -9,16 +9,22 @@ from esjobs.steps.links import what_would_link
 def columns(*rows: tuple[str, str, int]) -> FitInput:
     task, name, jobs = zip(*rows, strict=True)
     ones = np.ones(len(rows))
+    texts = np.full(len(rows), "", object)
     return FitInput(
         "site",
         "all",
-        np.array([f"{each}|single|simul" for each in task], object),
+        np.array([f"{each}|single|simul|" for each in task], object),
         np.array(name, object),
         np.array(jobs, np.int64),
         ones,
         ones,
         ones,
         ones,
+        ones,
+        ones,
+        ones,
+        texts,
+        texts,
         0,
     )
 

@@ -22,6 +22,7 @@ from esjobs.steps.correlate import compare_with_declared
 from esjobs.steps.factors import Factors
 from esjobs.steps.fit import fit
 from esjobs.steps.flag import judge
+from esjobs.steps.mixed_tasks import CheckedBuckets, whole
 from tests.steps.grids import grid_jobs, load, site_names
 
 Floats = NDArray[np.float64]
@@ -87,7 +88,7 @@ def toy(
 def factors_of(made: Toy, *methods: str) -> dict[str, Factors]:
     """Fits of all types by site, by method."""
     settings = FitSettings(methods=methods)  # type: ignore[arg-type]
-    fits, outcome = fit(made.buckets, WINDOW, "run", settings)
+    fits, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", settings)
     assert outcome.rows[tables.FACTORS].num_rows == 2 * len(methods) * len(made.speed)
     return {
         item.factors.method: item.factors
@@ -128,9 +129,10 @@ def test_the_planted_interaction_is_found(interaction: float) -> None:
     rng = np.random.default_rng(5)
     found = []
     for _ in range(12):
-        _, outcome = fit(toy(rng, interaction=interaction).buckets, WINDOW, "run", SETTINGS)
+        made = toy(rng, interaction=interaction)
+        _, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", SETTINGS)
         row = outcome.rows[tables.FITS].to_pylist()[0]
-        assert (row["level"], row["method"], row["sigma_int_kind"]) == ("site", "paper", "estimated")
+        assert (row["level"], row["method"], row["sigma_int_kind"]) == ("site", "gamma", "estimated")
         found.append(row["sigma_int"])
     assert np.mean(found) == pytest.approx(interaction, abs=0.015)
 
@@ -195,7 +197,7 @@ def test_an_island_is_never_compared(session: Session, tmp_path: Path) -> None:
         assert rest["k"].sum() == pytest.approx(12, abs=1e-9)
         line = session.lines(level="site", type="all", method=method).iloc[0]
         assert line["n_names"] == 12
-    components = session.components(level="site", type="all", method="paper")
+    components = session.components(level="site", type="all", method="gamma")
     assert components["n_names"].tolist() == [12, 3]
     assert "ISLE" in str(components["link"].iloc[1])
 
@@ -213,7 +215,7 @@ def test_more_jobs_do_not_make_an_island_the_mainland(session: Session, tmp_path
     )
     load(session, more.assign(task_id="itask0"), tmp_path, "more")
     session.run()
-    flags = session.flags(level="site", type="all", method="paper").set_index("name")
+    flags = session.flags(level="site", type="all", method="gamma").set_index("name")
     assert set(flags.loc[["ISLE1", "ISLE2", "ISLE3"], "verdict"]) == {"not comparable"}
 
 
@@ -228,7 +230,7 @@ def test_restricted_runs_fit_what_they_are_told(session: Session, tmp_path: Path
 
     def speeds(**restriction: str | list[str]) -> Floats:
         run = session.run(**restriction)[-1].run  # type: ignore[arg-type]
-        factors = session.factors(level="site", type="all", method="paper", run=run)
+        factors = session.factors(level="site", type="all", method="gamma", run=run)
         return factors["k"].to_numpy(float)
 
     both = speeds()
@@ -255,10 +257,10 @@ def test_jobs_without_a_cpu_model_count_and_have_no_name(session: Session, tmp_p
     jobs = grid_jobs(np.random.default_rng(5), np.ones(4), models=models, jobs=120)
     load(session, jobs, tmp_path)
     session.run()
-    factors = session.factors(level="cpu_model", type="all", method="paper")
+    factors = session.factors(level="cpu_model", type="all", method="gamma")
     assert factors["name"].tolist() == ["AMD EPYC 7302", "Intel Xeon E5-2650 v2"]
     np.testing.assert_allclose(factors["k"], 1, rtol=0.02)
-    fits = session.fits(type="all", method="paper").set_index("level")
+    fits = session.fits(type="all", method="gamma").set_index("level")
     assert fits["n_jobs"].to_dict() == {"site": len(jobs), "cpu_model": len(jobs) // 2}
     assert fits["n_jobs_dropped"].to_dict() == {"site": 0, "cpu_model": len(jobs) // 2}
 
@@ -267,7 +269,7 @@ def test_no_cpu_model_at_all_is_a_fit_without_factors(session: Session, tmp_path
     load(session, grid_jobs(np.random.default_rng(6), np.ones(3)), tmp_path)
     reports = session.run()
     assert any("no record names a CPU model" in note for note in reports[1].notes)
-    fit_row = session.fits(level="cpu_model", type="all", method="paper").iloc[0]
+    fit_row = session.fits(level="cpu_model", type="all", method="gamma").iloc[0]
     assert (fit_row["status"], fit_row["reason"]) == ("no factors", "no CPU model in the records")
     assert session.flags(level="cpu_model").empty
 

@@ -1,0 +1,75 @@
+"""Rows of ``tasks``: what a job of each costs before its first event, and whether it is one kind of work."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import fitters
+from esjobs.steps.fit_input import UnitSums, unit_parts
+from esjobs.steps.mixed_tasks import MixedTask
+
+_DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
+
+
+def task_rows(
+    rows: UnitSums,
+    costs: fitters.FixedCosts | None,
+    looked_at: Mapping[str, MixedTask],
+    min_bucket_jobs: int,
+) -> Iterator[dict[str, object]]:
+    """One row per unit of A by site, and one for every task as it was before it was split."""
+    tasks, place = np.unique(rows.task.astype(str), return_inverse=True)
+    n_jobs = np.bincount(place, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
+    n_sites = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
+    events = np.bincount(place, rows.sums["events"], len(tasks))
+    mixed = dict(zip(rows.task, rows.mixed, strict=True))
+    known = {} if costs is None else _by_name(costs)
+    for number, task in enumerate(tasks):
+        cost = known.get(task, {})
+        decision = _DECISIONS.get(cost.get("decision", ""), "kept")
+        reason = cost.get("reason", "")
+        if mixed[task]:
+            decision, reason = "mixed task", mixed[task]
+        yield {
+            **_named(task),
+            "n_jobs": int(n_jobs[number]),
+            "n_sites": int(n_sites[number]),
+            "decision": decision,
+            "reason": reason or None,
+            **{name: _number(cost.get(name)) for name in ("rho", "rho_err", "slope", "slope_err")},
+            "events_per_job": _number(events[number] / n_jobs[number]),
+            "events_ratio": _number(cost.get("events_ratio")),
+            **_kinds(looked_at.get(task)),
+        }
+    for task, found in looked_at.items():
+        if found.decision == "split":
+            yield {
+                **_named(task),
+                "n_jobs": found.n_jobs,
+                "decision": "split",
+                "reason": found.reason,
+                **_kinds(found),
+            }
+
+
+def _by_name(costs: fitters.FixedCosts) -> dict[str, dict[str, Any]]:
+    columns = costs.tasks.columns()
+    return {
+        name: {column: values[place] for column, values in columns.items()}
+        for place, name in enumerate(costs.tasks.name)
+    }
+
+
+def _named(unit: str) -> dict[str, object]:
+    return dict(zip(("task_id", "core_class", "task_type", "work_kind"), unit_parts(unit), strict=True))
+
+
+def _kinds(found: MixedTask | None) -> dict[str, object]:
+    if found is None:
+        return {"kinds_ratio": None, "kinds_share": None}
+    return {"kinds_ratio": _number(found.ratio), "kinds_share": _number(found.share)}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None
