@@ -11,7 +11,15 @@ import pandas as pd
 from dashboards.books import books_of
 from dashboards.cells import count, level_name, number, readable_json, visible
 from dashboards.charts import LIMIT, dots_axis, dots_with_errors, scatter_line, siblings
-from dashboards.marks import look
+from dashboards.evidence import (
+    curve_parts,
+    extreme_parts,
+    looks_of,
+    matrix_parts,
+    name_parts,
+    pull_parts,
+    scatter_parts,
+)
 from dashboards.panels import REPORT, panel
 from dashboards.parts import (
     Block,
@@ -27,10 +35,22 @@ from dashboards.parts import (
     table_part,
     tiles_part,
 )
-from dashboards.rows import Row, complete, records, relative_to_siblings, select, siblings_of
-from dashboards.spec import ALL_TYPES, GROUPS, LOOKS, Look, Panel
+from dashboards.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
+from dashboards.spec import ALL_TYPES, Panel
 
-_TABLES = ("factors", "fits", "components", "lines", "flags", "conclusions", "days", "runs", "corepower")
+_TABLES = (
+    "factors",
+    "fits",
+    "components",
+    "lines",
+    "flags",
+    "conclusions",
+    "tasks",
+    "residuals",
+    "days",
+    "runs",
+    "corepower",
+)
 _SUMMARY = (("deviates", "deviate"), ("undecided", "undecided"), ("ok", "ok"))
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 
@@ -51,11 +71,13 @@ class ReportData:
     lines: pd.DataFrame | None = None
     flags: pd.DataFrame | None = None
     conclusions: pd.DataFrame | None = None
+    tasks: pd.DataFrame | None = None
+    residuals: pd.DataFrame | None = None
     days: pd.DataFrame | None = None
     runs: pd.DataFrame | None = None
     corepower: pd.DataFrame | None = None
     provenance: Mapping[str, object] = field(default_factory=dict)
-    method: str = "paper"
+    method: str = "gamma"
     limit: float = LIMIT
     jobs_in: int | None = None
 
@@ -80,6 +102,14 @@ class Composer:
             "scatter-line": self._scatter,
             "dots-with-errors": self._dots,
             "siblings": self._siblings,
+            "scatter": self._made_by(lambda each, rows: scatter_parts(each, rows, self.charts)),
+            "task-curves": self._made_by(
+                lambda each, rows: curve_parts(each, rows, self.tables["tasks"], self.charts)
+            ),
+            "matrix": self._made_by(lambda each, rows: matrix_parts(each, rows, self.charts)),
+            "pulls": self._made_by(lambda each, rows: pull_parts(each, rows, self.charts)),
+            "extremes": self._made_by(extreme_parts),
+            "name-list": self._made_by(name_parts),
             "types": self._types,
             "books": self._books,
             "markdown": self._markdown,
@@ -101,7 +131,17 @@ class Composer:
 
     def rows(self, each: Panel, processing_type: str) -> list[Row]:
         """The rows that a panel shows."""
-        return select(each, self.tables[each.table], processing_type, self.method)
+        found = select(each, self.tables[each.table], processing_type, self.method)
+        return joined(found, each.fields, self.tables, processing_type, self.method)
+
+    def _made_by(self, parts: Callable[[Panel, list[Row]], list[Part]]) -> Callable[[Panel, str, str], Block]:
+        """A maker of blocks from a function of a panel and its rows."""
+
+        def make(each: Panel, processing_type: str, anchor: str) -> Block:
+            rows = self.rows(each, processing_type)
+            return Block(anchor, each, tuple(parts(each, rows)), len(rows))
+
+        return make
 
     def _tiles(self, each: Panel, processing_type: str, anchor: str) -> Block:
         counts = []
@@ -142,7 +182,7 @@ class Composer:
             chunk = rows[start : start + height]
             drawing = dots_with_errors(each, chunk, limit=self.data.limit, axis=axis, legend=False)
             numbers.append(self.charts.add(drawing, like=numbers[0] if numbers else None))
-        figure = FigurePart(tuple(numbers), len(rows), each.title, looks=_looks(each, rows))
+        figure = FigurePart(tuple(numbers), len(rows), each.title, looks=looks_of(each, rows))
         return Block(anchor, each, (figure,), len(rows))
 
     def _siblings(self, each: Panel, processing_type: str, anchor: str) -> Block:
@@ -216,11 +256,6 @@ class Composer:
             f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items()
         )
         return [("Imported declarations", visible(text) if text else "none; values come from the records")]
-
-
-def _looks(each: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:
-    drawn = {look(each, row).label for row in rows}
-    return tuple(item for item in (*LOOKS.values(), *GROUPS.values()) if item.label in drawn)
 
 
 def _line_caption(line: Row | None, benchmark: Any) -> str:

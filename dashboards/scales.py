@@ -9,7 +9,8 @@ import numpy as np
 Span = tuple[float, float]
 
 _ROUND_RATIOS = (0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 3.0, 5.0, 10.0)
-_TICKS = 9
+_TENTHS = tuple(tenth / 10 for tenth in range(10, 100))
+_TICKS, _LEAST_TICKS = 9, 3
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,38 @@ def ratio_axis(values: Sequence[float]) -> Axis:
     reach = max((abs(math.log(value)) for value in values), default=0.0)
     top = math.exp(min(max(1.08 * reach, math.log(1.25)), math.log(10)))
     return Axis(1 / top, top)
+
+
+def log_axis(values: Sequence[float], room: float = 1.12) -> Axis:
+    """A logarithmic axis over positive values, at least a factor 1.5 wide; without any from 1 to 10.
+
+    >>> log_axis([10.0, 40.0], room=2.0)
+    Axis(low=5.0, high=80.0)
+    """
+    if not values:
+        return Axis(1.0, 10.0)
+    low, high = min(values), max(values)
+    widen = max(room, math.sqrt(1.5 * low / high))
+    return Axis(low / widen, high * widen)
+
+
+def log_ticks(axis: Axis) -> list[float]:
+    """Round values on a logarithmic axis: as many steps per decade as leave three to seven of them.
+
+    >>> log_ticks(Axis(5.0, 80.0)), log_ticks(Axis(1.1, 1.4))
+    ([5.0, 10.0, 20.0, 50.0], [1.1, 1.2, 1.3, 1.4])
+    """
+    decades = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
+    found: list[float] = []
+    for steps in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), _TENTHS):
+        ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+        inside = [tick for tick in ticks if axis.holds(tick)]
+        if len(inside) > _TICKS:
+            break
+        found = inside
+        if len(found) >= _LEAST_TICKS:
+            break
+    return found
 
 
 def ratio_ticks(axis: Axis) -> list[float]:
