@@ -157,7 +157,11 @@ class Composer:
 
     def _table(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)
-        return Block(anchor, each, (table_part(each, rows),) if rows else (), len(rows))
+        shown = rows[: each.most[0]] if each.most else rows
+        parts: list[Part] = [table_part(each, shown)] if rows else []
+        if len(shown) < len(rows):
+            parts.append(TextPart((f"The first {count(len(shown))} of {count(len(rows))} are shown.",)))
+        return Block(anchor, each, tuple(parts), len(rows))
 
     def _scatter(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)

@@ -23,6 +23,8 @@ from dashboards.rows import Row, task_of
 from dashboards.spec import EVERY_LOOK, Look, Panel
 
 _TITLE_LETTERS = 44
+_MATRIX_NAMES, _MATRIX_CELL = 270, 38
+"""Pixels of a matrix beside its cells, and of each column of cells."""
 
 
 def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts: Charts) -> list[Part]:
@@ -51,13 +53,14 @@ def _account(taken: Taken, task: tuple[object, ...]) -> Row | None:
 def matrix_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
     """The matrix, when there is a cell to show."""
     drawing = matrix(panel, rows)
-    cells = len(drawing.datasets["cells"])
-    if not cells:
+    cells, order = len(drawing.datasets["cells"]), drawing.datasets["order"]
+    if not order:
         return []
-    shown = len({row["row"] for row in drawing.datasets["cells"] + drawing.datasets["blanks"]})
+    shown = len({row["row"] for row in order})
     names = len({row[panel.entry("label").column] for row in rows})
+    width = _MATRIX_NAMES + _MATRIX_CELL * max(len({row["column"] for row in order}), 4)
     caption = f"{count(shown)} of {count(names)} sites, those with most jobs." if shown < names else ""
-    return [FigurePart((charts.add(drawing),), cells, panel.title, caption, wide=True)]
+    return [FigurePart((charts.add(drawing),), cells, panel.title, caption, width=width)]
 
 
 def pull_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
@@ -93,8 +96,8 @@ def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     if not sizes:
         return []
     text = (
-        f"Over {count(len(sizes))} names the median of |shift| is {number(median(sizes))} σ, "
-        f"the largest {number(max(sizes))} σ ({visible(str(rows[0]['name']))[:80]})."
+        f"Over {count(len(sizes))} names the shift has a median magnitude of {number(median(sizes))} σ "
+        f"and is at most {number(max(sizes))} σ ({visible(str(rows[0]['name']))[:80]})."
     )
     return [TextPart((text,)), table_part(panel, list(rows[: panel.most[0]]))]
 
@@ -106,15 +109,20 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
         return []
     label = panel.entry("label")
     named = {level: [read(row, label) for row in rows if str(row["level"]) == level] for level in levels}
-    counted = " and ".join(f"{count(len(names))} {level_name(level)}" for level, names in named.items())
+    counted = " and ".join(_counted(len(names), level) for level, names in named.items())
     text = (
-        f"{counted} rest on a single task. Their residual is zero by construction: it supports nothing and "
-        "contradicts nothing, and their k is as good as that one task."
+        f"{counted} rest{'s' if len(rows) == 1 else ''} on a single task. The residual is zero by "
+        "construction: it supports nothing and contradicts nothing, and k is as good as that one task."
     )
     return [
         TextPart((text,)),
         TermsPart(tuple((level_name(level), ", ".join(names)) for level, names in named.items())),
     ]
+
+
+def _counted(names: int, level: str) -> str:
+    """How many, in words that agree with the number."""
+    return f"{count(names)} {level_name(level).removesuffix('s') if names == 1 else level_name(level)}"
 
 
 def looks_of(panel: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:

@@ -31,7 +31,7 @@ _CURVE_HEIGHT, _CELL_HEIGHT, _PULLS_HEIGHT, _SCATTER_HEIGHT = 230, 17, 200, 340
 _STEPS, _BINS, _REACH = 40, 20, 5.0
 _ON_PALE, _ON_STRONG = "#14181d", "#fdfdfd"
 _COOL, _EVEN, _WARM = "#1f6fae", "#f4f3f0", "#d2590e"
-_STRONG = 0.65
+_STRONG = 0.85
 _LETTERS = 26
 
 
@@ -151,19 +151,21 @@ def matrix_rows(panel: Panel, rows: Sequence[Row]) -> tuple[list[Row], list[str]
     names = set(by_jobs(rows, lambda row: row[label], most_names))
     kept = [row for row in rows if row[label] in names]
     tasks = by_jobs(kept, task_of, most_tasks)
-    kept = [row for row in kept if task_of(row) in set(tasks)]
+    chosen = set(tasks)
+    kept = [row for row in kept if task_of(row) in chosen]
     speed = {row[label]: row[order] for row in kept}
     ranked = sorted(speed, key=lambda name: (speed[name] is None, -(speed[name] or 0.0), str(name)))
-    shown = _distinct(
-        [
-            f"{short(visible(str(name)))}  {number(speed[name])}" if name is not None else "–"
-            for name in ranked
-        ]
-    )
+    shown = _distinct([_named(name, speed[name]) for name in ranked])
     heads = _distinct([short(task_label(task)) for task in tasks])
     row_of, column_of = dict(zip(ranked, shown, strict=True)), dict(zip(tasks, heads, strict=True))
     cells = [{**row, "row": row_of[row[label]], "column": column_of[task_of(row)]} for row in kept]
     return cells, shown, heads
+
+
+def _named(name: Any, speed: float | None) -> str:
+    """The label of a name, with its factor where it has one."""
+    text = short(MISSING if name is None else visible(str(name)))
+    return text if speed is None else f"{text}  {speed:.2f}"
 
 
 def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
@@ -204,7 +206,7 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
         scale=alt.Scale(domain=[-full, 0, full], range=[_COOL, _EVEN, _WARM], clamp=True, interpolate="lab"),
         legend=alt.Legend(
             title="CPU time against what the fit expects",
-            format="+.0%",
+            format=".0%",
             gradientLength=260,
             gradientThickness=9,
             titleLimit=400,
@@ -225,7 +227,13 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
         .encode(x=x, y=y, fill=colour, stroke=alt.Stroke("frame:N", scale=None, legend=None), tooltip=shown),
         alt.Chart(alt.NamedData("cells"))
         .mark_text(fontSize=10)
-        .encode(x=x, y=y, text=alt.Text("label:N"), color=alt.Color("ink:N", scale=None, legend=None)),
+        .encode(
+            x=x,
+            y=y,
+            text=alt.Text("label:N"),
+            color=alt.Color("ink:N", scale=None, legend=None),
+            tooltip=shown,
+        ),
     )
     text = f"{panel.title}: {len(names)} names and {len(tasks)} tasks."
     order = [

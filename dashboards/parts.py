@@ -71,7 +71,8 @@ class Title:
 class FigurePart:
     """One or several charts side by side, by their numbers in the page's list of charts.
 
-    ``titles``: one above each chart, or none. ``wide``: scrolls sideways rather than shrink.
+    ``titles``: one above each chart, or none. ``width``: in pixels, where the charts
+    scroll sideways rather than shrink and do not grow to fill the page; 0: as wide as there is room.
     """
 
     charts: tuple[int, ...]
@@ -80,7 +81,7 @@ class FigurePart:
     caption: str = ""
     looks: tuple[Look, ...] = ()
     titles: tuple["Title", ...] = ()
-    wide: bool = False
+    width: int = 0
     kind: str = "figure"
 
 

@@ -133,8 +133,8 @@ class Panel:
     ``sort``: column, with ``-`` in front for descending and ``|c|`` for its magnitude.
     ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
     ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
-    ``optional``: left out altogether when no row qualifies. ``most``: show at most so many, those with the
-    most jobs: tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``extremes``).
+    ``optional``: left out altogether when no row qualifies. ``most``: show at most so many: with most
+    jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``, ``extremes``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation.
     """
