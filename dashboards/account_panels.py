@@ -59,10 +59,13 @@ METHOD = Panel(
             "Method gamma, the headline, which verdicts rest on: factors k and task means A minimise the sum "
             "over buckets of 2 w (x − ln x − 1), x = a k / A, a being the corrected CPU time per event. The "
             "weight w is the inverse relative variance from the scatter of jobs and from what does not "
-            "average with them; Tukey's biweight takes weight from buckets that are far off. Method paper is "
-            "the article's as it was published, nothing corrected: (a k / A − 1)², every bucket alike, raw "
-            "sums. It stands beside as a reproduction. Each connected component is fitted alone and scaled "
-            "so that its factors sum to their count. Minuit judges every minimum.",
+            "average with them; Tukey's biweight takes weight from buckets that are far off. Each connected "
+            "component is fitted alone, scaled so that its factors sum to their count, and judged by Minuit.",
+        ),
+        (
+            "Reproduction",
+            "Method paper is the article's as it was published, nothing corrected: (a k / A − 1)², every "
+            "bucket alike, raw sums. It stands beside the headline and carries no verdict.",
         ),
         (
             "Errors",

@@ -196,7 +196,8 @@ class Composer:
         parts: list[Part] = []
         if related:
             chart = self.charts.add(siblings(each, [item[0] for item in related]))
-            parts.append(FigurePart((chart,), len(related), each.title, _siblings_caption(related)))
+            caption = _siblings_caption(rows, group, across, up)
+            parts.append(FigurePart((chart,), len(related), each.title, caption))
         if rows:
             parts.append(table_part(each, rows, folded=bool(related)))
         return Block(anchor, each, tuple(parts), len(rows))
@@ -275,16 +276,23 @@ def _line_caption(line: Row | None, benchmark: Any) -> str:
     return text
 
 
-def _siblings_caption(related: Sequence[tuple[Any, ...]]) -> str:
-    steep = [(math.log(item[1]), math.log(item[2])) for item in related]
-    weight = math.fsum(x * x for x, _ in steep)
-    if len(steep) < 6 or weight < 0.05:
+def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
+    """How steep factors rise with events per job inside sites, with and without the correction."""
+    power = _power(relative_to_siblings(rows, group, across, up))
+    raw = _power(relative_to_siblings(rows, group, across, "k_raw"))
+    if power is None:
         return ""
-    slope = math.fsum(x * y for x, y in steep) / weight
+    before = f", {raw:.2f} before the fixed cost was taken out" if raw is not None else ""
     return (
-        f"Within sites, k grows like events per job to the power {slope:.2f}".replace("-", "−")
+        f"Within sites, k grows like events per job to the power {power:.2f}{before}".replace("-", "−")
         + " (0: no fixed cost left; 1: nothing but fixed cost)."
     )
+
+
+def _power(related: Sequence[tuple[Any, ...]]) -> float | None:
+    steep = [(math.log(item[1]), math.log(item[2])) for item in related]
+    weight = math.fsum(x * x for x, _ in steep)
+    return math.fsum(x * y for x, y in steep) / weight if len(steep) >= 6 and weight >= 0.05 else None
 
 
 def _words(value: object) -> str:

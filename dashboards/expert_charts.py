@@ -171,7 +171,8 @@ def _named(name: Any, speed: float | None) -> str:
 def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
     """Names x tasks: the value as colour and number; without a value a grey cell, without a bucket none.
 
-    The colours run from blue over white to orange, even about 0, and are full at the 95th percentile.
+    The colours run from blue over white to orange, even about 0, and are full at the 95th percentile. Framed
+    cells are drawn last, so that no neighbour covers their frame.
     """
     value = panel.entry("x")
     cells, names, tasks = matrix_rows(panel, rows)
@@ -189,6 +190,7 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
         label = percent(found).removesuffix("\u202f%").lstrip("+")
         frame = INK if row["status"] == "rejected" else "transparent"
         marks.append({**place, "value": found, "label": label, "ink": ink, "frame": frame})
+    marks.sort(key=lambda mark: mark["frame"] != "transparent")
     x = alt.X(
         "column:N",
         title=None,

@@ -157,7 +157,9 @@ FIT_QUALITY = Panel(
         Entry("processing_type", "Type", "name"),
         METHOD,
         Entry("dof", "dof", "count", note="independent loops"),
-        Entry("spread", "S", "size", note="relative spread of residuals; no error below 10 dof", always=True),
+        Entry(
+            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
+        ),
         Entry("chi2", "χ²/dof", "number", note="residuals over their estimated variance", per="dof"),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
         Entry("sigma_int_kind", "σ int is"),

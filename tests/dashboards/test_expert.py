@@ -138,6 +138,7 @@ def test_the_matrix_holds_what_has_most_jobs_fastest_first(make_data: Callable[.
     drawing = matrix(MATRIX, rows)
     assert len(drawing.datasets["cells"]) + len(drawing.datasets["blanks"]) == len(cells)
     framed = [row for row in drawing.datasets["cells"] if row["frame"] != "transparent"]
+    assert drawing.datasets["cells"][-len(framed) :] == framed
     assert len(framed) == sum(row["status"] == "rejected" for row in cells) > 0
     weight: dict[str, int] = {}
     for row in rows:
@@ -237,6 +238,9 @@ def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> Non
         assert row["origin"] == origins.get(row["name"])
         assert row["k_raw"] is not None
     block, _ = block_of(data, "siblings")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    power = r"to the power −?0\.\d\d, −?0\.\d\d before the fixed cost was taken out"
+    assert re.search(power, figure.caption)
     assert set(cells_of(block, "Origin")) <= {"own", "inherited", "default", "–"}
     assert all(row["origin"] is None for row in Composer(replace(data, flags=None)).rows(SIBLINGS, "all"))
 
