@@ -43,16 +43,29 @@ METHOD = Panel(
     text=(
         (
             "What is compared",
-            "Inside a task all jobs do the same work, so CPU time per event depends on the processor only. "
-            "Jobs are summed per day, task, core class, site, CPU model and processing type; buckets with "
-            "too few jobs do not enter.",
+            "Inside a task all jobs do the same work, so CPU time per event depends on the processor, and on "
+            "what a job costs before its first event. Jobs are summed per day, task, core class, site, CPU "
+            "model and processing type; buckets with too few jobs do not enter. A task that holds several "
+            "kinds of work is split where the records name them, else set aside.",
+        ),
+        (
+            "Fixed cost per job",
+            "A job of n events takes CPU time in proportion to n + ρ. Each task's ρ, in events, is estimated "
+            "inside sites from jobs of different length and taken out where it matters, so that k does not "
+            "reward long jobs. k raw and raw deviations are shown beside: without this correction.",
         ),
         (
             "Objective",
-            "Factors k and task means A minimise the sum over buckets of (a k / A − 1)², a being the CPU "
-            "time per event of the bucket (method paper); method gamma uses the gamma quasi-likelihood with "
-            "the same variance law. Each connected component is fitted alone and scaled so that its factors "
-            "sum to their count. Minuit judges every minimum.",
+            "Method gamma, the headline, which verdicts rest on: factors k and task means A minimise the sum "
+            "over buckets of 2 w (x − ln x − 1), x = a k / A, a being the corrected CPU time per event. The "
+            "weight w is the inverse relative variance from the scatter of jobs and from what does not "
+            "average with them; Tukey's biweight takes weight from buckets that are far off. Each connected "
+            "component is fitted alone, scaled so that its factors sum to their count, and judged by Minuit.",
+        ),
+        (
+            "Reproduction",
+            "Method paper is the article's as it was published, nothing corrected: (a k / A − 1)², every "
+            "bucket alike, raw sums. It stands beside the headline and carries no verdict.",
         ),
         (
             "Errors",

@@ -88,6 +88,19 @@ def percent(value: float | None, error: float | None = None) -> str:
     return text.replace("-", _MINUS) + _NARROW + "%"
 
 
+def fine_percent(value: float, sign: str = "") -> str:
+    """A small relative number in percent, with one decimal below 10 %.
+
+    >>> fine_percent(0.0042, "+").replace("\u202f", " "), fine_percent(0.127).replace("\u202f", " ")
+    ('+0.4 %', '13 %')
+    """
+    if abs(value) >= 0.0995:
+        text = _whole_percent(value, sign)
+    else:
+        text = f"{100 * value:{sign}.1f}" if abs(value) >= 0.0005 else "0.0"
+    return text.replace("-", _MINUS) + _NARROW + "%"
+
+
 def _whole_percent(value: float, sign: str) -> str:
     """Without the sign of percent; beyond a millionfold the size alone says enough."""
     if abs(value) > 1e6:
@@ -160,9 +173,22 @@ def moment(value: Any) -> str:
     return visible(str(value))
 
 
+def value_of(row: Row, entry: Entry) -> Any:
+    """The value of one field of a row, divided where the field says so; a division by 0 has no value.
+
+    >>> value_of({"chi2": 30.0, "dof": 20}, Entry("chi2", "", per="dof"))
+    1.5
+    """
+    value = row.get(entry.column)
+    if value is None or not entry.per:
+        return value
+    divisor = row.get(entry.per)
+    return value / divisor if divisor else None
+
+
 def read(row: Row, entry: Entry) -> str:
     """The text of one field of a row, as its panel wants it read."""
-    value = row.get(entry.column)
+    value = value_of(row, entry)
     error = row.get(entry.error) if entry.error else None
     if value is None:
         return MISSING
@@ -180,6 +206,8 @@ def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:
             return percent(value, error)
         case "fraction":
             return percent(value).lstrip("+")
+        case "shift" | "size":
+            return fine_percent(value, "+" if entry.show == "shift" else "")
         case "yesno":
             return "yes" if value else "no"
         case "time":
@@ -199,4 +227,4 @@ def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:
 
 def numeric(entry: Entry) -> bool:
     """Whether a field is set flush right and sorts by its value."""
-    return entry.show in {"count", "number", "percent", "fraction"}
+    return entry.show in {"count", "number", "percent", "fraction", "shift", "size"}

@@ -11,7 +11,15 @@ import pandas as pd
 from dashboards.books import books_of
 from dashboards.cells import count, level_name, number, readable_json, visible
 from dashboards.charts import LIMIT, dots_axis, dots_with_errors, scatter_line, siblings
-from dashboards.marks import look
+from dashboards.evidence import (
+    curve_parts,
+    extreme_parts,
+    looks_of,
+    matrix_parts,
+    name_parts,
+    pull_parts,
+    scatter_parts,
+)
 from dashboards.panels import REPORT, panel
 from dashboards.parts import (
     Block,
@@ -27,10 +35,22 @@ from dashboards.parts import (
     table_part,
     tiles_part,
 )
-from dashboards.rows import Row, complete, records, relative_to_siblings, select, siblings_of
-from dashboards.spec import ALL_TYPES, GROUPS, LOOKS, Look, Panel
+from dashboards.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
+from dashboards.spec import ALL_TYPES, Panel
 
-_TABLES = ("factors", "fits", "components", "lines", "flags", "conclusions", "days", "runs", "corepower")
+_TABLES = (
+    "factors",
+    "fits",
+    "components",
+    "lines",
+    "flags",
+    "conclusions",
+    "tasks",
+    "residuals",
+    "days",
+    "runs",
+    "corepower",
+)
 _SUMMARY = (("deviates", "deviate"), ("undecided", "undecided"), ("ok", "ok"))
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 
@@ -51,11 +71,13 @@ class ReportData:
     lines: pd.DataFrame | None = None
     flags: pd.DataFrame | None = None
     conclusions: pd.DataFrame | None = None
+    tasks: pd.DataFrame | None = None
+    residuals: pd.DataFrame | None = None
     days: pd.DataFrame | None = None
     runs: pd.DataFrame | None = None
     corepower: pd.DataFrame | None = None
     provenance: Mapping[str, object] = field(default_factory=dict)
-    method: str = "paper"
+    method: str = "gamma"
     limit: float = LIMIT
     jobs_in: int | None = None
 
@@ -80,6 +102,14 @@ class Composer:
             "scatter-line": self._scatter,
             "dots-with-errors": self._dots,
             "siblings": self._siblings,
+            "scatter": self._made_by(lambda each, rows: scatter_parts(each, rows, self.charts)),
+            "task-curves": self._made_by(
+                lambda each, rows: curve_parts(each, rows, self.tables["tasks"], self.charts)
+            ),
+            "matrix": self._made_by(lambda each, rows: matrix_parts(each, rows, self.charts)),
+            "pulls": self._made_by(lambda each, rows: pull_parts(each, rows, self.charts)),
+            "extremes": self._made_by(extreme_parts),
+            "name-list": self._made_by(name_parts),
             "types": self._types,
             "books": self._books,
             "markdown": self._markdown,
@@ -101,7 +131,17 @@ class Composer:
 
     def rows(self, each: Panel, processing_type: str) -> list[Row]:
         """The rows that a panel shows."""
-        return select(each, self.tables[each.table], processing_type, self.method)
+        found = select(each, self.tables[each.table], processing_type, self.method)
+        return joined(found, each.fields, self.tables, processing_type, self.method)
+
+    def _made_by(self, parts: Callable[[Panel, list[Row]], list[Part]]) -> Callable[[Panel, str, str], Block]:
+        """A maker of blocks from a function of a panel and its rows."""
+
+        def make(each: Panel, processing_type: str, anchor: str) -> Block:
+            rows = self.rows(each, processing_type)
+            return Block(anchor, each, tuple(parts(each, rows)), len(rows))
+
+        return make
 
     def _tiles(self, each: Panel, processing_type: str, anchor: str) -> Block:
         counts = []
@@ -117,7 +157,11 @@ class Composer:
 
     def _table(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)
-        return Block(anchor, each, (table_part(each, rows),) if rows else (), len(rows))
+        shown = rows[: each.most[0]] if each.most else rows
+        parts: list[Part] = [table_part(each, shown)] if rows else []
+        if len(shown) < len(rows):
+            parts.append(TextPart((f"The first {count(len(shown))} of {count(len(rows))} are shown.",)))
+        return Block(anchor, each, tuple(parts), len(rows))
 
     def _scatter(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)
@@ -142,7 +186,7 @@ class Composer:
             chunk = rows[start : start + height]
             drawing = dots_with_errors(each, chunk, limit=self.data.limit, axis=axis, legend=False)
             numbers.append(self.charts.add(drawing, like=numbers[0] if numbers else None))
-        figure = FigurePart(tuple(numbers), len(rows), each.title, looks=_looks(each, rows))
+        figure = FigurePart(tuple(numbers), len(rows), each.title, looks=looks_of(each, rows))
         return Block(anchor, each, (figure,), len(rows))
 
     def _siblings(self, each: Panel, processing_type: str, anchor: str) -> Block:
@@ -152,7 +196,8 @@ class Composer:
         parts: list[Part] = []
         if related:
             chart = self.charts.add(siblings(each, [item[0] for item in related]))
-            parts.append(FigurePart((chart,), len(related), each.title, _siblings_caption(related)))
+            caption = _siblings_caption(rows, group, across, up)
+            parts.append(FigurePart((chart,), len(related), each.title, caption))
         if rows:
             parts.append(table_part(each, rows, folded=bool(related)))
         return Block(anchor, each, tuple(parts), len(rows))
@@ -218,11 +263,6 @@ class Composer:
         return [("Imported declarations", visible(text) if text else "none; values come from the records")]
 
 
-def _looks(each: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:
-    drawn = {look(each, row).label for row in rows}
-    return tuple(item for item in (*LOOKS.values(), *GROUPS.values()) if item.label in drawn)
-
-
 def _line_caption(line: Row | None, benchmark: Any) -> str:
     name = visible(str(benchmark or "corepower"))
     if line is None or not line["slope"]:
@@ -236,16 +276,23 @@ def _line_caption(line: Row | None, benchmark: Any) -> str:
     return text
 
 
-def _siblings_caption(related: Sequence[tuple[Any, ...]]) -> str:
-    steep = [(math.log(item[1]), math.log(item[2])) for item in related]
-    weight = math.fsum(x * x for x, _ in steep)
-    if len(steep) < 6 or weight < 0.05:
+def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
+    """How steep factors rise with events per job inside sites, with and without the correction."""
+    power = _power(relative_to_siblings(rows, group, across, up))
+    raw = _power(relative_to_siblings(rows, group, across, "k_raw"))
+    if power is None:
         return ""
-    slope = math.fsum(x * y for x, y in steep) / weight
+    before = f", {raw:.2f} before the fixed cost was taken out" if raw is not None else ""
     return (
-        f"Within sites, k grows like events per job to the power {slope:.2f}".replace("-", "−")
+        f"Within sites, k grows like events per job to the power {power:.2f}{before}".replace("-", "−")
         + " (0: no fixed cost left; 1: nothing but fixed cost)."
     )
+
+
+def _power(related: Sequence[tuple[Any, ...]]) -> float | None:
+    steep = [(math.log(item[1]), math.log(item[2])) for item in related]
+    weight = math.fsum(x * x for x, _ in steep)
+    return math.fsum(x * y for x, y in steep) / weight if len(steep) >= 6 and weight >= 0.05 else None
 
 
 def _words(value: object) -> str:

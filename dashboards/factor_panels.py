@@ -1,13 +1,29 @@
-"""Panels about speed factors: sites, CPU models, correlation, siblings, components."""
+"""Panels about speed factors: sites, CPU models, correlation, components."""
 
-from dashboards.columns import BENCHMARK, JOBS, MODEL, NAME, RC_SITE, TASKS, K
+from dashboards.columns import (
+    BENCHMARK,
+    EVENTS_PER_JOB,
+    JOBS,
+    K_RAW,
+    METHOD,
+    MODEL,
+    NAME,
+    RC_SITE,
+    RHO,
+    TASKS,
+    VIA,
+    K,
+)
 from dashboards.spec import Entry, Panel, Where
 
 _FACTOR_FIELDS = (
     Entry("name", "Name", "name", "label"),
     RC_SITE,
     Entry("k", "Speed factor k", "number", "x", error="k_err"),
+    K_RAW,
+    RHO,
     Entry("component", "Component", "count", "category"),
+    VIA,
     Entry("events_per_job", "Events per job", "number"),
     Entry("efficiency", "CPU efficiency", "fraction"),
     JOBS,
@@ -16,14 +32,16 @@ _FACTOR_FIELDS = (
 
 _FACTOR_COLUMNS = (
     K,
-    Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job"),
+    K_RAW,
+    RHO,
     Entry("k_err_stat", "Statistics", "number", note="error from the scatter of jobs"),
     Entry("k_err_int", "Interaction", "number", note="error from the site × task interaction"),
     Entry("k_err_sandwich", "Sandwich", "number", note="robust error clustered by task; none below 20 tasks"),
-    Entry("events_per_job", "Events/job", "number"),
+    EVENTS_PER_JOB,
     Entry("efficiency", "CPU eff.", "fraction"),
     JOBS,
     TASKS,
+    VIA,
     Entry("component", "Comp.", "count"),
 )
 
@@ -94,9 +112,11 @@ CORRELATION = Panel(
     "Correlation",
     "lines",
     "Pearson's r and Spearman's rank correlation over queues, and over sites, because queues of one site are "
-    "not independent. The line's scatter is what remains beyond the errors.",
+    "not independent. The line's scatter is what remains beyond the errors. Method paper is the article's, "
+    "as it was published, beside the headline.",
     fields=(
         Entry("processing_type", "Processing type", "name"),
+        METHOD,
         BENCHMARK,
         Entry("pearson", "Pearson, queues", "number"),
         Entry("spearman", "Spearman, queues", "number"),
@@ -111,39 +131,9 @@ CORRELATION = Panel(
     ),
     level="site",
     types="every",
+    methods="every",
     sort=("processing_type",),
     empty="Without declared values there is nothing to correlate.",
-)
-
-SIBLINGS = Panel(
-    "siblings",
-    "Queues of one site",
-    "siblings",
-    "Siblings",
-    "factors",
-    "Queues of one site often run on the same hardware. If those with longer jobs look faster, a fixed cost "
-    "per job is at work rather than a difference of machines. Both axes are relative to the site's mean.",
-    fields=(
-        Entry("rc_site", "WLCG site", "name", "group"),
-        Entry("name", "Queue", "name", "label"),
-        Entry("k", "k", "number", "y", error="k_err"),
-        Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job"),
-        Entry("events_per_job", "Events/job", "number", "x"),
-        Entry("efficiency", "CPU eff.", "fraction"),
-        JOBS,
-        TASKS,
-        Entry("component", "Comp.", "count", "category"),
-        Entry(
-            "rc_site_guessed",
-            "Site guessed",
-            "yesno",
-            note="from the queue's name, for want of a queue table",
-        ),
-    ),
-    where=(Where("k"), Where("rc_site")),
-    level="site",
-    sort=("rc_site", "-k"),
-    empty="No site has two queues with a speed factor.",
 )
 
 COMPONENTS = Panel(

@@ -13,7 +13,7 @@ import altair as alt
 
 from dashboards.cells import read
 from dashboards.rows import Row
-from dashboards.spec import GROUPS, LOOKS, Entry, Look, Panel, look_of
+from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES, Entry, Look, Panel, look_of
 
 PAPER, INK, MUTED, GRID, BAND, LINE = "#fefefe", "#1c2127", "#5b6470", "#e3e6e9", "#e9eef2", "#3a424c"
 """Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
@@ -81,9 +81,12 @@ class Drawing:
 
 
 def look(panel: Panel, row: Row) -> Look:
-    """How a row is drawn: by its verdict, or by its component where the panel asks for that."""
-    if panel.entry("category").column == "component":
+    """How a row is drawn: by its verdict, or by its component or status where the panel asks for that."""
+    column = panel.entry("category").column
+    if column == "component":
         return GROUPS["other" if row["component"] else "largest"]
+    if column == "status":
+        return STATES[row["status"] if row["status"] in STATES else "other"]
     return LOOKS[look_of(row.get("verdict"), row.get("origin"))]
 
 
@@ -117,7 +120,10 @@ def bars(data: str, scale: dict[str, Any], position: Mapping[str, Any]) -> Any:
 
 
 def points(data: str, panel: Panel, scale: dict[str, Any], size: int, position: Mapping[str, Any]) -> Any:
-    """Marks with tooltip, one per row; a click on the legend, where there is one, brings one look forward."""
+    """Marks with tooltip, one per row; a click on the legend, where there is one, brings one look forward.
+
+    ``size`` is an area in pixels; a channel ``size`` among ``position`` takes its place.
+    """
     legend = _legend(scale)
     chart = (
         alt.Chart(alt.NamedData(data), name="marks")
@@ -127,16 +133,19 @@ def points(data: str, panel: Panel, scale: dict[str, Any], size: int, position: 
             fill=alt.Fill("look:N", scale=scale["fill"], legend=legend),
             shape=alt.Shape("look:N", scale=scale["shape"], legend=legend),
             opacity=_opacity(scale),
-            tooltip=[
-                alt.Tooltip(
-                    f"text_{place}:N", title=f"{field.title} ± error" if _bare(field) else field.title
-                )
-                for place, field in enumerate(panel.fields)
-            ],
+            tooltip=tooltips(panel),
             **position,
         )
     )
     return chart.add_params(_chosen()) if scale["legend"] else chart
+
+
+def tooltips(panel: Panel) -> list[Any]:
+    """A line per field of the panel, of the texts that :func:`details` makes."""
+    return [
+        alt.Tooltip(f"text_{place}:N", title=f"{field.title} ± error" if _bare(field) else field.title)
+        for place, field in enumerate(panel.fields)
+    ]
 
 
 def _bare(field: Entry) -> bool:
@@ -160,7 +169,7 @@ def _opacity(scale: dict[str, Any]) -> Any:
 def looks_present(rows: Iterable[Row]) -> list[Look]:
     """The looks of drawn rows, in their fixed order."""
     labels = {row["look"] for row in rows}
-    return [item for item in (*LOOKS.values(), *GROUPS.values()) if item.label in labels]
+    return [item for item in EVERY_LOOK if item.label in labels]
 
 
 def look_scales(rows: Iterable[Row], *, legend: bool = True) -> dict[str, Any]:
@@ -168,7 +177,7 @@ def look_scales(rows: Iterable[Row], *, legend: bool = True) -> dict[str, Any]:
 
     Without a legend the scales cover every look, so that charts of one figure share one specification.
     """
-    present = looks_present(rows) if legend else [*LOOKS.values(), *GROUPS.values()]
+    present = looks_present(rows) if legend else EVERY_LOOK
     domain = [item.label for item in present]
     return {
         "stroke": alt.Scale(domain=domain, range=[item.light for item in present]),

@@ -1,6 +1,20 @@
 """What the report shows, in order: the literal tuple of its panels."""
 
 from dashboards.account_panels import BOOKS, FITS, METHOD, PROVENANCE, TYPES
+from dashboards.expert_panels import (
+    EFFICIENCY,
+    ERRORS,
+    FIT_QUALITY,
+    MATRIX,
+    METHOD_SHIFT,
+    ONE_TASK,
+    PULLS,
+    SIBLINGS,
+    TASK_CURVES,
+    TASK_TABLE,
+    UNSTABLE,
+    WORST,
+)
 from dashboards.factor_panels import (
     COMPONENTS,
     CORRELATION,
@@ -8,7 +22,6 @@ from dashboards.factor_panels import (
     FACTORS_MODEL_TABLE,
     FACTORS_SITE,
     FACTORS_SITE_TABLE,
-    SIBLINGS,
     WITHOUT,
 )
 from dashboards.spec import Panel
@@ -40,13 +53,24 @@ REPORT: tuple[Panel, ...] = (
     FACTORS_MODEL_TABLE,
     SCATTER_MODEL,
     CORRELATION,
-    SIBLINGS,
     COMPONENTS,
     WITHOUT,
     UNDECIDED,
     UNDECLARED,
     SET_ASIDE,
     TYPES,
+    TASK_CURVES,
+    TASK_TABLE,
+    MATRIX,
+    ERRORS,
+    FIT_QUALITY,
+    PULLS,
+    ONE_TASK,
+    SIBLINGS,
+    WORST,
+    EFFICIENCY,
+    UNSTABLE,
+    METHOD_SHIFT,
     BOOKS,
     METHOD,
     FITS,

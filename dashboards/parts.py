@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.books import Books
-from dashboards.cells import numeric, read
+from dashboards.cells import numeric, read, value_of
 from dashboards.marks import Drawing
 from dashboards.rows import Row
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
@@ -60,14 +60,28 @@ class TablePart:
 
 
 @dataclass(frozen=True)
+class Title:
+    """What stands above one of several charts: whose it is, and what to know about it."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True)
 class FigurePart:
-    """One or several charts side by side, by their numbers in the page's list of charts."""
+    """One or several charts side by side, by their numbers in the page's list of charts.
+
+    ``titles``: one above each chart, or none. ``width``: in pixels, where the charts
+    scroll sideways rather than shrink and do not grow to fill the page; 0: as wide as there is room.
+    """
 
     charts: tuple[int, ...]
     marks: int
     label: str
     caption: str = ""
     looks: tuple[Look, ...] = ()
+    titles: tuple["Title", ...] = ()
+    width: int = 0
     kind: str = "figure"
 
 
@@ -189,7 +203,7 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
     found = [
         entry
         for place, entry in enumerate(panel.fields)
-        if place == 0 or entry.always or any(row.get(entry.column) is not None for row in rows)
+        if place == 0 or entry.always or any(value_of(row, entry) is not None for row in rows)
     ]
     columns = [entry for entry in found if entry.show != "sentence"]
     sentences = [entry for entry in found if entry.show == "sentence"]
@@ -211,7 +225,7 @@ def _style(entry: Entry) -> str:
 
 
 def _cell(row: Row, entry: Entry) -> Cell:
-    value, text = row.get(entry.column), read(row, entry)
+    value, text = value_of(row, entry), read(row, entry)
     long = len(text) > _LONG.get(entry.show, 160)
     if numeric(entry):
         return Cell(text, "" if value is None else f"{value:.7g}")

@@ -26,6 +26,10 @@ __all__ = ["ReportData", "render"]
 _HERE = Path(__file__).parent
 _HEADING = "Speed factors of sites against their declared corepower"
 _VEGA_LITE = "6.4"
+_METHODS = {
+    "gamma": "gamma (quasi-likelihood, robust, fixed cost per job taken out)",
+    "paper": "paper (the article's, as it was published, nothing corrected)",
+}
 
 
 def render(data: ReportData) -> str:
@@ -68,7 +72,8 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
         value = next((row[column] for row in rows if row[column] is not None), None)
         if value is not None:
             facts.append((term, visible(str(value))))
-    facts.append(("Method", visible(str(composer.method))))
+    method = str(composer.method)
+    facts.append(("Method", _METHODS.get(method, visible(method))))
     return facts
 
 

@@ -5,13 +5,13 @@ Missing is ``None`` from here on, whatever kind of null the frame held.
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 
-from dashboards.spec import ALL_TYPES, Panel, Where
+from dashboards.spec import ALL_TYPES, Entry, Panel, Where
 from esjobs.core.tables import table
 
 Row = dict[str, Any]
@@ -109,6 +109,47 @@ def select(
         if keeps(row, panel.where):
             chosen.append(row)
     return sort_rows(chosen, panel.sort)
+
+
+def joined(
+    rows: list[Row],
+    fields: Iterable[Entry],
+    tables: Mapping[str, list[Row]],
+    processing_type: str = ALL_TYPES,
+    method: str | None = None,
+) -> list[Row]:
+    """The rows with the columns that fields take from other tables of names; missing where there is no row.
+
+    A row without a processing type or method of its own belongs to those that are given.
+    """
+    result = rows
+    for name, columns in _borrowed(fields).items():
+        known = {
+            tuple(row.get(key) for key in ("level", "name", "processing_type", "method")): row
+            for row in tables[name]
+        }
+        extended = []
+        for row in result:
+            kind, way = row.get("processing_type", processing_type), row.get("method", method)
+            other = known.get((row.get("level"), row.get("name"), kind, way), {})
+            extended.append({**row, **{column: other.get(column) for column in columns}})
+        result = extended
+    return result
+
+
+def _borrowed(fields: Iterable[Entry]) -> dict[str, list[str]]:
+    """Columns, with those of errors and units, by the table that holds them."""
+    found: dict[str, list[str]] = {}
+    for field in fields:
+        if field.table:
+            named = (field.column, field.error, field.unit)
+            found.setdefault(field.table, []).extend(column for column in named if column)
+    return found
+
+
+def task_of(row: Row) -> tuple[Any, ...]:
+    """What tells one task from another: its id, core class, type and, where it was split, kind of work."""
+    return row["task_id"], row["core_class"], row["task_type"], row["work_kind"]
 
 
 def siblings_of(rows: list[Row], group: str) -> list[Row]:

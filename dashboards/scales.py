@@ -9,7 +9,7 @@ import numpy as np
 Span = tuple[float, float]
 
 _ROUND_RATIOS = (0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 3.0, 5.0, 10.0)
-_TICKS = 9
+_TICKS, _LEAST_TICKS = 9, 3
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,49 @@ def ratio_axis(values: Sequence[float]) -> Axis:
     reach = max((abs(math.log(value)) for value in values), default=0.0)
     top = math.exp(min(max(1.08 * reach, math.log(1.25)), math.log(10)))
     return Axis(1 / top, top)
+
+
+def log_axis(values: Sequence[float], room: float = 1.12) -> Axis:
+    """A logarithmic axis over positive values, at least a factor 1.5 wide; without any from 1 to 10.
+
+    >>> log_axis([10.0, 40.0], room=2.0)
+    Axis(low=5.0, high=80.0)
+    """
+    if not values:
+        return Axis(1.0, 10.0)
+    low, high = min(values), max(values)
+    widen = max(room, math.sqrt(1.5 * low / high))
+    return Axis(low / widen, high * widen)
+
+
+def log_ticks(axis: Axis) -> list[float]:
+    """Round values on a logarithmic axis: even steps on a short one, else as few per decade as leave three.
+
+    >>> log_ticks(Axis(5.0, 80.0)), log_ticks(Axis(84.0, 121.0))
+    ([5.0, 10.0, 20.0, 50.0], [90.0, 100.0, 110.0, 120.0])
+    """
+    if axis.high < 3 * axis.low:
+        return _even_ticks(axis)
+    decades = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
+    found: list[float] = []
+    for steps in ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 5, 7)):
+        found = [
+            tick for decade in decades for step in steps if axis.holds(tick := float(f"{step}e{decade}"))
+        ]
+        if len(found) >= _LEAST_TICKS:
+            break
+    return found[:: math.ceil(len(found) / _TICKS)]
+
+
+def _even_ticks(axis: Axis) -> list[float]:
+    """Multiples of the widest round step that leaves at least three of them."""
+    decade = math.floor(math.log10(axis.high - axis.low))
+    for place in range(6):
+        step = (5, 2, 1)[place % 3] * 10.0 ** (decade - place // 3)
+        ticks = range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)
+        if len(ticks) >= _LEAST_TICKS:
+            return [float(f"{tick * step:.6g}") for tick in ticks]
+    return [axis.low, axis.high]
 
 
 def ratio_ticks(axis: Axis) -> list[float]:

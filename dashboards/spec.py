@@ -16,6 +16,12 @@ Kind = Literal[
     "scatter-line",
     "dots-with-errors",
     "siblings",
+    "scatter",
+    "task-curves",
+    "matrix",
+    "pulls",
+    "extremes",
+    "name-list",
     "types",
     "books",
     "markdown",
@@ -23,9 +29,14 @@ Kind = Literal[
 ]
 """``tiles``: counts of rows. ``sentence``: one text column, a paragraph per row. ``scatter-line``: two
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
-``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``types``: other
-panels repeated for every processing type. ``books``: jobs in = binned + dropped by reason. ``markdown``:
-text for people. ``provenance``: what the numbers were made from."""
+``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``scatter``: two
+measured quantities. ``task-curves``: two quantities on logarithmic axes, one chart per task, with the curve
+of the task's fixed cost per job. ``matrix``: names x tasks, the value of ``x`` as colour and number, names
+sorted by ``y``. ``pulls``: a histogram per row, with a normal of width 1 over it. ``extremes``: a table of
+the rows of largest magnitude of ``x``, under a sentence about all of them. ``name-list``: how many names
+qualify, as a sentence, and which. ``types``: other panels repeated for every processing type. ``books``: jobs
+in = binned + dropped by reason. ``markdown``: text for people. ``provenance``: what the numbers were made
+from."""
 
 Show = Literal[
     "name",
@@ -35,6 +46,8 @@ Show = Literal[
     "number",
     "percent",
     "fraction",
+    "shift",
+    "size",
     "yesno",
     "verdict",
     "time",
@@ -43,7 +56,8 @@ Show = Literal[
     "json",
 ]
 """How a value reads: ``number`` three significant digits, ``percent`` a signed relative deviation,
-``fraction`` a share between 0 and 1 written as percent, ``names`` a long list, shortened with a count,
+``fraction`` a share between 0 and 1 written as percent, ``shift`` and ``size`` a small relative number in
+percent with one decimal, with and without its sign, ``names`` a long list, shortened with a count,
 ``json`` a JSON list or object written as words, ``sentence`` a text that needs the width of a table."""
 
 Role = Literal["label", "x", "y", "category", "group", "detail"]
@@ -68,6 +82,8 @@ class Entry:
     ``unit``: the column that names the unit of this one, where it differs from row to row.
     ``note``: what a reader should know about the column, shown on hover.
     ``always``: stands in a table even when no row has a value, where columns are otherwise left out.
+    ``table``: the other table of names that holds the column, its row being the one of the same level, name,
+    processing type and method. ``per``: the column of the panel's table by which this one is divided.
     """
 
     column: str
@@ -78,6 +94,8 @@ class Entry:
     note: str = ""
     unit: str | None = None
     always: bool = False
+    table: str = ""
+    per: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,7 @@ class Where:
     """
 
     column: str
-    accepted: tuple[str, ...] = ()
+    accepted: tuple[str | int, ...] = ()
     negate: bool = False
 
 
@@ -115,7 +133,8 @@ class Panel:
     ``sort``: column, with ``-`` in front for descending and ``|c|`` for its magnitude.
     ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
     ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
-    ``optional``: left out altogether when no row qualifies.
+    ``optional``: left out altogether when no row qualifies. ``most``: show at most so many: with most
+    jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``, ``extremes``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation.
     """
@@ -138,6 +157,7 @@ class Panel:
     empty: str = ""
     folded: bool = False
     optional: bool = False
+    most: tuple[int, ...] = ()
     repeat: tuple[str, ...] = ()
     text: tuple[tuple[str, str], ...] = ()
 
@@ -180,6 +200,16 @@ GROUPS: dict[str, Look] = {
     "other": Look("other components, not comparable", "square", "□", "#33556e", "#93b7d2", filled=False),
 }
 """How factors are drawn where no verdict is: by the component they belong to."""
+
+STATES: dict[str, Look] = {
+    "used": Look("used in the fit", "circle", "●", "#2a6f97", "#7cb7dd"),
+    "rejected": Look("rejected, too far off", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
+    "other": Look("not in the fit", "square", "□", "#858b94", "#9aa2ac", filled=False),
+}
+"""How buckets are drawn: by what the fit made of them."""
+
+EVERY_LOOK: tuple[Look, ...] = (*LOOKS.values(), *GROUPS.values(), *STATES.values())
+"""All looks, in the order of a legend."""
 
 
 def look_of(verdict: object, origin: object = None) -> str:

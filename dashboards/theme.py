@@ -1,7 +1,7 @@
 """The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
 from dashboards.marks import BAND, GRID, INK, LINE, MUTED, PAPER
-from dashboards.spec import GROUPS, LOOKS
+from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
 
 _GROUND = (
     ("paper", PAPER, "#16191d"),
@@ -25,7 +25,8 @@ SHAPES = {
 def look_names() -> dict[str, str]:
     """The custom property that holds the colour of a look, by the look's label."""
     found = {look.label: f"look-{key}".replace(" ", "-") for key, look in LOOKS.items()}
-    return found | {look.label: f"group-{key}" for key, look in GROUPS.items()}
+    found |= {look.label: f"group-{key}" for key, look in GROUPS.items()}
+    return found | {look.label: f"state-{key}" for key, look in STATES.items()}
 
 
 def palette_css() -> str:
@@ -35,8 +36,7 @@ def palette_css() -> str:
     bound to a property, which changes on a dark screen but not on paper.
     """
     names = look_names()
-    looks = (*LOOKS.values(), *GROUPS.values())
-    colours = [*_GROUND, *((names[look.label], look.light, look.dark) for look in looks)]
+    colours = [*_GROUND, *((names[look.label], look.light, look.dark) for look in EVERY_LOOK)]
     light = "".join(f"--{name}:{value};" for name, value, _ in colours)
     dark = "".join(f"--{name}:{value};" for name, _, value in colours)
     bound = "".join(

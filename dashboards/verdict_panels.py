@@ -11,6 +11,7 @@ from dashboards.columns import (
     SENTENCE,
     TASKS,
     VERDICT,
+    VIA,
     K,
 )
 from dashboards.spec import NINETY_PERCENT, Entry, Panel, Tile, Where
@@ -51,6 +52,7 @@ _FLAG_COLUMNS = (
     Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
     _STABLE,
     _UNSTABLE_UNDER,
+    VIA,
     JOBS,
     TASKS,
 )
@@ -123,6 +125,7 @@ DEVIATING = Panel(
         Entry("significant", "Signif.", "yesno", note="survives Benjamini-Hochberg at 5 %"),
         _STABLE,
         _UNSTABLE_UNDER,
+        VIA,
         JOBS,
         TASKS,
         SENTENCE,

@@ -10,6 +10,7 @@ import pytest
 
 from dashboards.report import ReportData
 from esjobs.core.tables import table
+from tests.dashboards.made_tasks import residual_rows, task_rows
 
 Rows = list[dict[str, object]]
 MakeData = Callable[..., ReportData]
@@ -44,6 +45,9 @@ _MODELS = (
     "Xeon E5-2630 v4",
 )
 _SLOPE = 0.0768
+
+PULLS = [6, 1, 2, 4, 9, 17, 38, 71, 108, 142, 149, 118, 75, 40, 17, 8, 4, 1, 0, 2]
+"""A histogram of pulls with a tail on either side; 812 buckets."""
 
 
 def frame(name: str, rows: Rows) -> pd.DataFrame:
@@ -86,6 +90,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
     """Factors and flags of sites; the last three names stand alone, without k, and too few."""
     factors: Rows = []
     flags: Rows = []
+    more = np.random.default_rng(count)
     names = site_names(count)
     for place, hostile in enumerate(HOSTILE if count >= 40 else ()):
         names[3 * place + 1] = (hostile, names[3 * place + 1][1])
@@ -116,7 +121,11 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
             | {
                 "k_err_stat": error / 2,
                 "k_err_int": error * 0.8,
-                "k_raw": k * 1.03,
+                "k_raw": k * float(more.lognormal(0, 0.05)),
+                "rho": float(more.uniform(0, 9)) if method == "gamma" and place % 4 else None,
+                "via": names[place - 1][0] if place % 13 == 6 else None,
+                "method_shift": (shift := float(more.normal(0, 0.01))) if method == "gamma" else None,
+                "method_sigmas": shift * k / error if method == "gamma" else None,
                 "n_buckets": 4 + place,
                 "status": "no common task" if alone else "ok",
                 "reason": "no other site ran a job of its tasks" if alone else None,
@@ -141,11 +150,17 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "expected_k": expected if judged else None,
                 "deviation": deviation if judged else None,
                 "deviation_err": deviation_err if judged else None,
+                "deviation_raw": deviation + float(more.normal(0, 0.05)) if judged else None,
+                "deviation_err_stat": 0.5 * deviation_err if judged else None,
+                "deviation_err_int": 0.7 * deviation_err if judged else None,
+                "deviation_err_line": 0.5 * deviation_err if judged else None,
+                "events_per_job": factors[-1]["events_per_job"],
+                "via": factors[-1]["via"],
                 "verdict": verdict,
                 "significant": verdict == "deviates",
                 "q_value": 0.01 if verdict == "deviates" else 0.6,
                 "stable": place % 5 != 0,
-                "unstable_under": None if place % 5 else "method gamma",
+                "unstable_under": None if place % 5 else "method paper",
                 "proposed_corepower": corepower * (1 + deviation) if verdict == "deviates" else None,
                 "proposed_corepower_err": 0.6 if verdict == "deviates" else None,
                 "sentence": _sentence(name, corepower, deviation, deviation_err, max(count - 9, 2)),
@@ -230,6 +245,11 @@ def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]
         "sigma_int_err": 0.01,
         "sigma_int_kind": "estimated",
         "minuit_valid": True,
+        "chi2": 690.0,
+        "n_jobs_set_aside": 240,
+        "n_rejected": 9,
+        "pull_width": 1.06,
+        "pulls": json.dumps(PULLS) if kind == "all" else None,
     }
 
 
@@ -292,7 +312,7 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
     rows: dict[str, Rows] = {
         name: [] for name in ("factors", "flags", "conclusions", "lines", "fits", "components")
     }
-    for method in ("paper", "gamma"):
+    for method in ("gamma", "paper"):
         for kind in types:
             factors, flags = _site_rows(sites, kind, method, rng)
             model_factors, model_flags = _model_rows(kind, method, rng)
@@ -305,6 +325,7 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
                 _fit("cpu_model", kind, method, model_factors),
             ]
             rows["components"] += _components(kind, method, factors)
+    residuals = residual_rows(rows["factors"], seed)
     return ReportData(
         factors=frame("factors", rows["factors"]),
         fits=frame("fits", rows["fits"]),
@@ -312,6 +333,8 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
         lines=frame("lines", rows["lines"]),
         flags=frame("flags", rows["flags"]),
         conclusions=frame("conclusions", rows["conclusions"]),
+        tasks=frame("tasks", [_WINDOW | row for row in task_rows(residuals)]),
+        residuals=frame("residuals", [_WINDOW | row for row in residuals]),
         days=_days(),
         runs=_runs(),
         provenance={"Store": "made-up grid", "Versions": {"esjobs": "0.1.0", "altair": "6"}},

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import pytest
 
 from dashboards.report import ReportData, render
+from tests.dashboards.conftest import HOSTILE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -27,6 +28,9 @@ _MARKS = """() => [...document.querySelectorAll('figure')].map((figure) => ({
     bars: figure.querySelectorAll('.bars_marks > line').length,
     drawn: [...figure.querySelectorAll('.chart')].every((chart) => chart.dataset.state === 'drawn'),
 }))"""
+
+_WITHOUT_BARS = ("task-curves", "matrix", "pulls")
+_EXPERT = (*_WITHOUT_BARS, "efficiency")
 
 
 @dataclass
@@ -106,16 +110,16 @@ def test_nothing_is_fetched_and_nothing_complains(opened: Opened) -> None:
 
 def test_every_row_has_its_mark_and_bar(opened: Opened) -> None:
     figures = opened.page.evaluate(_MARKS)
-    assert len(figures) == 5 + 3 * 3
+    assert len(figures) == 5 + 3 * 3 + len(_WITHOUT_BARS) + 1
     for figure in figures:
         assert figure["drawn"], figure
         assert figure["marks"] == figure["rows"] > 0, figure
-        assert figure["bars"] == figure["rows"], figure
+        assert figure["bars"] == (0 if figure["panel"] in _WITHOUT_BARS else figure["rows"]), figure
 
 
 def test_flagged_names_stand_in_table_and_chart(opened: Opened, data: ReportData) -> None:
     assert data.flags is not None
-    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'paper'")
+    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
     names = set(flags[flags.verdict == "deviates"].name)
     assert names
     assert "</script><script>alert(3)</script>" in names
@@ -166,6 +170,54 @@ def test_hostile_names_are_text_in_tooltips(opened: Opened) -> None:
     assert "<script>alert(1)</script>" in text
     assert '"><img src=x onerror=alert(2)>' in text
     assert sum(elements for _, elements in found) == 0
+    assert opened.complaints == []
+
+
+def test_hovering_a_cell_tells_about_its_bucket(opened: Opened) -> None:
+    page = opened.page
+    cell = page.locator("#matrix .marks_marks > path").first
+    cell.scroll_into_view_if_needed()
+    cell.hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    text = tooltip.inner_text()
+    for word in ("Site", "Task", "Deviation", "Pull", "Status", "Jobs", "k ± error"):
+        assert word in text
+
+
+def test_the_matrix_keeps_the_order_of_its_rows(opened: Opened) -> None:
+    """Vega sorts what it is not told to leave: the labels must come from fast to slow, 40 x 25 of them."""
+    labels = opened.page.locator("#matrix .role-axis-label text")
+    texts = [text for text in labels.all_text_contents() if text]
+    tasks, names = texts[:25], texts[25:]
+    speeds = [float(name.split()[-1]) for name in names]
+    assert (len(tasks), len(names)) == (25, 40)
+    assert speeds == sorted(speeds, reverse=True)
+
+
+@pytest.mark.parametrize("sites", [4, 300])
+def test_a_small_and_a_large_grid_are_drawn(
+    browser: "Browser", make_data: Callable[..., ReportData], tmp_path: Path, sites: int
+) -> None:
+    opened = open_page(browser, make_data(sites, types=("all",)), tmp_path)
+    figures = [figure for figure in opened.page.evaluate(_MARKS) if figure["panel"] in _EXPERT]
+    assert {figure["panel"] for figure in figures} == set(_EXPERT)
+    for figure in figures:
+        assert figure["drawn"], figure
+        assert figure["marks"] == figure["rows"] > 0, figure
+    assert opened.complaints == []
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_one_task_and_hostile_tasks_are_drawn(browser: "Browser", data: ReportData, tmp_path: Path) -> None:
+    assert data.residuals is not None
+    one = data.residuals.assign(core_class="multi", task_type=None, work_kind=None, task_id=HOSTILE[0])
+    opened = open_page(browser, replace(data, residuals=one.drop_duplicates(["level", "name"])), tmp_path)
+    figures = {figure["panel"]: figure for figure in opened.page.evaluate(_MARKS)}
+    for name in ("task-curves", "matrix"):
+        assert figures[name]["drawn"]
+        assert figures[name]["marks"] == figures[name]["rows"] > 0
+    assert opened.page.locator("#task-curves .over b").all_inner_texts() == [f"{HOSTILE[0]} · multi"]
     assert opened.complaints == []
 
 

@@ -11,11 +11,15 @@ from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
 from esjobs.core.tables import table
 
 
+def named(fields: tuple[Entry, ...]) -> set[str]:
+    """Every column that fields name in the table that holds them."""
+    return {column for field in fields for column in (field.column, field.error, field.unit) if column}
+
+
 def columns_of(each: Panel) -> set[str]:
     """Every column of the panel's own table that it names."""
-    names = {field.column for field in each.fields}
-    names |= {field.error for field in each.fields if field.error}
-    names |= {field.unit for field in each.fields if field.unit}
+    own = tuple(field for field in each.fields if not field.table)
+    names = named(own) | {field.per for field in own if field.per}
     names |= {condition.column for condition in each.where}
     names |= {re.sub(r"[-|]", "", column) for column in each.sort}
     return names
@@ -27,6 +31,10 @@ def test_every_column_exists_in_its_table(each: Panel) -> None:
         assert not each.table
         return
     assert columns_of(each) <= set(table(each.table).column_names)
+    for field in each.fields:
+        if field.table:
+            assert named((field,)) <= set(table(field.table).column_names)
+            assert {"level", "name", "processing_type", "method"} <= set(table(field.table).column_names)
     for tile in each.tiles:
         assert {condition.column for condition in tile.where} <= set(table(tile.table).column_names)
 

@@ -130,7 +130,7 @@ def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str)
     assert "2018-08-01 to 2018-09-01" in text
     assert "run-4f1c2a" in text
     assert data.flags is not None
-    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'paper'")
+    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
     sentence = f"{(flags.verdict == 'deviates').sum()} of {len(flags)} sites deviate by more than 20 %"
     assert text.index(sentence) < text.index("Relative to what 51 other sites declare")
     for phrase in ("if everyone is stale by 10 %, so is the line", "hs06sec contains the declared corepower"):
@@ -184,7 +184,7 @@ def test_five_sites_and_one_type(make_data: Callable[..., ReportData]) -> None:
 def test_a_hostile_processing_type_and_provenance_are_text(make_data: Callable[..., ReportData]) -> None:
     name = "</summary><script>alert(5)</script>"
     data = make_data(12, types=("all", name))
-    page = render(replace(data, provenance={name: {name: [name]}}, method="paper"))
+    page = render(replace(data, provenance={name: {name: [name]}}, method="gamma"))
     found = outline(page)
     assert found.scripts == 3
     assert name in " ".join(found.text)

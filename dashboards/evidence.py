@@ -1,0 +1,131 @@
+"""The expert's panels made concrete: rows in, parts of a page out."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from dashboards.cells import count, level_name, number, read, visible
+from dashboards.expert_charts import (
+    Taken,
+    by_jobs,
+    counts_of,
+    matrix,
+    positive,
+    pulls,
+    scatter,
+    short,
+    task_curve,
+    task_label,
+    task_words,
+)
+from dashboards.marks import look
+from dashboards.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
+from dashboards.rows import Row, task_of
+from dashboards.spec import EVERY_LOOK, Look, Panel
+
+_TITLE_LETTERS = 44
+_MATRIX_NAMES, _MATRIX_CELL = 270, 38
+"""Pixels of a matrix beside its cells, and of each column of cells."""
+
+
+def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts: Charts) -> list[Part]:
+    """One chart for each of the tasks with most jobs; ``tasks``: the rows of the table of that name."""
+    usable = positive(rows, panel.entry("x").column, panel.entry("y").column)
+    taken = {task_of(row): row for row in tasks}
+    numbers, titles, drawn = [], [], []
+    for task in by_jobs(usable, task_of, *panel.most):
+        chosen = [row for row in usable if task_of(row) == task]
+        found = _account(taken, task)
+        numbers.append(charts.add(task_curve(panel, chosen, found)))
+        titles.append(Title(short(task_label(task), _TITLE_LETTERS), task_words(found)))
+        drawn += chosen
+    if not numbers:
+        return []
+    caption = "Dashed curves: the fixed cost was estimated, but not taken out. Both axes are logarithmic."
+    looks = looks_of(panel, drawn)
+    return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
+
+
+def _account(taken: Taken, task: tuple[object, ...]) -> Row | None:
+    """What the run says of a task; a kind of work without a row of its own has that of the whole task."""
+    return taken.get(task) or taken.get((*task[:-1], None))
+
+
+def matrix_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
+    """The matrix, when there is a cell to show."""
+    drawing = matrix(panel, rows)
+    cells, order = len(drawing.datasets["cells"]), drawing.datasets["order"]
+    if not order:
+        return []
+    shown = len({row["row"] for row in order})
+    names = len({row[panel.entry("label").column] for row in rows})
+    width = _MATRIX_NAMES + _MATRIX_CELL * max(len({row["column"] for row in order}), 4)
+    caption = f"{count(shown)} of {count(names)} sites, those with most jobs." if shown < names else ""
+    return [FigurePart((charts.add(drawing),), cells, panel.title, caption, width=width)]
+
+
+def pull_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
+    """A histogram for each fit that has one."""
+    column = panel.entry("x").column
+    numbers, titles, bars = [], [], 0
+    for row in rows:
+        counts = counts_of(row[column])
+        if not counts:
+            continue
+        numbers.append(charts.add(pulls(panel, counts)))
+        bars += len(counts)
+        words = f"{count(sum(counts))} buckets"
+        if row["pull_width"] is not None:
+            words += f", width {number(row['pull_width'])}"
+        if row["n_rejected"] is not None:
+            words += f", {count(row['n_rejected'])} rejected"
+        titles.append(Title(level_name(row["level"]).capitalize().replace("Cpu", "CPU"), words))
+    return [FigurePart(tuple(numbers), bars, panel.title, titles=tuple(titles))] if numbers else []
+
+
+def scatter_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
+    """One chart of two quantities, its legend inside."""
+    if not rows:
+        return []
+    return [FigurePart((charts.add(scatter(panel, rows)),), len(rows), panel.title)]
+
+
+def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
+    """A sentence about the magnitude of a quantity over all rows, and those where it is largest."""
+    field = panel.entry("x")
+    sizes = [abs(row[field.column]) for row in rows]
+    if not sizes:
+        return []
+    text = (
+        f"Over {count(len(sizes))} names the shift has a median magnitude of {number(median(sizes))} σ "
+        f"and is at most {number(max(sizes))} σ ({visible(str(rows[0]['name']))[:80]})."
+    )
+    return [TextPart((text,)), table_part(panel, list(rows[: panel.most[0]]))]
+
+
+def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
+    """How many names qualify, by level, and which."""
+    levels = dict.fromkeys(str(row["level"]) for row in rows)
+    if not levels:
+        return []
+    label = panel.entry("label")
+    named = {level: [read(row, label) for row in rows if str(row["level"]) == level] for level in levels}
+    counted = " and ".join(_counted(len(names), level) for level, names in named.items())
+    text = (
+        f"{counted} rest{'s' if len(rows) == 1 else ''} on a single task. The residual is zero by "
+        "construction: it supports nothing and contradicts nothing, and k is as good as that one task."
+    )
+    return [
+        TextPart((text,)),
+        TermsPart(tuple((level_name(level), ", ".join(names)) for level, names in named.items())),
+    ]
+
+
+def _counted(names: int, level: str) -> str:
+    """How many, in words that agree with the number."""
+    return f"{count(names)} {level_name(level).removesuffix('s') if names == 1 else level_name(level)}"
+
+
+def looks_of(panel: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:
+    """The looks in which rows are drawn, in the order of a legend."""
+    drawn = {look(panel, row).label for row in rows}
+    return tuple(item for item in EVERY_LOOK if item.label in drawn)

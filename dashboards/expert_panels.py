@@ -1,0 +1,333 @@
+"""Panels for the expert: what a verdict rests on, in the order in which a site's objections come."""
+
+from dashboards.columns import (
+    DEVIATION,
+    EVENTS_PER_JOB,
+    JOBS,
+    K_RAW,
+    LEVEL,
+    METHOD,
+    RC_SITE,
+    RHO,
+    TASKS,
+    VERDICT,
+    VIA,
+    K,
+)
+from dashboards.spec import Entry, Panel, Where
+
+SECTION = "For the expert"
+
+_SLOWER = "CPU time over what the fit expects, less 1: above 0 ran slower here"
+_TASK = (
+    Entry("task_id", "Task", "name", "group"),
+    Entry("core_class", "Cores", "name"),
+    Entry("task_type", "Type", "name"),
+    Entry("work_kind", "Kind of work", "name", note="where a mixed task was split"),
+)
+_EVENTS = Entry("events_per_job", "Events per job", "number", "x")
+_MEASURED = Entry("cpu_s_per_event", "CPU s per event", "number", "y", note="as it was recorded")
+_EXPECTED = Entry(
+    "expected_cpu_s_per_event", "Expected", "number", note="what the fit expects, fixed cost included"
+)
+_RESIDUAL = Entry("deviation", "Off by", "percent", note=_SLOWER)
+_PULL = Entry("pull", "Pull", "number", note="the same in its own standard deviations; none without loops")
+_STATUS = Entry("status", "Status", "name", "category", note="used, rejected, one unit, no fit")
+
+TASK_CURVES = Panel(
+    "task-curves",
+    "CPU time per event against events per job",
+    "task-curves",
+    SECTION,
+    "residuals",
+    "One chart per task, one mark per site, larger with more jobs. Sites with a fast processor lie lower. "
+    "The curve is what the task's fixed cost per job makes of one and the same processor: proportional to "
+    "1 + ρ / events per job, through the median site. Where marks follow it, short jobs are the reason, "
+    "not the machine; that part is taken out of k.",
+    fields=(
+        Entry("name", "Site", "name", "label"),
+        JOBS,
+        _EVENTS,
+        _MEASURED,
+        _EXPECTED,
+        _RESIDUAL,
+        _PULL,
+        _STATUS,
+        *_TASK,
+    ),
+    where=(Where("events_per_job"), Where("cpu_s_per_event")),
+    level="site",
+    sort=("-n_jobs", "name"),
+    most=(6,),
+    empty="The run kept no residuals of tasks.",
+)
+
+TASK_TABLE = Panel(
+    "tasks",
+    "All tasks, their fixed cost, and what was decided",
+    "table",
+    SECTION,
+    "tasks",
+    "Slope is that of ln(CPU time per event) on ln(events per job) inside sites: 0 when CPU time is "
+    "proportional to events, −1 when a job costs the same whatever it does.",
+    fields=(
+        *_TASK,
+        Entry("decision", "Decision", "name"),
+        Entry("rho", "ρ, events", "number", error="rho_err", note="fixed cost of a job, with standard error"),
+        Entry("slope", "Slope", "number", error="slope_err", note="with standard error"),
+        JOBS,
+        Entry("n_sites", "Sites", "count", note="sites with enough jobs to enter"),
+        EVENTS_PER_JOB,
+        Entry("events_ratio", "Max/min", "number", note="of the mean events per job of its sites"),
+        Entry("kinds_ratio", "Kinds ratio", "number", note="factor between two kinds of work inside it"),
+        Entry("kinds_share", "Kinds share", "fraction", note="share of the smaller kind"),
+        Entry("reason", "Reason", "sentence"),
+    ),
+    sort=("-n_jobs", "task_id"),
+    most=(400,),
+    empty="The run kept no account of its tasks.",
+    folded=True,
+)
+
+MATRIX = Panel(
+    "matrix",
+    "Where each site is off, task by task",
+    "matrix",
+    SECTION,
+    "residuals",
+    "Deviation of CPU time from what the fit expects, in percent: orange ran slower than the site's k "
+    "promises, blue faster. A row of one colour cannot be, k would have taken it up; a single strong cell is "
+    "a task that ran differently there. Sites from fast to slow, with k; tasks with most jobs first. "
+    "Framed cells were rejected by the fit, grey ones had no part in it.",
+    fields=(
+        Entry("name", "Site", "name", "label"),
+        *_TASK,
+        Entry("deviation", "Deviation", "percent", "x", note=_SLOWER),
+        _PULL,
+        _STATUS,
+        JOBS,
+        EVENTS_PER_JOB,
+        Entry("k", "k", "number", "y", error="k_err", table="factors"),
+    ),
+    level="site",
+    sort=("-n_jobs", "name"),
+    most=(40, 25),
+    empty="The run kept no residuals of tasks.",
+)
+
+ERRORS = Panel(
+    "errors",
+    "What each verdict and its error are made of",
+    "table",
+    SECTION,
+    "flags",
+    "Raw is the deviation before the fixed cost per job was taken out. The three parts of the error add in "
+    "quadrature to one standard error; verdicts use 1.645 of it.",
+    fields=(
+        Entry("name", "Name", "name", "label"),
+        LEVEL,
+        VERDICT,
+        Entry("deviation_raw", "Raw", "percent", note="without correction for fixed cost per job"),
+        DEVIATION,
+        Entry("deviation_err", "Error", "size", note="one standard error, all parts"),
+        Entry("deviation_err_stat", "Statistics", "size", note="from the scatter of jobs"),
+        Entry("deviation_err_int", "Interaction", "size", note="from the site × task interaction"),
+        Entry("deviation_err_line", "Line", "size", note="from the line"),
+        JOBS,
+        TASKS,
+        EVENTS_PER_JOB,
+        VIA,
+    ),
+    where=(Where("verdict", ("deviates", "undecided", "ok")),),
+    sort=("-level", "-|deviation|", "name"),
+    empty="No name has a verdict that rests on an error.",
+    folded=True,
+)
+
+FIT_QUALITY = Panel(
+    "fit-quality",
+    "How well the fits close",
+    "table",
+    SECTION,
+    "fits",
+    "χ²/dof and the width of the pulls are 1 when the errors are right: below, they are too wide; above, "
+    "too narrow. S is the relative spread of what is left, with its dof.",
+    fields=(
+        LEVEL,
+        Entry("processing_type", "Type", "name"),
+        METHOD,
+        Entry("dof", "dof", "count", note="independent loops"),
+        Entry(
+            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
+        ),
+        Entry("chi2", "χ²/dof", "number", note="residuals over their estimated variance", per="dof"),
+        Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
+        Entry("sigma_int_kind", "σ int is"),
+        Entry("pull_width", "Pull width", "number", note="standard deviation of the pulls of the buckets"),
+        Entry("n_buckets", "Buckets", "count"),
+        Entry("n_rejected", "Rejected", "count", note="buckets that count for nothing: too far off"),
+        Entry("n_jobs_set_aside", "Jobs set aside", "count", note="of tasks that were set aside"),
+    ),
+    types="every",
+    empty="No fit was made.",
+)
+
+PULLS = Panel(
+    "pulls",
+    "Pulls of the buckets",
+    "pulls",
+    SECTION,
+    "fits",
+    "How far buckets are off, in their own standard deviations, for all types together. The line is a normal "
+    "of width 1 and the same area; the bars at both ends hold everything beyond.",
+    fields=(
+        LEVEL,
+        Entry("pulls", "Pulls", "text", "x"),
+        Entry("pull_width", "Pull width", "number"),
+        Entry("n_rejected", "Rejected", "count"),
+    ),
+    where=(Where("pulls"),),
+    empty="No fit has loops that could tell.",
+)
+
+ONE_TASK = Panel(
+    "one-task",
+    "Names that cannot be tested",
+    "name-list",
+    SECTION,
+    "factors",
+    fields=(Entry("name", "Name", "name", "label"), LEVEL),
+    where=(Where("k"), Where("n_tasks", (1,))),
+    sort=("-level", "name"),
+    empty="Every name has at least two tasks, so that each residual tests something.",
+)
+
+SIBLINGS = Panel(
+    "siblings",
+    "Queues of one site",
+    "siblings",
+    SECTION,
+    "factors",
+    "Queues of one site often run on the same hardware. If those with longer jobs look faster, a fixed cost "
+    "per job is at work rather than a difference of machines. Both axes are relative to the site's mean.",
+    fields=(
+        Entry("rc_site", "WLCG site", "name", "group"),
+        Entry("name", "Queue", "name", "label"),
+        Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
+        K_RAW,
+        RHO,
+        Entry("corepower", "Declared", "number", unit="benchmark", table="flags"),
+        Entry("origin", "Origin", note="where the declared value comes from", table="flags"),
+        Entry("events_per_job", "Events/job", "number", "x"),
+        Entry("efficiency", "CPU eff.", "fraction"),
+        JOBS,
+        TASKS,
+        Entry("component", "Comp.", "count", "category"),
+        Entry(
+            "rc_site_guessed",
+            "Site guessed",
+            "yesno",
+            note="from the queue's name, for want of a queue table",
+        ),
+    ),
+    where=(Where("k"), Where("rc_site")),
+    level="site",
+    sort=("rc_site", "-k"),
+    empty="No site has two queues with a speed factor.",
+)
+
+WORST = Panel(
+    "worst-buckets",
+    "The ten most deviating buckets",
+    "table",
+    SECTION,
+    "residuals",
+    "Of the fit of all types, for sites and for CPU models. A bucket is what one name ran of one task.",
+    fields=(
+        Entry("rank", "Rank", "count"),
+        LEVEL,
+        Entry("name", "Name", "name", "label"),
+        *_TASK,
+        JOBS,
+        EVENTS_PER_JOB,
+        _MEASURED,
+        _EXPECTED,
+        _RESIDUAL,
+        _PULL,
+        _STATUS,
+    ),
+    where=(Where("rank"),),
+    sort=("-level", "rank"),
+    empty="The run kept no list of its worst buckets.",
+)
+
+EFFICIENCY = Panel(
+    "efficiency",
+    "CPU efficiency beside the speed factor",
+    "scatter",
+    SECTION,
+    "factors",
+    "A speed factor is made of CPU time alone. Overcommitted cores and waiting for data show in the "
+    "efficiency; if slow sites were also the inefficient ones, look for load before a wrong declaration.",
+    fields=(
+        Entry("name", "Site", "name", "label"),
+        RC_SITE,
+        Entry("efficiency", "CPU efficiency", "fraction", "x"),
+        Entry("k", "Speed factor k", "number", "y", error="k_err"),
+        K_RAW,
+        Entry("component", "Component", "count", "category"),
+        JOBS,
+        TASKS,
+    ),
+    where=(Where("k"), Where("efficiency")),
+    level="site",
+    sort=("-n_jobs", "name"),
+    empty="No site has both a speed factor and a CPU efficiency.",
+)
+
+UNSTABLE = Panel(
+    "unstable",
+    "Verdicts that are not stable",
+    "table",
+    SECTION,
+    "flags",
+    "Each verdict is made again with other methods, limits of jobs and of tasks. These become another one "
+    "under the change that is named, and should not be sent.",
+    fields=(
+        Entry("name", "Name", "name", "label"),
+        LEVEL,
+        VERDICT,
+        Entry("unstable_under", "Changes under"),
+        Entry("deviation_raw", "Raw", "percent", note="without correction for fixed cost per job"),
+        DEVIATION,
+        JOBS,
+        TASKS,
+        VIA,
+    ),
+    where=(Where("unstable_under"),),
+    sort=("-level", "-|deviation|", "name"),
+    empty="Every verdict stays what it is under every tried change.",
+)
+
+METHOD_SHIFT = Panel(
+    "method-shift",
+    "What the article's objective would change",
+    "extremes",
+    SECTION,
+    "factors",
+    "The article's least squares on the same sums, over the headline's k, less 1; in standard errors of k. "
+    "That is the systematic of the method, apart from the corrections.",
+    fields=(
+        Entry("name", "Name", "name", "label"),
+        LEVEL,
+        K,
+        Entry("method_shift", "Shift", "shift", note="k by the article's objective over k, less 1"),
+        Entry("method_sigmas", "In σ", "number", "x", note="in standard errors of k"),
+        JOBS,
+        TASKS,
+    ),
+    where=(Where("k"), Where("method_sigmas")),
+    sort=("-|method_sigmas|", "name"),
+    most=(15,),
+    empty="The article's objective was not tried on the same sums.",
+)

@@ -1,0 +1,341 @@
+"""The expert's panels: what they draw is what the tables say, and they bear tables with little in them."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dashboards.compose import Composer
+from dashboards.expert_charts import counts_of, matrix, matrix_rows, pulls, task_curve, task_label
+from dashboards.expert_panels import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK_CURVES, UNSTABLE, WORST
+from dashboards.panels import REPORT, panel
+from dashboards.parts import Block, FigurePart, TablePart, TermsPart, TextPart
+from dashboards.report import ReportData, render
+from dashboards.rows import Row, task_of
+from tests.dashboards.conftest import HOSTILE
+from tests.dashboards.conftest import PULLS as COUNTS
+
+EXPERT = tuple(each for each in REPORT if each.section == "For the expert")
+
+
+def block_of(data: ReportData, identity: str) -> tuple[Block, Composer]:
+    """A panel made concrete for all types together, and its composer."""
+    composer = Composer(data)
+    return composer.block(panel(identity), "all"), composer
+
+
+def bucket(**more: Any) -> Row:
+    """A bucket of a task in a residuals table, with a row for every field of the panels."""
+    return {
+        "name": "A",
+        "n_jobs": 100,
+        "events_per_job": 10.0,
+        "cpu_s_per_event": 5.0,
+        "expected_cpu_s_per_event": 4.0,
+        "deviation": 0.25,
+        "pull": 2.0,
+        "status": "used",
+        "task_id": "1",
+        "core_class": "multi",
+        "task_type": None,
+        "work_kind": None,
+        "k": 1.0,
+        "k_err": 0.1,
+        **more,
+    }
+
+
+def cells_of(block: Block, title: str) -> list[str]:
+    """The texts of one column of a block's table."""
+    (part,) = (part for part in block.parts if isinstance(part, TablePart))
+    place = [heading.text for heading in part.headings].index(title)
+    return [row.cells[place].text for row in part.rows]
+
+
+def test_the_expert_reads_between_results_and_books() -> None:
+    assert [each.id for each in EXPERT] == [
+        "task-curves",
+        "tasks",
+        "matrix",
+        "errors",
+        "fit-quality",
+        "pulls",
+        "one-task",
+        "siblings",
+        "worst-buckets",
+        "efficiency",
+        "unstable",
+        "method-shift",
+    ]
+    ids = [each.id for each in REPORT]
+    assert ids[ids.index("task-curves") - 1] == "types"
+    assert ids[ids.index("method-shift") + 1] == "books"
+
+
+def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
+    assert data.residuals is not None
+    block, composer = block_of(data, "task-curves")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    drawn = [composer.charts.specs[number]["datasets"]["points"]["rows"] for number in figure.charts]
+    assert len(drawn) == 6
+    assert sum(map(len, drawn)) == figure.marks
+    sites = data.residuals[data.residuals.level == "site"]
+    jobs = sites.groupby(["task_id", "core_class", "task_type", "work_kind"], dropna=False).n_jobs.sum()
+    first = jobs.sort_values(ascending=False).index[0]
+    assert figure.titles[0].name == task_label(None if pd.isna(part) else part for part in first)
+    assert re.search(r"ρ .* ± .* events, slope −.* ± .*: corrected", figure.titles[0].words)
+    assert any("ρ unknown, slope unknown: fixed cost unknown" in title.words for title in figure.titles)
+
+
+def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
+    rows = [bucket(events_per_job=n, cpu_s_per_event=c * (1 + 20 / n)) for n, c in ((5, 1), (20, 3), (80, 2))]
+    task: Row = {"rho": 20.0, "rho_err": 1.0, "slope": -0.5, "slope_err": 0.1, "decision": "corrected"}
+    drawing = task_curve(TASK_CURVES, rows, task)
+    assert len(drawing.datasets["points"]) == 3
+    for row in drawing.datasets["curve"]:
+        assert row["y"] == pytest.approx(median([1, 3, 2]) * (1 + 20 / row["x"]))
+    assert drawing.spec()["layer"][0]["mark"]["strokeDash"] == [1, 0]
+    kept = task_curve(TASK_CURVES, rows, {**task, "decision": "kept"})
+    assert kept.spec()["layer"][0]["mark"]["strokeDash"] == [5, 4]
+    for unknown in (None, {**task, "rho": None}):
+        assert task_curve(TASK_CURVES, rows, unknown).datasets["curve"] == []
+    negative = task_curve(TASK_CURVES, rows, {**task, "rho": -30.0}).datasets["curve"]
+    assert negative
+    assert all(row["y"] > 0 for row in negative)
+
+
+def test_what_no_logarithm_holds_is_left_out(data: ReportData) -> None:
+    rows = [bucket(), bucket(name="B", events_per_job=0.0), bucket(name="C", cpu_s_per_event=None)]
+    frame = pd.DataFrame(rows).assign(level="site", method="gamma")
+    block, _ = block_of(replace(data, residuals=frame, tasks=None), "task-curves")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    assert figure.marks == 1
+    assert figure.titles[0].words == "no account of it"
+
+
+def test_a_kind_of_work_has_the_account_of_its_task(data: ReportData) -> None:
+    frame = pd.DataFrame([bucket(work_kind="merge")]).assign(level="site", method="gamma")
+    account = {**dict(zip(("task_id", "core_class"), ("1", "multi"), strict=True)), "decision": "split"}
+    block, _ = block_of(replace(data, residuals=frame, tasks=pd.DataFrame([account])), "task-curves")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    assert figure.titles[0].name == "1 · multi · merge"
+    assert figure.titles[0].words.endswith(": split")
+
+
+def test_the_matrix_holds_what_has_most_jobs_fastest_first(make_data: Callable[..., ReportData]) -> None:
+    composer = Composer(make_data(90, types=("all",)))
+    rows = composer.rows(MATRIX, "all")
+    cells, names, tasks = matrix_rows(MATRIX, rows)
+    assert (len(names), len(tasks)) == (40, 25)
+    speeds = [float(name.split()[-1]) for name in names]
+    assert speeds == sorted(speeds, reverse=True)
+    drawing = matrix(MATRIX, rows)
+    assert len(drawing.datasets["cells"]) + len(drawing.datasets["blanks"]) == len(cells)
+    framed = [row for row in drawing.datasets["cells"] if row["frame"] != "transparent"]
+    assert drawing.datasets["cells"][-len(framed) :] == framed
+    assert len(framed) == sum(row["status"] == "rejected" for row in cells) > 0
+    weight: dict[str, int] = {}
+    for row in rows:
+        weight[row["name"]] = weight.get(row["name"], 0) + row["n_jobs"]
+    kept = {row["name"] for row in cells}
+    assert min(weight[name] for name in kept) >= max(weight[name] for name in set(weight) - kept)
+
+
+def test_names_without_a_factor_stand_last_in_the_matrix() -> None:
+    rows = [bucket(name="B", k=None), bucket(name="A", k=0.5), bucket(name=None, k=2.0)]
+    assert matrix_rows(MATRIX, rows)[1] == ["–  2.00", "A  0.50", "B"]
+
+
+def test_long_names_of_the_matrix_stay_apart() -> None:
+    rows = [bucket(name="x" * 40 + str(n), task_id="y" * 50 + str(n)) for n in range(3)]
+    _, names, tasks = matrix_rows(MATRIX, rows)
+    assert len(set(names)) == len(set(tasks)) == 3
+    assert max(map(len, names + tasks)) < 45
+
+
+def test_a_cell_says_percent_and_no_fit_is_grey() -> None:
+    rows = [bucket(deviation=-0.124), bucket(name="B", deviation=None, status="no fit")]
+    drawing = matrix(MATRIX, rows)
+    assert [row["label"] for row in drawing.datasets["cells"]] == ["−12"]
+    assert len(drawing.datasets["blanks"]) == 1
+    assert matrix(MATRIX, []).datasets["cells"] == []
+
+
+def test_the_histogram_keeps_its_counts_and_the_normal_its_area() -> None:
+    drawing = pulls(PULLS, counts_of(json.dumps(COUNTS)))
+    assert [row["n"] for row in drawing.datasets["bins"]] == COUNTS
+    assert drawing.datasets["bins"][0]["range"] == "below −4.5"
+    assert drawing.datasets["bins"][-1]["range"] == "above 4.5"
+    area = math.fsum(row["n"] for row in drawing.datasets["normal"]) * 0.1
+    assert area == pytest.approx(0.5 * sum(COUNTS), rel=1e-3)
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[1, 2]", json.dumps(["a"] * 20), json.dumps([0] * 20)])
+def test_a_histogram_that_is_none_draws_nothing(text: str | None, data: ReportData) -> None:
+    assert counts_of(text) == []
+    assert data.fits is not None
+    block, _ = block_of(replace(data, fits=data.fits.assign(pulls=text)), "pulls")
+    assert block.parts == ()
+
+
+def test_both_levels_of_all_types_have_their_pulls(data: ReportData) -> None:
+    block, _ = block_of(data, "pulls")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    assert [title.name for title in figure.titles] == ["Sites", "CPU models"]
+    assert figure.titles[0].words == "812 buckets, width 1.06, 9 rejected"
+
+
+def test_the_fit_shows_chi2_per_dof_of_the_headline(data: ReportData) -> None:
+    block, _ = block_of(data, "fit-quality")
+    assert set(cells_of(block, "Method")) == {"gamma"}
+    assert set(cells_of(block, "χ²/dof")) == {"0.986"}
+    assert data.fits is not None
+    bare, _ = block_of(replace(data, fits=data.fits.assign(dof=0).iloc[:2]), "fit-quality")
+    (part,) = (part for part in bare.parts if isinstance(part, TablePart))
+    assert "χ²/dof" not in [heading.text for heading in part.headings]
+
+
+def test_the_error_of_a_verdict_is_the_sum_of_its_parts(data: ReportData) -> None:
+    block, composer = block_of(data, "errors")
+    rows = composer.rows(panel("errors"), "all")
+    assert {row["verdict"] for row in rows} == {"deviates", "undecided", "ok"}
+    for row in rows:
+        parts = (row[f"deviation_err_{part}"] for part in ("stat", "int", "line"))
+        assert math.hypot(*parts) == pytest.approx(row["deviation_err"], rel=0.01)
+    assert len(cells_of(block, "Raw")) == len(rows)
+    assert any(text != "–" for text in cells_of(block, "Via only"))
+
+
+def test_names_with_one_task_are_named(data: ReportData) -> None:
+    block, composer = block_of(data, "one-task")
+    rows = composer.rows(panel("one-task"), "all")
+    text, names = block.parts
+    assert isinstance(text, TextPart)
+    assert isinstance(names, TermsPart)
+    assert text.paragraphs[0].startswith(f"{len(rows)} sites rest on a single task.")
+    assert names.terms[0][1].count(", ") == len(rows) - 1
+    assert data.factors is not None
+    single = data.factors.assign(n_tasks=2.0)
+    single.loc[single.index[0], "n_tasks"] = 1.0
+    text = block_of(replace(data, factors=single), "one-task")[0].parts[0]
+    assert isinstance(text, TextPart)
+    assert text.paragraphs[0].startswith("1 site rests on")
+
+
+def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> None:
+    rows = Composer(data).rows(SIBLINGS, "all")
+    assert data.flags is not None
+    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
+    origins = dict(zip(flags.name, flags.origin, strict=True))
+    assert rows
+    for row in rows:
+        assert row["origin"] == origins.get(row["name"])
+        assert row["k_raw"] is not None
+    block, _ = block_of(data, "siblings")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    power = r"to the power −?0\.\d\d, −?0\.\d\d before the fixed cost was taken out"
+    assert re.search(power, figure.caption)
+    assert set(cells_of(block, "Origin")) <= {"own", "inherited", "default", "–"}
+    assert all(row["origin"] is None for row in Composer(replace(data, flags=None)).rows(SIBLINGS, "all"))
+
+
+def test_the_worst_buckets_come_by_rank_sites_first(data: ReportData) -> None:
+    rows = Composer(data).rows(WORST, "all")
+    assert [(row["level"], row["rank"]) for row in rows] == [
+        (level, rank) for level in ("site", "cpu_model") for rank in range(1, 11)
+    ]
+
+
+def test_unstable_verdicts_name_the_change(data: ReportData) -> None:
+    rows = Composer(data).rows(UNSTABLE, "all")
+    assert rows
+    assert {row["unstable_under"] for row in rows} == {"method paper"}
+
+
+def test_the_largest_shifts_stand_under_a_sentence_on_all(data: ReportData) -> None:
+    block, composer = block_of(data, "method-shift")
+    rows = composer.rows(METHOD_SHIFT, "all")
+    sizes = [abs(row["method_sigmas"]) for row in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    text, table = block.parts
+    assert isinstance(text, TextPart)
+    assert isinstance(table, TablePart)
+    assert f"median magnitude of {median(sizes):.3f} σ" in text.paragraphs[0]
+    assert f"at most {sizes[0]:.3f} σ" in text.paragraphs[0]
+    assert len(table.rows) == 15 < len(rows)
+
+
+def test_thousands_of_tasks_are_cut_and_counted(data: ReportData) -> None:
+    frame = pd.DataFrame([{"task_id": str(n), "n_jobs": n} for n in range(3000)])
+    block, _ = block_of(replace(data, tasks=frame), "tasks")
+    assert cells_of(block, "Task")[0] == "2999"
+    assert len(cells_of(block, "Task")) == 400
+    assert isinstance(block.parts[1], TextPart)
+    assert block.n == 3000
+
+
+@pytest.mark.parametrize("nothing", [None, pd.DataFrame()])
+def test_without_tasks_and_residuals_the_rest_stands(data: ReportData, nothing: pd.DataFrame | None) -> None:
+    page = render(replace(data, tasks=nothing, residuals=nothing))
+    for identity in ("task-curves", "tasks", "matrix", "worst-buckets"):
+        start = page.index(f'id="{identity}"')
+        assert panel(identity).empty in page[start : start + 2000]
+
+
+def test_the_method_of_residuals_is_the_headline(data: ReportData) -> None:
+    assert data.residuals is not None
+    other = replace(data, residuals=data.residuals.assign(method="paper"))
+    assert Composer(other).rows(MATRIX, "all") == []
+
+
+def test_factors_show_what_was_taken_out(data: ReportData) -> None:
+    block, composer = block_of(data, "factors-site")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    marks = next(
+        layer for layer in composer.charts.specs[figure.charts[0]]["layer"] if layer.get("name") == "marks"
+    )
+    titles = {item["title"] for item in marks["encoding"]["tooltip"]}
+    assert {"k raw", "ρ, events", "Via only"} <= titles
+    table, _ = block_of(data, "factors-site-table")
+    for title in ("k raw", "ρ, events", "Via only"):
+        assert any(text != "–" for text in cells_of(table, title))
+
+
+def test_deviating_sites_say_via_whom(data: ReportData) -> None:
+    assert data.flags is not None
+    block, _ = block_of(replace(data, flags=data.flags.assign(via="GRID-BRIDGE")), "deviating")
+    assert set(cells_of(block, "Via only")) == {"GRID-BRIDGE"}
+
+
+def test_hostile_names_everywhere_leave_no_element(data: ReportData) -> None:
+    assert data.residuals is not None
+    assert data.tasks is not None
+    frame, tasks = data.residuals.copy(), data.tasks.copy()
+    for column in ("name", "task_id", "core_class", "task_type", "work_kind", "status"):
+        frame[column] = [HOSTILE[n % len(HOSTILE)] for n in range(len(frame))]
+    for column in ("task_id", "core_class", "task_type", "work_kind", "decision", "reason"):
+        tasks[column] = [HOSTILE[n % len(HOSTILE)] for n in range(len(tasks))]
+    hostile = replace(data, residuals=frame, tasks=tasks)
+    page = render(hostile)
+    written = page[: page.index('<script type="application/json"')]
+    for element in ("<script", "<img", "<b onmouseover"):
+        assert element not in written
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in written
+    composer = Composer(hostile)
+    composer.sections()
+    for spec in composer.charts.specs:
+        text = json.dumps({key: value for key, value in spec.items() if key != "datasets"})
+        assert "alert(" not in text
+        assert "example.org" not in text
+
+
+def test_a_task_is_more_than_its_number() -> None:
+    rows = [bucket(core_class="single"), bucket(core_class="multi"), bucket(work_kind="merge")]
+    assert len({task_of(row) for row in rows}) == 3
+    assert len(matrix_rows(MATRIX, rows)[2]) == 3
