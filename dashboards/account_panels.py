@@ -59,7 +59,7 @@ METHOD = Panel(
             "Method gamma, the headline, which verdicts rest on: factors k and task means A minimise the sum "
             "over buckets of 2 w (x − ln x − 1), x = a k / A, a being the corrected CPU time per event. The "
             "weight w is the inverse relative variance from the scatter of jobs and from what does not "
-            "average with them; Tukey's biweight takes weight from buckets that are far off. Each connected "
+            "average with them; buckets that are far off are rejected. Each connected "
             "component is fitted alone, scaled so that its factors sum to their count, and judged by Minuit.",
         ),
         (

@@ -171,7 +171,7 @@ def _named(name: Any, speed: float | None) -> str:
 def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
     """Names x tasks: the value as colour and number; without a value a grey cell, without a bucket none.
 
-    The colours run from blue over white to orange, even about 0, and are full at the 95th percentile. Framed
+    The colours run from orange over white to blue, even about 0, and are full at the 95th percentile. Framed
     cells are drawn last, so that no neighbour covers their frame.
     """
     value = panel.entry("x")
@@ -205,9 +205,9 @@ def matrix(panel: Panel, rows: Sequence[Row]) -> Drawing:
     )
     colour = alt.Fill(
         "value:Q",
-        scale=alt.Scale(domain=[-full, 0, full], range=[_COOL, _EVEN, _WARM], clamp=True, interpolate="lab"),
+        scale=alt.Scale(domain=[-full, 0, full], range=[_WARM, _EVEN, _COOL], clamp=True, interpolate="lab"),
         legend=alt.Legend(
-            title="CPU time against what the fit expects",
+            title="Speed against what k promises",
             format=".0%",
             gradientLength=260,
             gradientThickness=9,

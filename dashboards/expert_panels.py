@@ -18,7 +18,7 @@ from dashboards.spec import Entry, Panel, Where
 
 SECTION = "For the expert"
 
-_SLOWER = "CPU time over what the fit expects, less 1: above 0 ran slower here"
+_FASTER = "expected CPU time over the measured, less 1: above 0 ran faster here than the name's k promises"
 _TASK = (
     Entry("task_id", "Task", "name", "group"),
     Entry("core_class", "Cores", "name"),
@@ -30,7 +30,7 @@ _MEASURED = Entry("cpu_s_per_event", "CPU s per event", "number", "y", note="as 
 _EXPECTED = Entry(
     "expected_cpu_s_per_event", "Expected", "number", note="what the fit expects, fixed cost included"
 )
-_RESIDUAL = Entry("deviation", "Off by", "percent", note=_SLOWER)
+_RESIDUAL = Entry("deviation", "Off by", "percent", note=_FASTER)
 _PULL = Entry("pull", "Pull", "number", note="the same in its own standard deviations; none without loops")
 _STATUS = Entry("status", "Status", "name", "category", note="used, rejected, one unit, no fit")
 
@@ -95,14 +95,14 @@ MATRIX = Panel(
     "matrix",
     SECTION,
     "residuals",
-    "Deviation of CPU time from what the fit expects, in percent: orange ran slower than the site's k "
-    "promises, blue faster. A row of one colour cannot be, k would have taken it up; a single strong cell is "
-    "a task that ran differently there. Sites from fast to slow, with k; tasks with most jobs first. "
-    "Framed cells were rejected by the fit, grey ones had no part in it.",
+    "Deviation of the speed from what the site's k promises, in percent: blue ran faster, orange slower. A "
+    "row of one colour cannot be, k would have taken it up; a single strong cell is a task that ran "
+    "differently there. Sites from fast to slow, with k; tasks with most jobs first. Framed cells were "
+    "rejected by the fit, grey ones had no part in it.",
     fields=(
         Entry("name", "Site", "name", "label"),
         *_TASK,
-        Entry("deviation", "Deviation", "percent", "x", note=_SLOWER),
+        Entry("deviation", "Deviation", "percent", "x", note=_FASTER),
         _PULL,
         _STATUS,
         JOBS,

@@ -222,7 +222,7 @@ RESIDUALS = Table(
         _c("events_per_job", "number", "mean events of a job", "events"),
         _c("cpu_s_per_event", "number", "CPU time per event as it was recorded", "s"),
         _c("expected_cpu_s_per_event", "number", "what the fit expects, fixed cost included", "s"),
-        _c("deviation", "number", "CPU time over what the fit expects, minus 1: above 0 ran slower here"),
+        _c("deviation", "number", "expected over measured CPU time, minus 1: above 0 ran faster here"),
         _c("pull", "number", "the deviation in its own standard deviations; null without loops"),
         _c("status", "keyword", "used, rejected, one unit, no fit"),
         _c("rank", "integer", "place among the ten most deviating buckets, from 1; null for others"),

@@ -43,8 +43,8 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
             "events_per_job": float(events / fit.data.n_jobs[row]),
             "cpu_s_per_event": float(fit.data.cpu_s[row] / events),
             "expected_cpu_s_per_event": _number(expected),
-            "deviation": _number(ratio - 1),
-            "pull": _number(table.pull[bucket]),
+            "deviation": _number(1 / ratio - 1),
+            "pull": _number(-table.pull[bucket]),
             "status": table.status[bucket],
             "rank": int(rank[bucket]) or None,
         }

@@ -64,7 +64,7 @@ def _bucket(level: str, name: str, k: float, place: int, rng: np.random.Generato
         "name": name,
         "n_jobs": int(rng.lognormal(5 - place / 12, 1)) + 10,
         "events_per_job": events,
-        "cpu_s_per_event": expected * (1 + off),
+        "cpu_s_per_event": expected / (1 + off),
         "expected_cpu_s_per_event": expected if fitted else None,
         "deviation": off if fitted else None,
         "pull": off / 0.08 if fitted else None,
