@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
@@ -95,6 +96,11 @@ def load(config: Path | None = None, store: str | None = None) -> Settings:
         key = ".".join(str(part) for part in first["loc"])
         raise SettingsError(
             f"setting '{key}' in {where}: {first['msg']}, found {first['input']!r}"
+        ) from error
+    except SourceError as error:
+        raise SettingsError(
+            f"a setting in {where} cannot be read ({error}); lists are written as JSON, "
+            'such as ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
         ) from error
     return settings if store is None else settings.model_copy(update={"store": store})
 

@@ -140,7 +140,11 @@ def line_entries(columns: LineColumns, tau_floor: float) -> LineEntries:
     y = np.log(columns.k[used] / columns.c[used])
     variance = columns.ln_variance(used)
     weight = 1.0 / (variance + tau_floor**2)
-    keys = np.stack([columns.group[used].astype(np.float64), columns.c[used]], axis=1)
+    # Values that follow from records agree to three digits only: as declarations they are one.
+    digit = 10.0 ** (np.floor(np.log10(columns.c[used])) - 2)
+    keys = np.stack(
+        [columns.group[used].astype(np.float64), np.rint(columns.c[used] / digit) * digit], axis=1
+    )
     distinct, place = np.unique(keys, axis=0, return_inverse=True)
     place, size = place.ravel(), distinct.shape[0]
     total = np.bincount(place, weight, size)

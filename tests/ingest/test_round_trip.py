@@ -19,7 +19,7 @@ from esjobs.ingest.sources import source
 
 FORMS: tuple[ExportFormat, ...] = ("csv", "jsonl", "parquet")
 ORIGIN = ["origin_file", "origin_line"]
-TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).filter(
     lambda text: bool(text.strip(" \t\r\n\x0b\x0c"))
 )
 TIME = st.datetimes(datetime(1990, 1, 1), datetime(2100, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
