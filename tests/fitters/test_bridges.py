@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from fitters import InputError, find_bridges
 
-ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ABCDEFG"), st.sampled_from([10, 90])), min_size=1)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from("ABCDEFG"), st.sampled_from([10, 90])), min_size=1
+)
 
 
 def parts(rows: list[tuple[int, str, int]], without: str) -> list[set[str]]:
