@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_tree, connected_components
 
-from fitters.columns import factorise, read_numbers
-from fitters.errors import InputError
+from fitters.columns import factorise_pair, read_numbers
 from fitters.results import Table, Texts
 from fitters.tables import texts
 
@@ -72,14 +71,7 @@ def find_bridges(
     >>> find_bridges(task, unit, [90] * 5).via.tolist()
     [None, None, None, 'C']
     """
-    tasks, units = factorise(task, "task"), factorise(unit, "unit")
-    n = tasks.codes.size
-    if n == 0:
-        msg = "there are no rows; at least one is needed"
-        raise InputError(msg)
-    if units.codes.size != n:
-        msg = f"unit has {units.codes.size} rows, task has {n}; they must be equal"
-        raise InputError(msg)
+    tasks, units, n = factorise_pair(task, unit)
     jobs = read_numbers(n_jobs, "n_jobs", n)
     named = (tasks.codes >= 0) & (units.codes >= 0)
     size = units.names.size
@@ -117,7 +109,8 @@ def _hangs_on(graph: csr_array) -> Ints:
     if n == 0:
         return found
     main = int(np.argmax(np.bincount(label, minlength=count)))
-    blocks = _blocks(_thinned(graph, np.flatnonzero(label == main)), int(np.flatnonzero(label == main)[0]))
+    root = int(np.argmax(label == main))
+    blocks = _blocks(_thinned(graph, root), root)
     if not blocks:
         found[label == main] = _IN_CORE
         return found
@@ -143,10 +136,9 @@ def _hangs_on(graph: csr_array) -> Ints:
     return found
 
 
-def _thinned(graph: csr_array, nodes: Ints) -> list[list[int]]:
+def _thinned(graph: csr_array, root: int) -> list[list[int]]:
     """Neighbours of every node in a breadth-first tree and in the forest of what is left."""
     n = graph.shape[0]
-    root = int(nodes[0])
     first = breadth_first_tree(graph, root, directed=False)
     first = first + first.T
     rest = graph - graph.multiply(first != 0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.columns import Labels, factorise, read_numbers
+from fitters.columns import Labels, factorise_pair, read_numbers
 from fitters.errors import InputError
 from fitters.kernels import stable_order
 
@@ -121,14 +121,7 @@ class Buckets:
         >>> buckets.unit_names.tolist(), buckets.value.tolist()
         (['A', 'B'], [2.0, 2.0])
         """
-        tasks, units = factorise(task, "task"), factorise(unit, "unit")
-        n = tasks.codes.size
-        if n == 0:
-            msg = "there are no rows; at least one is needed"
-            raise InputError(msg)
-        if units.codes.size != n:
-            msg = f"unit has {units.codes.size} rows, task has {n}; they must be equal"
-            raise InputError(msg)
+        tasks, units, n = factorise_pair(task, unit)
         sums = None
         if value is not None and cpu_s is None and events is None:
             values = read_numbers(value, "value", n)

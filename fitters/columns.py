@@ -70,6 +70,22 @@ def factorise(column: object, what: str) -> Labels:
     return _sorted_and_used(raw_codes, names)
 
 
+def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
+    """Codes of the two columns of labels that every table here has, and their length.
+
+    Raises :class:`InputError` without rows or for different lengths.
+    """
+    tasks, units = factorise(task, "task"), factorise(unit, "unit")
+    n = tasks.codes.size
+    if n == 0:
+        msg = "there are no rows; at least one is needed"
+        raise InputError(msg)
+    if units.codes.size != n:
+        msg = f"unit has {units.codes.size} rows, task has {n}; they must be equal"
+        raise InputError(msg)
+    return tasks, units, n
+
+
 def _encode(column: Any, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas Series of categories
         return np.asarray(column.cat.codes), _names(column.cat.categories)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.buckets import Floats, jobs_limit, value_limit
-from fitters.columns import factorise, read_numbers
+from fitters.columns import factorise_pair, read_numbers
 from fitters.errors import InputError
 
 round_off = 1e-10
@@ -79,14 +79,7 @@ class Rows:
         InputError
             No rows, different lengths, text in a number, some but not all of the three `squares`.
         """
-        tasks, units = factorise(task, "task"), factorise(unit, "unit")
-        n = tasks.codes.size
-        if n == 0:
-            msg = "there are no rows; at least one is needed"
-            raise InputError(msg)
-        if units.codes.size != n:
-            msg = f"unit has {units.codes.size} rows, task has {n}; they must be equal"
-            raise InputError(msg)
+        tasks, units, n = factorise_pair(task, unit)
         columns = [
             np.ones(n) if jobs is None else read_numbers(jobs, "n_jobs", n),
             read_numbers(events, "events", n),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.buckets import Floats
-from fitters.columns import Labels, factorise, read_numbers
+from fitters.columns import Labels, factorise, factorise_pair, read_numbers
 from fitters.errors import InputError
 from fitters.fixed_cost import FixedCosts
 from fitters.job_sums import Rows, Scatter, group_sums
@@ -84,15 +84,8 @@ def find_mixtures(
     >>> find_mixtures(["t"] * 400, ["A", "B"] * 200, ln_residual, kind=kind).tasks.decision.tolist()
     ['split', 'keep', 'keep']
     """
-    tasks, units = factorise(task, "task"), factorise(unit, "unit")
-    n = tasks.codes.size
-    if n == 0:
-        msg = "there are no rows; at least one is needed"
-        raise InputError(msg)
+    tasks, units, n = factorise_pair(task, unit)
     kinds = _kinds(kind, n)
-    if units.codes.size != n:
-        msg = f"unit has {units.codes.size} rows, task has {n}; they must be equal"
-        raise InputError(msg)
     residual = read_numbers(ln_residual, "ln_residual", n)
     jobs = np.ones(n) if n_jobs is None else read_numbers(n_jobs, "n_jobs", n)
     keep, dropped = np.ones(n, bool), {}

@@ -30,6 +30,8 @@ MIN_LINE_SITES = 10
 """Sites a line needs before verdicts rest on it."""
 MIN_PROPOSAL_ERROR = 0.05
 MIN_PROPOSAL_TASKS = 2
+FEW_JOBS_BRIDGE = "few jobs"
+"""In the place of a name: the link to the others rests on buckets of few jobs only."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def _bridge(via: str) -> str:
     """What a comparison hangs on that rests on one name, or on few jobs; its error is in the interval."""
     if not via:
         return ""
-    if via == "few jobs":
+    if via == FEW_JOBS_BRIDGE:
         return " Compared through buckets of fewer than 50 jobs only."
     return f" Compared via {via} only."
 

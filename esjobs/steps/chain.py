@@ -30,7 +30,7 @@ from esjobs.steps.conditions import bucket_filters, job_filters
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values
 from esjobs.steps.factors import METHOD_VERSION, METHODS, Factors, Fit, enters
-from esjobs.steps.fit import fit, fit_inputs
+from esjobs.steps.fit import costs_by_level, fit, fit_inputs
 from esjobs.steps.fit_input import FitInput, read_buckets
 from esjobs.steps.flag import flag
 from esjobs.steps.mixed_tasks import CheckedBuckets, check_buckets
@@ -144,10 +144,8 @@ class Chain:
         """
         run, question, factors = self._stored(window)
         checked = self._checked(question)
-        inputs = {
-            (data.level, data.processing_type): data
-            for data in fit_inputs(checked.buckets, question.fit.min_bucket_jobs)
-        }
+        costs = costs_by_level(checked.buckets, question.fit.min_bucket_jobs)
+        inputs = {(data.level, data.processing_type): data for data in fit_inputs(checked.buckets, costs)}
         fits = [
             _with_data(inputs[key], item, question.fit)
             for item in factors

@@ -15,7 +15,7 @@ from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.steps.factors import Factors
-from esjobs.steps.publication import Outcome, rows_table
+from esjobs.steps.publication import Outcome, finite, rows_table
 
 Declarations = Mapping[str, Mapping[str, Declared]]
 """Level, then name, to what the name declares."""
@@ -149,20 +149,16 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "benchmark": item.benchmark,
             "status": status,
             "reason": item.reason,
-            "slope": _number(line.slope),
-            "slope_err": _number(line.slope_err),
-            "slope_ols": _number(line.ols.value),
-            "slope_wls": _number(line.wls.value),
-            "tau": _number(line.tau),
+            "slope": finite(line.slope),
+            "slope_err": finite(line.slope_err),
+            "slope_ols": finite(line.ols.value),
+            "slope_wls": finite(line.wls.value),
+            "tau": finite(line.tau),
             "n_names": int(line.n_points),
             "n_entries": int(line.n_entries),
             "n_sites": int(line.n_groups),
-            "pearson": _number(line.correlation_points.pearson),
-            "spearman": _number(line.correlation_points.spearman),
-            "pearson_sites": _number(line.correlation_groups.pearson),
-            "spearman_sites": _number(line.correlation_groups.spearman),
+            "pearson": finite(line.correlation_points.pearson),
+            "spearman": finite(line.correlation_points.spearman),
+            "pearson_sites": finite(line.correlation_groups.pearson),
+            "spearman_sites": finite(line.correlation_groups.spearman),
         }
-
-
-def _number(value: float | None) -> float | None:
-    return float(value) if value is not None and np.isfinite(value) else None

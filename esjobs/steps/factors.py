@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.analysis.verdicts import FEW_JOBS_BRIDGE
 from esjobs.steps.fit_input import FitInput, FloatArray, readable_unit
 
 METHOD_VERSION = "2"
@@ -18,8 +19,6 @@ TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
 UNKNOWN_COST = "fixed cost unknown"
-FEW_JOBS_BRIDGE = "few jobs"
-"""In the place of a name: the link to the others rests on buckets of few jobs only."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import fitters
 from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.report import RunReport
@@ -20,6 +21,9 @@ from esjobs.steps.publication import Outcome, rows_table
 from esjobs.steps.residual_rows import residual_rows
 from esjobs.steps.task_rows import task_rows
 
+Costs = Mapping[str, fitters.FixedCosts | None]
+"""By level; None where nothing has a name."""
+
 
 def fit(
     checked: CheckedBuckets, window: Window, run: str, settings: FitSettings
@@ -31,9 +35,10 @@ def fit(
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
     buckets = checked.buckets
+    costs = costs_by_level(buckets, minimum)
     fits = [
         with_company(solve(data, method, minimum))
-        for data in fit_inputs(buckets, minimum)
+        for data in fit_inputs(buckets, costs)
         for method in settings.methods
     ]
     shown = [
@@ -41,8 +46,7 @@ def fit(
         for item in fits
         if (item.data.processing_type, item.factors.method) == (ALL_TYPES, settings.methods[0])
     ]
-    by_site = unit_sums(buckets, "site")
-    tasks = task_rows(by_site, fixed_costs(by_site, minimum), checked.looked_at, minimum)
+    tasks = task_rows(unit_sums(buckets, "site"), costs["site"], checked.looked_at, minimum)
     stamp = {
         "run": run,
         "window_start": window.start,
@@ -79,12 +83,16 @@ def fit(
     return fits, Outcome(report, rows)
 
 
-def fit_inputs(buckets: pa.Table, min_bucket_jobs: int) -> Iterator[FitInput]:
+def costs_by_level(buckets: pa.Table, min_bucket_jobs: int) -> Costs:
+    """The fixed costs of all units of A, as the names of each level tell them."""
+    return {level: fixed_costs(unit_sums(buckets, level), min_bucket_jobs) for level in LEVELS}
+
+
+def fit_inputs(buckets: pa.Table, costs: Costs) -> Iterator[FitInput]:
     """The columns of every level and processing type, one after the other."""
     for level in LEVELS:
-        costs = fixed_costs(unit_sums(buckets, level), min_bucket_jobs)
         for kind in processing_types(buckets):
-            yield fit_input(buckets, level, kind, costs)
+            yield fit_input(buckets, level, kind, costs[level])
 
 
 def _decisions(tasks: pa.Table) -> dict[str, int]:

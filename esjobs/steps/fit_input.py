@@ -136,11 +136,7 @@ def unit_sums(buckets: pa.Table, level: str) -> UnitSums:
 
 def unit_labels(table: pa.Table) -> npt.NDArray[np.object_]:
     """One text per row for its unit of A; ``unit_parts`` undoes it, ``readable_unit`` is for people."""
-    parts = [
-        pc.replace_substring(pc.fill_null(table.column(column), ""), "|", _BAR)
-        for column in UNIT
-        if column in table.column_names
-    ]
+    parts = [pc.replace_substring(pc.fill_null(table.column(column), ""), "|", _BAR) for column in UNIT]
     return np.asarray(pc.binary_join_element_wise(*parts, "|").to_numpy(zero_copy_only=False))
 
 

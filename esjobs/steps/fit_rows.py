@@ -10,6 +10,7 @@ from esjobs.analysis.site_names import guess_rc_site
 from esjobs.steps.factors import METHODS, Fit, fitted_or_all
 from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.links import what_would_link
+from esjobs.steps.publication import finite
 from esjobs.steps.residual_rows import pull_columns
 from fitters.results import Components, Units
 
@@ -31,27 +32,27 @@ def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
-            "k": _number(factors.k[place]),
-            "k_err": _number(factors.k_err[place]),
-            "k_err_stat": _number(factors.k_err_stat[place]),
-            "k_err_sandwich": _number(unit.get("k_err_sandwich")),
-            "k_raw": _number(factors.k_raw[place]),
-            "rho": _number(rho[place]),
+            "k": finite(factors.k[place]),
+            "k_err": finite(factors.k_err[place]),
+            "k_err_stat": finite(factors.k_err_stat[place]),
+            "k_err_sandwich": finite(unit.get("k_err_sandwich")),
+            "k_raw": finite(factors.k_raw[place]),
+            "rho": finite(rho[place]),
             "component": int(factors.component[place]),
             "n_tasks": int(factors.n_tasks[place]),
             "n_buckets": int(unit.get("n_buckets", 0)),
             "n_jobs": int(factors.n_jobs[place]),
             "status": factors.status[place],
             "reason": factors.reason[place] or None,
-            "k_err_int": _number(factors.k_err_int[place]),
-            "k_err_model": _number(unit.get("k_err_model")),
+            "k_err_int": finite(factors.k_err_int[place]),
+            "k_err_model": finite(unit.get("k_err_model")),
             "rc_site": guess_rc_site(name) if data.level == "site" else None,
             "rc_site_guessed": data.level == "site" or None,
-            "events_per_job": _number(factors.events_per_job[place]),
-            "efficiency": _number(sums["cpu_s"][place] / sums["core_s"][place]),
+            "events_per_job": finite(factors.events_per_job[place]),
+            "efficiency": finite(sums["cpu_s"][place] / sums["core_s"][place]),
             "via": factors.via[place] or None,
-            "method_shift": _number(shift),
-            "method_sigmas": _number(sigmas),
+            "method_shift": finite(shift),
+            "method_sigmas": finite(sigmas),
         }
 
 
@@ -70,11 +71,6 @@ def _by_name(units: Units) -> dict[str, dict[str, Any]]:
         name: {column: values[place] for column, values in columns.items()}
         for place, name in enumerate(units.name)
     }
-
-
-def _number(value: Any) -> float | None:
-    """A finite float, or None: the stores hold null, never NaN."""
-    return float(value) if value is not None and np.isfinite(value) else None
 
 
 def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
@@ -104,16 +100,16 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
             "n_buckets": int(sum(part["n_buckets_used"] for part in fitted)),
             "n_jobs": n_jobs,
             "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed - n_jobs,
-            "f": _number(sum(part["f"] for part in fitted)),
+            "f": finite(sum(part["f"] for part in fitted)),
             "dof": result.dof,
-            "spread": _number(result.S),
-            "chi2": _number(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
-            "sigma_int": _number(result.sigma_int.value),
-            "sigma_int_err": _number(result.sigma_int.error),
+            "spread": finite(result.S),
+            "chi2": finite(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
+            "sigma_int": finite(result.sigma_int.value),
+            "sigma_int_err": finite(result.sigma_int.error),
             "sigma_int_kind": result.sigma_int.source,
             "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
             "minuit_accurate": all(verdict.accurate for verdict in verdicts) if verdicts else None,
-            "minuit_edm": _number(max((verdict.edm for verdict in verdicts), default=None)),
+            "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
             "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
             "n_rejected": int(result.weighting.n_rejected),
             **pull_columns(result),
@@ -160,7 +156,7 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
             "n_buckets": int(rows.sum()),
             "n_jobs": int(data.n_jobs[rows].sum()),
             "dof": int(detail["dof"]) if detail else None,
-            "spread": _number(detail.get("S")),
+            "spread": finite(detail.get("S")),
             "minuit_valid": None if verdict is None else bool(verdict.valid),
             "names": ", ".join(factors.name[by_jobs]),
             "link": None if number == 0 else links(number, list(factors.name[by_jobs])),

@@ -19,7 +19,7 @@ from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations
 from esjobs.steps.factors import MIXED_TASK, Factors
 from esjobs.steps.fit_input import ALL_TYPES
-from esjobs.steps.publication import Outcome, rows_table
+from esjobs.steps.publication import Outcome, finite, rows_table
 
 FALSE_DISCOVERY_RATE = 0.05
 JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
@@ -60,18 +60,18 @@ def judge(
     for place, name in enumerate(factors.name):
         comparison, position = lines.get(place, (None, 0))
         line = None if comparison is None else comparison.line.points
-        deviation = None if line is None else _number(line.deviation[position])
+        deviation = None if line is None else finite(line.deviation[position])
         evidence = Evidence(
             name=name,
             status=factors.status[place],
             reason=factors.reason[place],
-            k=_number(factors.k[place]),
+            k=finite(factors.k[place]),
             n_jobs=int(factors.n_jobs[place]),
             n_tasks=int(factors.n_tasks[place]),
             in_main_component=bool(factors.main[place]),
             declared=declared[name],
             deviation=deviation,
-            deviation_err=None if line is None else _number(line.deviation_err[position]),
+            deviation_err=None if line is None else finite(line.deviation_err[position]),
             median_k=median,
             n_line_sites=_other_sites(comparison, declared[name]),
             line_reason=None if comparison is None else comparison.reason,
@@ -88,13 +88,13 @@ def judge(
                 evidence,
                 verdict,
                 why,
-                _number(factors.k_err[place]),
-                None if line is None else _number(line.expected_k[position]),
-                None if line is None or verdict not in JUDGED else _number(line.p_value[position]),
+                finite(factors.k_err[place]),
+                None if line is None else finite(line.expected_k[position]),
+                None if line is None or verdict not in JUDGED else finite(line.p_value[position]),
                 int(factors.component[place]),
                 declared[name].benchmark,
-                _number(factors.events_per_job[place]),
-                None if comparison is None else _number(comparison.raw.points.deviation[position]),
+                finite(factors.events_per_job[place]),
+                None if comparison is None else finite(comparison.raw.points.deviation[position]),
                 _err_parts(factors, place, evidence),
             )
         )
@@ -117,10 +117,6 @@ def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
     if comparison is None:
         return 0
     return comparison.line.n_groups - (declared.origin not in ("default", "none"))
-
-
-def _number(value: float | None) -> float | None:
-    return float(value) if value is not None and np.isfinite(value) else None
 
 
 def flag(

@@ -5,7 +5,7 @@ make suspicious, and for no others: a fixed cost that no line explains, a wide s
 that are far apart.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,16 @@ from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.query import DropRule, Filter, In, Select
 from esjobs.core.window import Window
-from esjobs.steps.fit_input import SUMS, UNIT, FloatArray, UnitSums, fixed_costs, unit_labels, unit_sums
+from esjobs.steps.fit_input import (
+    SUMS,
+    UNIT,
+    FloatArray,
+    UnitSums,
+    fixed_costs,
+    unit_labels,
+    unit_parts,
+    unit_sums,
+)
 from esjobs.store.base import JobStore
 
 MAX_JOBS_READ = 500_000
@@ -152,29 +161,26 @@ def _read(
     where: Sequence[Filter],
     suspects: Mapping[str, int],
 ) -> pa.Table:
-    tasks = sorted({unit.split("|", 1)[0].replace("\x1f", "|") for unit in suspects})
+    tasks = sorted({str(unit_parts(unit)[0]) for unit in suspects})
     select = Select(_FIELDS, window, (*where, In("task_id", tuple(tasks))), drops)
     jobs = pa.Table.from_batches(
         store.select(select), schema=schema_of(fields.field(name) for name in _FIELDS)
     )
     models = pa.array(resolve_names(jobs.column("cpu_raw").to_pylist()), pa.string())
-    jobs = jobs.append_column("cpu_model", models)
-    mine = pc.is_in(pa.array(_labels(jobs), pa.string()), pa.array(list(suspects), pa.string()))
+    jobs = jobs.append_column("cpu_model", models).append_column(
+        "work_kind", pa.nulls(len(models), pa.string())
+    )
+    mine = pc.is_in(pa.array(unit_labels(jobs), pa.string()), pa.array(list(suspects), pa.string()))
     # Sums and rounding follow the order of the rows: with one that the store does not choose they repeat.
     keys = [(name, "ascending") for name in (*_UNIT_OF_JOB, "site", "cpu_model", "events", "cpu_s")]
     return jobs.filter(mine).sort_by(keys)
-
-
-def _labels(jobs: pa.Table) -> npt.NDArray[np.object_]:
-    """Units of A before any split: their kind is empty."""
-    return np.asarray([f"{label}|" for label in unit_labels(jobs.select(list(_UNIT_OF_JOB)))], object)
 
 
 def _look(
     jobs: pa.Table, rows: UnitSums, costs: fitters.FixedCosts
 ) -> tuple[dict[str, MixedTask], dict[tuple[str, str | None], str]]:
     """What became of every unit of A that was read, and of the kinds of those that are split."""
-    unit = _labels(jobs)
+    unit = unit_labels(jobs)
     where = pc.binary_join_element_wise(
         jobs.column("site"), pc.fill_null(jobs.column("cpu_model"), ""), "|"
     ).to_numpy(zero_copy_only=False)
@@ -224,7 +230,7 @@ def _apart(
 def _sums_by_kind(
     jobs: pa.Table, looked_at: Mapping[str, MixedTask], kinds: Mapping[tuple[str, str | None], str]
 ) -> pa.Table | None:
-    unit = _labels(jobs)
+    unit = unit_labels(jobs)
     split = np.array([name in looked_at and looked_at[name].decision == "split" for name in unit], np.bool_)
     if not split.any():
         return None
@@ -248,8 +254,3 @@ def _sums_by_kind(
     grouped = pa.table(columns).group_by(keys, use_threads=False)
     summed = grouped.aggregate([(name, "sum") for name in SUMS])
     return summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
-
-
-def named(looked_at: Mapping[str, MixedTask], decision: str) -> Iterator[str]:
-    """The units of A with a decision."""
-    return (unit for unit, task in looked_at.items() if task.decision == decision)

@@ -1,9 +1,11 @@
 """Writes results beside the visible ones and switches readers over at once."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 
@@ -32,6 +34,11 @@ def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.
         if unknown:
             raise KeyError(f"table {table.name} has no column {sorted(unknown)[0]}")
     return pa.Table.from_pylist(listed, schema=table_schema(table))
+
+
+def finite(value: Any) -> float | None:
+    """A finite float, or None: the stores hold null, never NaN."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def write(store: JobStore, run: str, outcome: Outcome) -> list[Generation]:

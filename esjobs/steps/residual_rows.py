@@ -9,6 +9,7 @@ import numpy.typing as npt
 import fitters
 from esjobs.steps.factors import METHODS, Fit
 from esjobs.steps.fit_input import unit_parts
+from esjobs.steps.publication import finite
 
 SHOWN_TASKS = 25
 """Tasks of most jobs whose buckets are kept."""
@@ -42,9 +43,9 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
             "n_jobs": int(fit.data.n_jobs[row]),
             "events_per_job": float(events / fit.data.n_jobs[row]),
             "cpu_s_per_event": float(fit.data.cpu_s[row] / events),
-            "expected_cpu_s_per_event": _number(expected),
-            "deviation": _number(1 / ratio - 1),
-            "pull": _number(-table.pull[bucket]),
+            "expected_cpu_s_per_event": finite(expected),
+            "deviation": finite(1 / ratio - 1),
+            "pull": finite(-table.pull[bucket]),
             "status": table.status[bucket],
             "rank": int(rank[bucket]) or None,
         }
@@ -75,7 +76,3 @@ def pull_columns(result: fitters.FitResult) -> Mapping[str, object]:
     inside = np.clip(pulls, _EDGES[0], _EDGES[-1])
     counts = np.histogram(inside, _EDGES)[0]
     return {"pull_width": float(np.std(pulls)), "pulls": json.dumps(counts.tolist())}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

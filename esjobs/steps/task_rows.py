@@ -8,6 +8,7 @@ import numpy as np
 import fitters
 from esjobs.steps.fit_input import UnitSums, unit_parts
 from esjobs.steps.mixed_tasks import MixedTask
+from esjobs.steps.publication import finite
 
 _DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
 
@@ -37,9 +38,9 @@ def task_rows(
             "n_sites": int(n_sites[number]),
             "decision": decision,
             "reason": reason or None,
-            **{name: _number(cost.get(name)) for name in ("rho", "rho_err", "slope", "slope_err")},
-            "events_per_job": _number(events[number] / n_jobs[number]),
-            "events_ratio": _number(cost.get("events_ratio")),
+            **{name: finite(cost.get(name)) for name in ("rho", "rho_err", "slope", "slope_err")},
+            "events_per_job": finite(events[number] / n_jobs[number]),
+            "events_ratio": finite(cost.get("events_ratio")),
             **_kinds(looked_at.get(task)),
         }
     for task, found in looked_at.items():
@@ -68,8 +69,4 @@ def _named(unit: str) -> dict[str, object]:
 def _kinds(found: MixedTask | None) -> dict[str, object]:
     if found is None:
         return {"kinds_ratio": None, "kinds_share": None}
-    return {"kinds_ratio": _number(found.ratio), "kinds_share": _number(found.share)}
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if value is not None and np.isfinite(value) else None
+    return {"kinds_ratio": finite(found.ratio), "kinds_share": finite(found.share)}
