@@ -1,6 +1,6 @@
 """Cleaned and merged bucket means in the layout that the fits read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -134,11 +134,11 @@ class Buckets:
             raise InputError(msg)
         counts = None if jobs is None else read_numbers(jobs, "jobs", n)
         scatter = None if rel_var is None else read_numbers(rel_var, "rel_var", n)
-        raw = _Raw(tasks, units, values, sums, counts, scatter)
+        raw = _Raw(values, sums, counts, scatter)
         keep = np.ones(n, bool)
         dropped: dict[str, int] = {}
         first_reason: dict[int, str] = {}
-        for reason, failing in _reasons(raw):
+        for reason, failing in _reasons(tasks, units, raw):
             hit = failing & keep
             number = int(np.count_nonzero(hit))
             if number:
@@ -146,15 +146,18 @@ class Buckets:
                 keep &= ~hit
                 for place in np.unique(units.codes[hit]).tolist():
                     first_reason.setdefault(place, reason)
-        buckets = _merge(raw, keep if dropped else None)
-        buckets = _without_impossible(buckets, dropped, first_reason)
-        present = np.zeros(units.names.size, bool)
+            del failing, hit
+        order, ptr = _row_order(tasks, units, keep if dropped else None)
+        unit, task_names, unit_names = units.codes[order], tasks.names, units.names
+        del tasks, units, keep  # tens of bytes a row at the peak are what large fits run out of
+        buckets = _without_impossible(_merge(raw, order, ptr, unit), dropped, first_reason)
+        present = np.zeros(unit_names.size, bool)
         present[buckets["unit"]] = True
         lost = {place: first_reason[place] for place in np.flatnonzero(~present).tolist()}
         used = np.flatnonzero(np.diff(buckets["ptr"]))
         return cls(
-            task_names=tasks.names[used],
-            unit_names=units.names,
+            task_names=task_names[used],
+            unit_names=unit_names,
             ptr=np.append(buckets["ptr"][used], buckets["unit"].size),
             unit=buckets["unit"],
             value=buckets["value"],
@@ -216,44 +219,51 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
-    tasks: Labels
-    units: Labels
     values: Floats
     sums: tuple[Floats, Floats] | None
     jobs: Floats | None
     rel_var: Floats | None
 
 
-def _reasons(raw: _Raw) -> list[tuple[str, NDArray[np.bool_]]]:
+def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Make one mask after the other: they are as long as the input."""
     values, sums = raw.values, raw.sums
-    inside = (values >= 1 / value_limit) & (values <= value_limit)
+    yield "task missing", tasks.codes < 0
+    yield "unit missing", units.codes < 0
+    if sums is not None:
+        yield "events not positive", ~(sums[1] > 0)
     finite = np.isfinite(values)
-    reasons = [("task missing", raw.tasks.codes < 0), ("unit missing", raw.units.codes < 0)]
     if sums is not None:
         finite &= np.isfinite(sums[0]) & np.isfinite(sums[1])
+    yield "value not finite", ~finite
+    del finite
+    yield "value not positive", values <= 0 if sums is None else sums[0] <= 0
+    inside = (values >= 1 / value_limit) & (values <= value_limit)
+    if sums is not None:
         inside &= (sums[0] <= value_limit) & (sums[1] <= value_limit)
-        reasons.append(("events not positive", ~(sums[1] > 0)))
-    reasons += [
-        ("value not finite", ~finite),
-        ("value not positive", values <= 0 if sums is None else sums[0] <= 0),
-        ("value outside 1e-100..1e100", ~inside),
-    ]
+    yield "value outside 1e-100..1e100", ~inside
+    del inside
     if raw.jobs is not None:
-        reasons.append(("jobs not positive", ~((raw.jobs > 0) & (raw.jobs <= jobs_limit))))
+        yield "jobs not positive", ~((raw.jobs > 0) & (raw.jobs <= jobs_limit))
     if raw.rel_var is not None:
-        reasons.append(("rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > value_limit)))
-    return reasons
+        yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > value_limit)
 
 
-def _merge(raw: _Raw, keep: NDArray[np.bool_] | None) -> dict[str, Any]:
-    tasks, units, values = raw.tasks, raw.units, raw.values
-    sums, jobs, rel_var = raw.sums, raw.jobs, raw.rel_var
-    order = np.arange(values.size, dtype=np.int32)
+def _row_order(
+    tasks: Labels, units: Labels, keep: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Order the kept rows by task, inside a task by unit; and where tasks start."""
+    order = np.arange(tasks.codes.size, dtype=np.int32)
     if keep is not None:
         order = order[keep]
     order, _ = stable_order(units.codes, order, units.names.size)
-    order, ptr = stable_order(tasks.codes, order, tasks.names.size)
-    unit = units.codes[order]
+    return stable_order(tasks.codes, order, tasks.names.size)
+
+
+def _merge(
+    raw: _Raw, order: NDArray[np.int32], ptr: NDArray[np.int64], unit: NDArray[np.int32]
+) -> dict[str, Any]:
+    values, sums, jobs, rel_var = raw.values, raw.sums, raw.jobs, raw.rel_var
     fresh = np.ones(order.size, bool)
     if order.size > 1:
         fresh[1:] = unit[1:] != unit[:-1]

@@ -60,14 +60,21 @@ def factorise(column: object, what: str) -> Labels:
     if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
         msg = f"{what} is one value, {column!r:.60}; a column of labels is needed"
         raise InputError(msg)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.ndim == 1 and column.size:
+        _require_rows(column.size, what)
+        return _integer_labels(column)
     raw_codes, names = _encode(column, what)
     if raw_codes.ndim != 1:
         msg = f"{what} has {raw_codes.ndim} dimensions; one is needed"
         raise InputError(msg)
-    if raw_codes.size > type_limit:
-        msg = f"{what} has {raw_codes.size} rows; at most {type_limit} can be fitted"
-        raise InputError(msg)
+    _require_rows(raw_codes.size, what)
     return _sorted_and_used(raw_codes, names)
+
+
+def _require_rows(rows: int, what: str) -> None:
+    if rows > type_limit:
+        msg = f"{what} has {rows} rows; at most {type_limit} can be fitted"
+        raise InputError(msg)
 
 
 def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
@@ -105,8 +112,6 @@ def _encode(column: Any, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
         if column.ndim != 1:
             msg = f"{what} has {column.ndim} dimensions; one is needed"
             raise InputError(msg)
-        if column.dtype.kind in "iu":
-            return _encode_integers(column)
         column = column.tolist()
     return _encode_objects(list(column), what)
 
@@ -121,17 +126,19 @@ def _encode_arrow(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return codes, _names(column.dictionary.to_pylist())
 
 
-def _encode_integers(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    if column.size == 0:
-        return np.empty(0, np.int32), column
+def _integer_labels(column: NDArray[Any]) -> Labels:
+    """Codes of integers; codes that count 0, 1, ... without a gap already are taken as they are, uncopied."""
     low, high = int(column.min()), int(column.max())
-    if high - low <= 4 * column.size + 1000:  # a table is cheaper than a sort
-        shifted = (column - column.dtype.type(low)).astype(np.int64)
-        seen = np.zeros(high - low + 1, bool)
-        seen[shifted] = True
-        return (np.cumsum(seen, dtype=np.int32) - 1)[shifted], np.flatnonzero(seen) + low
-    names, codes = np.unique(column, return_inverse=True)
-    return codes, names
+    if high - low > 4 * column.size + 1000:
+        names, codes = np.unique(column, return_inverse=True)
+        return Labels(names, codes.astype(np.int32))
+    # a table is cheaper than a sort
+    places = column if low == 0 else column - column.dtype.type(low)
+    seen = np.zeros(high - low + 1, bool)
+    seen[places] = True
+    if not seen.all():
+        places = (np.cumsum(seen, dtype=np.int32) - np.int32(1))[places]
+    return Labels(np.flatnonzero(seen) + low, places.astype(np.int32, copy=False))
 
 
 def _encode_objects(values: list[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
