@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.columns import Labels, factorise_pair, read_numbers
+from fitters.columns import Labels, count, factorise_pair, gather, read_numbers
 from fitters.errors import InputError
 from fitters.kernels import stable_order
 
@@ -25,12 +25,12 @@ jobs_limit = 1e15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """One mean per (task, unit), cleaned, merged and sorted by task; made by `Buckets.from_columns`.
+    """One mean per (task, unit), cleaned, merged and ordered by task; made by `Buckets.from_columns`.
 
     Attributes
     ----------
     task_names : array, shape (n_tasks,)
-        Tasks that have at least one bucket left, sorted.
+        Tasks that have at least one bucket left: sorted, those of one input row after the others.
     unit_names : array, shape (n_units,)
         Every unit that occurred in the input, also those whose rows were all dropped, sorted.
     ptr : int64 array, shape (n_tasks + 1,)
@@ -147,9 +147,10 @@ class Buckets:
                 for place in np.unique(units.codes[hit]).tolist():
                     first_reason.setdefault(place, reason)
             del failing, hit
-        order, ptr = _row_order(tasks, units, keep if dropped else None)
-        unit, task_names, unit_names = units.codes[order], tasks.names, units.names
-        del tasks, units, keep  # tens of bytes a row at the peak are what large fits run out of
+        task_codes, task_names = _shared_first(tasks)
+        order, ptr = _row_order(task_codes, task_names.size, units, keep if dropped else None)
+        unit, unit_names = gather(units.codes, order), units.names
+        del tasks, task_codes, units, keep  # tens of bytes a row at the peak are what large fits run out of
         buckets = _without_impossible(_merge(raw, order, ptr, unit), dropped, first_reason)
         present = np.zeros(unit_names.size, bool)
         present[buckets["unit"]] = True
@@ -249,15 +250,26 @@ def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDA
         yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > value_limit)
 
 
+def _shared_first(tasks: Labels) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Number tasks of one row after all others, so that what can be fitted is one piece of the columns."""
+    rows = count(np.maximum(tasks.codes, 0), tasks.names.size) if tasks.names.size else np.empty(0, np.int64)
+    order = np.argsort(rows == 1, kind="stable")
+    if (order[1:] > order[:-1]).all():
+        return tasks.codes, tasks.names
+    place = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return gather(place, tasks.codes), tasks.names[order]
+
+
 def _row_order(
-    tasks: Labels, units: Labels, keep: NDArray[np.bool_] | None
+    tasks: NDArray[np.int32], n_tasks: int, units: Labels, keep: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Order the kept rows by task, inside a task by unit; and where tasks start."""
-    order = np.arange(tasks.codes.size, dtype=np.int32)
+    order = np.arange(tasks.size, dtype=np.int32)
     if keep is not None:
         order = order[keep]
     order, _ = stable_order(units.codes, order, units.names.size)
-    return stable_order(tasks.codes, order, tasks.names.size)
+    return stable_order(tasks, order, n_tasks)
 
 
 def _merge(
@@ -272,9 +284,9 @@ def _merge(
         return {
             "ptr": ptr,
             "unit": unit,
-            "value": values[order],
-            "jobs": None if jobs is None else jobs[order],
-            "rel_var": None if rel_var is None else rel_var[order],
+            "value": gather(values, order),
+            "jobs": None if jobs is None else gather(jobs, order),
+            "rel_var": None if rel_var is None else gather(rel_var, order),
             "rows": None,
         }
     starts = np.flatnonzero(fresh)
@@ -282,17 +294,17 @@ def _merge(
     def total(column: Floats) -> Floats:
         return np.add.reduceat(column, starts)
 
-    share = np.ones(order.size) if jobs is None else jobs[order]
-    mass = share * values[order] if sums is None else sums[0][order]
+    share = np.ones(order.size) if jobs is None else gather(jobs, order)
+    mass = share * gather(values, order) if sums is None else gather(sums[0], order)
     rows = np.diff(np.append(starts, order.size)).astype(np.int32)
     merged_var = None
     if rel_var is not None:
-        merged_var = _merge_variance(rel_var[order], share, mass, starts, rows)
-    merged = total(mass) / total(share) if sums is None else total(mass) / total(sums[1][order])
+        merged_var = _merge_variance(gather(rel_var, order), share, mass, starts, rows)
+    merged = total(mass) / total(share) if sums is None else total(mass) / total(gather(sums[1], order))
     return {
         "ptr": np.searchsorted(starts, ptr).astype(np.int64),
         "unit": unit[starts],
-        "value": np.where(rows == 1, values[order][starts], merged),
+        "value": np.where(rows == 1, gather(values, order)[starts], merged),
         "jobs": None if jobs is None else total(share),
         "rel_var": merged_var,
         "rows": rows,

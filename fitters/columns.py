@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fitters.errors import InputError
 
 type_limit = np.iinfo(np.int32).max
+_piece = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,22 @@ def _sort_order(names: NDArray[Any]) -> NDArray[np.intp]:
         return np.array(sorted(range(len(values)), key=values.__getitem__), np.intp)
     except TypeError:
         return np.array(sorted(range(len(values)), key=lambda i: (str(values[i]), i)), np.intp)
+
+
+def gather(column: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
+    """``column[order]`` in pieces: NumPy widens a whole index to 8 bytes an element."""
+    found = np.empty(order.size, column.dtype)
+    for low in range(0, order.size, _piece):
+        found[low : low + _piece] = column[order[low : low + _piece]]
+    return found
+
+
+def count(codes: NDArray[np.int32], n_codes: int) -> NDArray[np.int64]:
+    """``np.bincount(codes, minlength=n_codes)``, in pieces for the same reason."""
+    found = np.zeros(n_codes, np.int64)
+    for low in range(0, codes.size, _piece):
+        found += np.bincount(codes[low : low + _piece], minlength=n_codes)
+    return found
 
 
 def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:

@@ -123,11 +123,13 @@ def _parts(
     n_components: int,
     threads: int,
 ) -> tuple[Part, ...]:
-    if n_components == 1 and shared.all() and buckets.n_tasks > 0:
-        units, tasks = np.arange(buckets.n_units), np.arange(buckets.n_tasks)
-        columns = (buckets.ptr, buckets.unit, buckets.value, weight, rel_var)
-        return (Part(0, units, tasks, *columns, threads),)
     used_tasks = np.flatnonzero(shared)
+    if n_components == 1 and used_tasks.size and used_tasks[-1] == used_tasks.size - 1:
+        # tasks of one unit come last, so that the others are one piece, which is not copied
+        ptr = buckets.ptr[: used_tasks.size + 1]
+        end = int(ptr[-1])
+        columns = (ptr, buckets.unit[:end], buckets.value[:end], weight[:end], rel_var[:end])
+        return (Part(0, np.arange(buckets.n_units), used_tasks, *columns, threads),)
     used_tasks = used_tasks[np.argsort(task_component[used_tasks], kind="stable")]
     sizes = np.diff(buckets.ptr)[used_tasks]
     ends = np.cumsum(sizes)

@@ -100,7 +100,7 @@ class Units(Table):
 
 @dataclass(frozen=True, eq=False)
 class Tasks(Table):
-    """One row per task with a bucket, sorted by name.
+    """One row per task with a bucket, in the order of `Buckets.task_names`.
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from fitters.columns import count
 from fitters.components import Part
 from fitters.kernels import GAMMA, GAMMA_FAST, GAMMA_SLOPE, GAUSS_NEWTON, PAPER, single_moves
 from fitters.passes import evaluate, hessian_of
@@ -144,7 +145,9 @@ class Descent:
     def scale(self, rounds: int) -> None:
         """Alternate levels and factors: theta += ln(sum w / sum w x), each unit's mean x becoming 1."""
         part = self.part
-        weight = np.bincount(part.unit, part.weight if part.weight.size else None, part.n_units).astype(float)
+        weight = count(part.unit, part.n_units).astype(float)
+        if part.weight.size:
+            weight = np.bincount(part.unit, part.weight, part.n_units)
         for _ in range(rounds):
             _, gradient = self.evaluate(self.theta, GAMMA_SLOPE)
             ratio = 1.0 + gradient / (2.0 * weight)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.buckets import Buckets, Floats
+from fitters.columns import count
 from fitters.components import Part, Partition
 from fitters.covariance import Propagation
 from fitters.interaction import SigmaInt, least_dof
@@ -122,11 +123,11 @@ def _remark(tasks: int, *, known: bool, dof: int) -> str:
 
 def _counts(buckets: Buckets, used: NDArray[np.bool_] | None) -> tuple[Ints, Floats]:
     unit = buckets.unit if used is None else buckets.unit[used]
-    count = np.bincount(unit, minlength=buckets.n_units).astype(np.int64)
+    n_buckets = count(unit, buckets.n_units)
     if buckets.jobs is None:
-        return count, np.full(buckets.n_units, np.nan)
+        return n_buckets, np.full(buckets.n_units, np.nan)
     jobs = buckets.jobs if used is None else buckets.jobs[used]
-    return count, np.bincount(unit, jobs, buckets.n_units).astype(np.float64)
+    return n_buckets, np.bincount(unit, jobs, buckets.n_units).astype(np.float64)
 
 
 def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled) -> Tasks:
@@ -145,7 +146,8 @@ def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
         variance = found.task_propagated * weighting.propagated_factor if known else model
         spread = found.level * np.sqrt(variance)
         level[tasks], err[tasks] = found.level, spread
-        status[tasks] = np.where(np.isfinite(spread), "ok", "no dof")
+        status[tasks] = "ok"
+        status[tasks[~np.isfinite(spread)]] = "no dof"
     return Tasks(
         name=buckets.task_names.copy(),
         A=level,
