@@ -99,8 +99,8 @@ MISTAKES = (
     Mistake(
         "duplicates averaged as means",
         "buckets.py",
-        "total(mass) / total(sums[1][order])",
-        "total(values[order]) / rows",
+        "total(mass) / total(gather(sums[1], order))",
+        "total(gather(values, order)) / rows",
         "buckets",
     ),
     Mistake(

@@ -79,5 +79,5 @@ def judge_grid(rng: np.random.Generator, tasks: int, jobs: int, interaction: flo
     tally.clear += int(clear.sum())
     tally.clear_found += int((deviates & right_way & clear).sum())
     tally.wrong_side += int((deviates & wrong & ~right_way).sum())
-    tally.error += float(np.median(points.deviation_err[~wrong]))
+    tally.error += float(np.nanmedian(points.deviation_err[~wrong]))
     tally.toys += 1
