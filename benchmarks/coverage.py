@@ -242,9 +242,9 @@ truth; 0.683 and 0.950 are right.
 Headline method: gamma, floor weights, strays rejected. Statistical errors are uneven around 5 %. "Holds"
 means within 0.015 and two errors of the share. Below ten degrees of freedom 0.10 is assumed: coverage then
 only says how 0.10 compares with the truth (right where that is 0.10, wide below, narrow above), which is why
-such errors are marked. "Too wide" at sigma_int = 0 with few tasks: an estimate cannot be negative, so that on average
-something is added where nothing is. "Too narrow" where sigma_int is about as small as its error is the other
-side of this: the estimate is often 0 there.
+such errors are marked. "Too wide" at sigma_int = 0 with few tasks: an estimate cannot be negative, so that
+on average something is added where nothing is. "Too narrow" where sigma_int is about as small as its error is
+the other side of this: the estimate is often 0 there.
 
 {interaction}
 
