@@ -48,7 +48,7 @@ def _certain(found: Sequence[Row]) -> str:
             else "not stable: it may not be sent."
         )
     else:
-        are = "is" if len(sure) == 1 else "are"
+        are = "is" if len(sure) < 2 else "are"
         text = f"{_share(sure, found).capitalize()} {are} significant over all tests of the run, "
         text += f"{_share(stable, found)} stable under every tried change: {_sent(stable, found)}."
     return text + (f" Not significant, so perhaps chance: {_names(chance)}." if chance else "")

@@ -47,7 +47,7 @@ def test_what_may_be_sent_is_what_is_stable() -> None:
     assert "only A, B may be sent." in second
     assert "Not significant, so perhaps chance: B." in second
     (_, none) = conclusion([flag("A", 0.5, stable=None, significant=None)] * 2, "sites", 0.2)
-    assert none.startswith("None are significant over all tests of the run, none stable")
+    assert none.startswith("None is significant over all tests of the run, none stable")
     assert "none may be sent" in none
     (_, one) = conclusion([flag("A", 0.5, stable=False)], "sites", 0.2)
     assert one.startswith("It is significant over all tests of the run and not stable: it may not be sent.")
