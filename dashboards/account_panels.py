@@ -74,8 +74,8 @@ METHOD = Panel(
             "both are propagated through the fit. (σ int² / tasks is only the leading term of the second: "
             "it forgets that task means and other sites are uncertain too.) σ int is estimated from the "
             "residuals when there are at least 10 independent loops (dof), and is otherwise 0.10 and marked "
-            "assumed. Where it is estimated, it is the value that makes χ²/dof 1: that 1 proves nothing. S, the spread of "
-            "residuals, is shown with its dof and is no error of its own.",
+            "assumed. Where it is estimated, it is the value that makes χ²/dof 1: that 1 proves nothing. "
+            "S, the spread of residuals, is shown with its dof and is no error of its own.",
         ),
         (
             "Line and deviation",
