@@ -69,15 +69,19 @@ METHOD = Panel(
         ),
         (
             "Errors",
-            "σ(k)² = σ(stat)² + σ(int)² / tasks. The first term comes from the scatter of jobs inside "
-            "buckets, the second from the interaction of site and task. σ(int) is estimated from the data "
-            "when there are at least 10 independent loops (dof), and is otherwise 0.10 and marked assumed. "
+            "k_err² = k_err_stat² + k_err_int². The first part is the scatter of jobs inside buckets, the "
+            "second the interaction of site and task, a relative scatter σ int common to all buckets; "
+            "both are propagated through the fit. (σ int² / tasks is only the leading term of the second: "
+            "it forgets that task means and other sites are uncertain too.) σ int is estimated from the "
+            "residuals when there are at least 10 independent loops (dof), and is otherwise 0.10 and marked "
+            "assumed. Where it is estimated, it is the value that makes χ²/dof 1: that 1 proves nothing. "
             "S, the spread of residuals, is shown with its dof and is no error of its own.",
         ),
         (
             "Line and deviation",
             "A robust line through the origin, k = slope × corepower, one per benchmark, with one entry per "
-            "site and declared value. A site's deviation is taken from the line fitted without that site.",
+            "WLCG site and declared value. The deviation is k over what the line expects, less 1, the line "
+            "being fitted without the whole WLCG site: above 0 the jobs ran faster than declared.",
         ),
         (
             "Verdict",
@@ -110,14 +114,14 @@ FITS = Panel(
         Entry("processing_type", "Type", "name"),
         Entry("method", "Method", "name"),
         Entry("status", "Status", "name"),
-        Entry("n_names", "Names", "count"),
-        Entry("n_names_without", "Without", "count", note="names without a factor"),
+        Entry("n_names", "Names", "count", note="names with a speed factor"),
+        Entry("n_names_without", "Without", "count", note="names without a speed factor"),
         TASKS,
         Entry("n_buckets", "Buckets", "count"),
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry(
-            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
+            "spread", "S", "number", note="spread of residuals: paper relative, gamma in errors", always=True
         ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
         Entry("sigma_int_kind", "σ int is"),

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dashboards.rows import Row
-from dashboards.spec import LOOKS, NINETY_PERCENT, Entry, look_of
+from dashboards.spec import NINETY_PERCENT, Entry
 from esjobs.core.window import format_time
 
 MISSING = "–"
 _MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
 _MAX_NAMES = 12
+_ROUND_OFF = 1e-12
+"""What is no larger is what rounding left of a zero."""
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _LEVELS = {"site": "sites", "cpu_model": "CPU models"}
 
@@ -58,20 +60,57 @@ def number(value: float | None, error: float | None = None) -> str:
 
     >>> number(1.0836, 0.0312), number(1.0836), number(12.345, 0.004), number(0.08, 0.01)
     ('1.08 ± 0.03', '1.08', '12.345 ± 0.004', '0.080 ± 0.010')
+    >>> number(1296, 10226), number(1910, 1323)
+    ('1000 ± 10000', '1900 ± 1300')
     """
     if value is None:
         return MISSING
+    value = value if abs(value) > _ROUND_OFF else 0.0
     if value != 0 and not 1e-6 <= abs(value) < 1e7:
         text = f"{value:.2e}" + (f" ± {error:.0e}" if error is not None else "")
         return text.replace("-", _MINUS)
-    places = _decimals(value)
-    if error is not None and error > 0:
+    places = _decimals(float(f"{value:.3g}"))
+    if error is not None and error >= 100:
+        places = 1 - math.floor(math.log10(error))
+        value, error = round(value, places), round(error, places)
+        places = 0
+    elif error is not None and error > 0:
         first = -math.floor(math.log10(error))
         places = first if places < first <= places + 2 else max(0, min(places, first + 1))
-    text = f"{value:.{places}f}"
+    return _fixed(value, error, places)
+
+
+def _fixed(value: float, error: float | None, places: int) -> str:
+    """So many places after the point, and no sign before a zero."""
+    text = f"{value:z.{places}f}"
     if error is not None:
         text += f" ± {error:.{places}f}"
     return text.replace("-", _MINUS)
+
+
+def declared(value: float) -> str:
+    """A declared score with all its digits, and at least two after the point.
+
+    What was derived from rounded records is not a short number; it is good for two places.
+
+    >>> declared(16.35), declared(10.672), declared(10), declared(16.879691)
+    ('16.35', '10.672', '10.00', '16.88')
+    """
+    places = next((n for n in (2, 3, 4) if math.isclose(round(value, n), value, rel_tol=1e-9)), 2)
+    return _fixed(value, None, places)
+
+
+def estimate(value: float, error: float | None) -> str:
+    """A value to the place of the first digit of its error, or of the second where the first is 1.
+
+    >>> estimate(8.871, 0.4436), estimate(11.16, 0.558), estimate(9.94, 0.141)
+    ('8.9 ± 0.4', '11.2 ± 0.6', '9.94 ± 0.14')
+    """
+    if error is None or not 1e-6 < error < 10:
+        return number(value, error)
+    first = math.floor(math.log10(error))
+    leading = round(error / 10.0**first)
+    return _fixed(value, error, max(0, (1 if leading == 1 else 0) - first))
 
 
 def percent(value: float | None, error: float | None = None) -> str:
@@ -193,17 +232,24 @@ def read(row: Row, entry: Entry) -> str:
     if value is None:
         return MISSING
     unit = row.get(entry.unit) if entry.unit else None
-    return _read(value, error, entry, row) + (f" {visible(str(unit))}" if unit is not None else "")
+    text = _read(value, error, entry) + (f" {visible(str(unit))}" if unit is not None else "")
+    if entry.fixed is not None:
+        column, held, remark = entry.fixed
+        text += remark if row.get(column) == held else ""
+    return text
 
 
-def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:
+_WITH_ERROR = {"number": number, "estimate": estimate, "percent": percent}
+
+
+def _read(value: Any, error: Any, entry: Entry) -> str:
+    if entry.show in _WITH_ERROR:
+        return _WITH_ERROR[entry.show](value, error)
     match entry.show:
         case "count":
             return count(value)
-        case "number":
-            return number(value, error)
-        case "percent":
-            return percent(value, error)
+        case "declared":
+            return declared(value)
         case "fraction":
             return percent(value).lstrip("+")
         case "shift" | "size":
@@ -212,9 +258,6 @@ def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:
             return "yes" if value else "no"
         case "time":
             return moment(value)
-        case "verdict":
-            look = look_of(value, row.get("origin"))
-            return visible(str(value)) if look == "other" else LOOKS[look].label
         case "names":
             return visible(names(str(value)))
         case "json":
@@ -227,4 +270,4 @@ def _read(value: Any, error: Any, entry: Entry, row: Row) -> str:
 
 def numeric(entry: Entry) -> bool:
     """Whether a field is set flush right and sorts by its value."""
-    return entry.show in {"count", "number", "percent", "fraction", "shift", "size"}
+    return entry.show in {"count", "number", "declared", "estimate", "percent", "fraction", "shift", "size"}

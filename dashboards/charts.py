@@ -1,5 +1,6 @@
 """A panel and the rows of its table, drawn as an Altair chart; the same in the report and in notebooks."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,13 +26,15 @@ from dashboards.marks import (
 )
 from dashboards.rows import Row, complete, records, relative_to_siblings, select
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
-from dashboards.spec import ALL_TYPES, Level, Panel
+from dashboards.spec import ALL_TYPES, EVERY_LOOK, Level, Panel
 from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
 
 LIMIT = 0.20
 """Accepted deviation from the line, unless the run was made with another one."""
 
 _HEIGHT, _LABELS, _MANY = 460, 24, 120
+_SIBLINGS_HEIGHT, _GROUPS = 320, 12
+_FASTER = "Deviation (above 0: faster than declared)"
 
 
 def plot_line(
@@ -97,6 +100,8 @@ def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float =
     placed = place_labels(
         [(mark["x"], mark["y"]) for mark in marks], _named(rows, up.column, y_axis), x_axis, y_axis, _HEIGHT
     )
+    order = {look.label: place for place, look in enumerate(EVERY_LOOK)}
+    marks.sort(key=lambda mark: -order[mark["look"]])
     unit = f" ({line['benchmark']} per core)" if line is not None and line["benchmark"] else ""
     x = alt.X("x:Q", scale=_scale(x_axis), title=across.title + unit, axis=alt.Axis(tickCount=10))
     y = alt.Y("y:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
@@ -228,8 +233,9 @@ def dots_with_errors(
     ]
     form = ".0%" if panel.band else ".2~f"
     top = alt.Axis(format=form, orient="top", tickCount=6, labelSeparation=8, domain=False, ticks=False)
-    x = alt.X("x:Q", scale=_scale(axis), title=None, axis=top)
-    low_x = alt.X("lo:Q", scale=_scale(axis), title=None, axis=top)
+    title = _FASTER if panel.band else field.title
+    x = alt.X("x:Q", scale=_scale(axis), title=title, axis=top)
+    low_x = alt.X("lo:Q", scale=_scale(axis), title=title, axis=top)
     names = alt.Axis(labelLimit=190, ticks=False, domain=False, labelColor=INK, labelPadding=8)
     y = alt.Y("name:N", sort=None, title=None, axis=names)
     scale = look_scales(marks, legend=legend)
@@ -279,9 +285,9 @@ def siblings(panel: Panel, rows: list[Row]) -> Drawing:
             title=title,
         )
         for channel, column, axis, title in (
-            (alt.X, "x", x_axis, "Events per job, relative to the site's mean"),
-            (alt.Y, "y", y_axis, "Speed factor, relative to the site's mean"),
-            (alt.Y, "lo", y_axis, "Speed factor, relative to the site's mean"),
+            (alt.X, "x", x_axis, "Events per job, relative to the mean of the WLCG site"),
+            (alt.Y, "y", y_axis, "k, relative to the mean of the WLCG site"),
+            (alt.Y, "lo", y_axis, "k, relative to the mean of the WLCG site"),
         )
     )
     scale = look_scales(marks)
@@ -295,5 +301,24 @@ def siblings(panel: Panel, rows: list[Row]) -> Drawing:
         bars("points", scale, {"x": x, "y": low, "y2": alt.Y2("hi:Q")}),
         points("points", panel, scale, 60, {"x": x, "y": y}),
     ]
-    datasets = {"points": marks, "even": [{"x": 1.0, "y": 1.0, "lo": 1.0}]}
-    return Drawing(tuple(layers), datasets, 320, f"{panel.title}: {len(marks)} queues.")
+    placed = _group_labels(marks, x_axis, y_axis)
+    layers += _label_layers(placed, x, y)
+    datasets = {"points": marks, "even": [{"x": 1.0, "y": 1.0, "lo": 1.0}], **_label_rows(placed)}
+    text = f"{panel.title}: {len(marks)} sites."
+    return Drawing(tuple(layers), datasets, _SIBLINGS_HEIGHT, text)
+
+
+def _group_labels(marks: Sequence[Row], across: Axis, up: Axis) -> list[Label]:
+    """The name of each group beside its mark farthest out, while they are few; axes are logarithmic."""
+    ends: dict[str, int] = {}
+    for place, mark in enumerate(marks):
+        best = ends.setdefault(mark["group"], place)
+        if abs(math.log(mark["x"])) > abs(math.log(marks[best]["x"])):
+            ends[mark["group"]] = place
+    if len(ends) > _GROUPS:
+        return []
+    logs = [(math.log(mark["x"]), math.log(mark["y"])) for mark in marks]
+    right, high = (Axis(math.log(axis.low), math.log(axis.high)) for axis in (across, up))
+    named = [(place, _short(group)) for group, place in ends.items()]
+    placed = place_labels(logs, named, right, high, _SIBLINGS_HEIGHT)
+    return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side) for at in placed]

@@ -9,14 +9,17 @@ JOBS = Entry("n_jobs", "Jobs", "count")
 TASKS = Entry("n_tasks", "Tasks", "count")
 ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
-COREPOWER = Entry("corepower", "Declared", "number", note="benchmark score per core", unit="benchmark")
+COREPOWER = Entry("corepower", "Declared", "declared", note="benchmark score per core", unit="benchmark")
+REFERENCE = Entry(
+    "corepower", "Reference score", "declared", note="per core, from the imported table", unit="benchmark"
+)
 BENCHMARK = Entry("benchmark", "Benchmark")
 DEVIATION = Entry(
     "deviation",
     "Deviation ± 90 %",
     "percent",
     error="deviation_err",
-    note="k over what the line expects, less 1",
+    note="k over what the line expects, less 1: above 0 ran faster than declared",
 )
 SENTENCE = Entry("sentence", "In words", "sentence")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")

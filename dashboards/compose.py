@@ -11,6 +11,7 @@ import pandas as pd
 from dashboards.books import books_of
 from dashboards.cells import count, level_name, number, readable_json, visible
 from dashboards.charts import LIMIT, dots_axis, dots_with_errors, scatter_line, siblings
+from dashboards.conclusion import conclusion
 from dashboards.evidence import (
     curve_parts,
     extreme_parts,
@@ -51,8 +52,10 @@ _TABLES = (
     "runs",
     "corepower",
 )
-_SUMMARY = (("deviates", "deviate"), ("undecided", "undecided"), ("ok", "ok"))
+_SUMMARY = ("deviates", "undecided", "ok")
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
+_LEAST_SCATTER = 0.05
+"""The line takes no smaller scatter of declarations than this; see the method."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,17 @@ class Composer:
         made: dict[str, list[Block]] = {}
         for each in REPORT:
             block = self.block(each, self.main_type)
-            if block.parts or not each.optional:
+            if self._shown(each, block, self.main_type):
                 made.setdefault(each.section, []).append(block)
         return [Section(title, _anchor(title), tuple(blocks)) for title, blocks in made.items()]
+
+    def _shown(self, each: Panel, block: Block, processing_type: str) -> bool:
+        """Whether a panel without rows has something to say by that."""
+        if block.parts:
+            return True
+        return not each.optional and (
+            not each.given or bool(self.rows(replace(each, where=each.given), processing_type))
+        )
 
     def block(self, each: Panel, processing_type: str, anchor: str = "") -> Block:
         """One panel for one processing type."""
@@ -144,15 +155,20 @@ class Composer:
         return make
 
     def _tiles(self, each: Panel, processing_type: str, anchor: str) -> Block:
-        counts = []
+        tiles, counts = [], []
         for tile in each.tiles:
-            source = replace(each, table=tile.table, where=tile.where)
-            counts.append(len(self.rows(source, processing_type)))
-        return Block(anchor, each, (tiles_part(each, counts),))
+            rows = self.rows(replace(each, table=tile.table, where=tile.where), processing_type)
+            kinds = Counter(visible(str(row[tile.by])) for row in rows) if tile.by else {}
+            label = ", ".join(f"{count(n)} {kind}" for kind, n in sorted(kinds.items()))
+            tiles.append(replace(tile, label=label or tile.label))
+            counts.append(len(rows))
+        return Block(anchor, each, (tiles_part(replace(each, tiles=tuple(tiles)), counts),))
 
     def _sentences(self, each: Panel, processing_type: str, anchor: str) -> Block:
         column = each.fields[0].column
         texts = tuple(visible(str(row[column])) for row in self.rows(each, processing_type))
+        flags = self.rows(Panel("flags", "", "table", "", "flags", level=each.level), processing_type)
+        texts = conclusion(flags, level_name(each.level), self.data.limit) or texts
         return Block(anchor, each, (TextPart(texts or (each.empty,), loud=True),))
 
     def _table(self, each: Panel, processing_type: str, anchor: str) -> Block:
@@ -171,7 +187,9 @@ class Composer:
             chosen = [row for row in rows if row["benchmark"] == benchmark]
             line = next((row for row in lines if row["benchmark"] == benchmark), None)
             chart = self.charts.add(scatter_line(each, chosen, line, self.data.limit))
-            parts.append(FigurePart((chart,), len(chosen), each.title, _line_caption(line, benchmark)))
+            parts.append(
+                FigurePart((chart,), len(chosen), each.title, _line_caption(line, benchmark, each.level))
+            )
         return Block(anchor, each, tuple(parts), len(rows))
 
     def _dots(self, each: Panel, processing_type: str, anchor: str) -> Block:
@@ -205,11 +223,24 @@ class Composer:
     def _types(self, each: Panel, _main: str, anchor: str) -> Block:
         found = {row["processing_type"] for name in ("factors", "fits") for row in self.tables[name]}
         parts = []
-        for place, kind in enumerate(sorted(str(name) for name in found - {self.main_type, None})):
+        kinds = sorted(str(name) for name in found - {self.main_type, None})
+        if len(kinds) == 1 and self._same_fit(each, kinds[0]):
+            text = f"All jobs of the fit are of one type, {visible(kinds[0])}: its results are those above."
+            return Block(anchor, each, (TextPart((text,)),), 1)
+        for place, kind in enumerate(kinds):
             blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
-            shown = tuple(block for block in blocks if block.parts or not block.panel.optional)
+            shown = tuple(block for block in blocks if self._shown(block.panel, block, kind))
             parts.append(TypePart(visible(kind), self._type_summary(each, kind), shown))
         return Block(anchor, each, tuple(parts), len(parts))
+
+    def _same_fit(self, each: Panel, kind: str) -> bool:
+        """Whether a type has the very factors of all types together, because there is no other."""
+        wanted = replace(panel("factors-site"), level=each.level)
+        both = [
+            {(row["name"], row["k"], row["n_jobs"]) for row in self.rows(wanted, name)}
+            for name in (kind, self.main_type)
+        ]
+        return both[0] == both[1] != set()
 
     def _type_summary(self, each: Panel, kind: str) -> str:
         fitted = self.rows(replace(panel("factors-site"), level=each.level), kind)
@@ -219,8 +250,8 @@ class Composer:
                 (row for row in self.rows(replace(panel("fits"), level="site", types="main"), kind)), None
             )
             return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no site has a factor"
-        words = [f"{count(len(fitted))} fitted"]
-        words += [f"{count(verdicts[key])} {word}" for key, word in _SUMMARY if verdicts[key]]
+        words = [f"{count(len(fitted))} {level_name(each.level)} with a speed factor"]
+        words += [f"{count(verdicts[key])} {key}" for key in _SUMMARY if verdicts[key]]
         return " · ".join(words)
 
     def _books(self, each: Panel, _type: str, anchor: str) -> Block:
@@ -263,14 +294,20 @@ class Composer:
         return [("Imported declarations", visible(text) if text else "none; values come from the records")]
 
 
-def _line_caption(line: Row | None, benchmark: Any) -> str:
+def _line_caption(line: Row | None, benchmark: Any, level: object) -> str:
     name = visible(str(benchmark or "corepower"))
+    models = level == "cpu_model"
     if line is None or not line["slope"]:
-        return f"No line for {name}: too few sites declare a value of their own."
+        few = "CPU models have a reference score" if models else "sites declare a value of their own"
+        return f"No line for {name}: too few {few}."
     text = f"Line: k = ({number(line['slope'], line['slope_err'])}) × {name}"
-    text += f", from {count(line['n_entries'])} declarations of {count(line['n_sites'])} sites."
+    if models:
+        text += f", from the reference scores of {count(line['n_entries'])} CPU models."
+    else:
+        text += f", from {count(line['n_entries'])} declared values of {count(line['n_sites'])} WLCG sites."
     if line["tau"] is not None:
-        text += f" Scatter beyond the errors: {100 * line['tau']:.0f} %."
+        least = ", the least that is assumed" if line["tau"] <= _LEAST_SCATTER else ""
+        text += f" Scatter beyond the errors: {100 * line['tau']:.0f} %{least}."
     if line["status"] != "ok":
         text += f" Dashed, because no verdict rests on it: {visible(str(line['reason'] or line['status']))}."
     return text
@@ -282,9 +319,9 @@ def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
     raw = _power(relative_to_siblings(rows, group, across, "k_raw"))
     if power is None:
         return ""
-    before = f", {raw:.2f} before the fixed cost was taken out" if raw is not None else ""
+    before = f", {raw:z.2f} before the fixed cost was taken out" if raw is not None else ""
     return (
-        f"Within sites, k grows like events per job to the power {power:.2f}{before}".replace("-", "−")
+        f"Within WLCG sites, k grows like events per job to the power {power:z.2f}{before}".replace("-", "−")
         + " (0: no fixed cost left; 1: nothing but fixed cost)."
     )
 

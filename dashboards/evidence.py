@@ -1,5 +1,6 @@
 """The expert's panels made concrete: rows in, parts of a page out."""
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
@@ -23,8 +24,11 @@ from dashboards.rows import Row, task_of
 from dashboards.spec import EVERY_LOOK, Look, Panel
 
 _TITLE_LETTERS = 44
-_MATRIX_NAMES, _MATRIX_CELL = 270, 38
-"""Pixels of a matrix beside its cells, and of each column of cells."""
+_MATRIX_NAMES, _MATRIX_CELL, _MATRIX_LEAST = 270, 38, 9
+"""Pixels of a matrix beside its cells, and of each column; columns for which there is always room."""
+
+NOISE = 1e-6
+"""A residual, pull or shift of no more than this is a zero that was rounded."""
 
 
 def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts: Charts) -> list[Part]:
@@ -32,15 +36,23 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
     usable = positive(rows, panel.entry("x").column, panel.entry("y").column)
     taken = {task_of(row): row for row in tasks}
     numbers, titles, drawn = [], [], []
-    for task in by_jobs(usable, task_of, *panel.most):
-        chosen = [row for row in usable if task_of(row) == task]
+    sites = Counter(task for task, _ in {(task_of(row), row[panel.entry("label").column]) for row in usable})
+    shared = [row for row in usable if sites[task_of(row)] > 1]
+    alone = sum(n == 1 for n in sites.values())
+    for task in by_jobs(shared, task_of, *panel.most):
+        chosen = [row for row in shared if task_of(row) == task]
         found = _account(taken, task)
         numbers.append(charts.add(task_curve(panel, chosen, found)))
         titles.append(Title(short(task_label(task), _TITLE_LETTERS), task_words(found)))
         drawn += chosen
     if not numbers:
-        return []
+        text = f"Nothing to compare: each of {count(alone)} tasks ran at one site only."
+        return [TextPart((text,))] if alone else []
     caption = "Dashed curves: the fixed cost was estimated, but not taken out. Both axes are logarithmic."
+    if alone:
+        caption += (
+            f" Left out: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one site only."
+        )
     looks = looks_of(panel, drawn)
     return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
 
@@ -54,12 +66,17 @@ def matrix_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part
     """The matrix, when there is a cell to show."""
     drawing = matrix(panel, rows)
     cells, order = len(drawing.datasets["cells"]), drawing.datasets["order"]
-    if not order:
+    if not any(abs(row["value"]) > NOISE for row in drawing.datasets["cells"]):
         return []
     shown = len({row["row"] for row in order})
     names = len({row[panel.entry("label").column] for row in rows})
-    width = _MATRIX_NAMES + _MATRIX_CELL * max(len({row["column"] for row in order}), 4)
-    caption = f"{count(shown)} of {count(names)} sites, those with most jobs." if shown < names else ""
+    width = _MATRIX_NAMES + _MATRIX_CELL * max(len({row["column"] for row in order}), _MATRIX_LEAST)
+    caption = (
+        f"Shown are the {count(shown)} sites with most jobs, of {count(names)} that ran one of the run's "
+        "largest tasks."
+        if shown < names
+        else ""
+    )
     return [FigurePart((charts.add(drawing),), cells, panel.title, caption, width=width)]
 
 
@@ -69,7 +86,7 @@ def pull_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
     numbers, titles, bars = [], [], 0
     for row in rows:
         counts = counts_of(row[column])
-        if not counts:
+        if not counts or (row["pull_width"] is not None and row["pull_width"] <= NOISE):
             continue
         numbers.append(charts.add(pulls(panel, counts)))
         bars += len(counts)
@@ -95,6 +112,9 @@ def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     sizes = [abs(row[field.column]) for row in rows]
     if not sizes:
         return []
+    if max(sizes) <= NOISE:
+        same = f"Nothing: it gives each of {count(len(sizes))} names the same k"
+        return [TextPart((f"{same}, as it must where there are no independent loops.",))]
     text = (
         f"Over {count(len(sizes))} names the shift has a median magnitude of {number(median(sizes))} σ "
         f"and is at most {number(max(sizes))} σ ({visible(str(rows[0]['name']))[:80]})."

@@ -135,6 +135,8 @@ def task_words(task: Row | None) -> str:
     """
     if task is None:
         return "no account of it"
+    if task["rho"] is None and task["slope"] is None:
+        return f"ρ not estimated: {visible(str(task['decision'] or 'no decision'))}"
     rho = f"{number(task['rho'], task['rho_err'])} events" if task["rho"] is not None else "unknown"
     slope = number(task["slope"], task["slope_err"]) if task["slope"] is not None else "unknown"
     return f"ρ {rho}, slope {slope}: {visible(str(task['decision'] or 'no decision'))}"
@@ -280,9 +282,14 @@ def pulls(panel: Panel, counts: Sequence[float]) -> Drawing:
     normal = [{"lo": z, "n": peak * math.exp(-z * z / 2)} for z in grid]
     top = 1.06 * max(*counts, peak)
     ticks = alt.Axis(values=[-5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5], grid=False, format="d")
-    x = alt.X("lo:Q", title="Pull", scale=alt.Scale(domain=[-_REACH, _REACH], nice=False), axis=ticks)
+    x = alt.X(
+        "lo:Q",
+        title="Pull (above 0: faster than k promises)",
+        scale=alt.Scale(domain=[-_REACH, _REACH], nice=False),
+        axis=ticks,
+    )
     y_scale = alt.Scale(domain=[0, top], nice=False)
-    y = alt.Y("n:Q", title="Buckets", scale=y_scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y("n:Q", title="Number of buckets", scale=y_scale, axis=alt.Axis(tickCount=5))
     told = [alt.Tooltip("range:N", title="Pull"), alt.Tooltip("count:N", title="Buckets")]
     layers = (
         alt.Chart(alt.NamedData("bins"), name="marks")

@@ -28,10 +28,15 @@ _TASK = (
 _EVENTS = Entry("events_per_job", "Events per job", "number", "x")
 _MEASURED = Entry("cpu_s_per_event", "CPU s per event", "number", "y", note="as it was recorded")
 _EXPECTED = Entry(
-    "expected_cpu_s_per_event", "Expected", "number", note="what the fit expects, fixed cost included"
+    "expected_cpu_s_per_event", "Expected s", "number", note="what the fit expects, fixed cost included"
 )
-_RESIDUAL = Entry("deviation", "Off by", "percent", note=_FASTER)
-_PULL = Entry("pull", "Pull", "number", note="the same in its own standard deviations; none without loops")
+_RESIDUAL = Entry("deviation", "Deviation", "percent", note=_FASTER)
+_PULL = Entry(
+    "pull",
+    "Pull",
+    "number",
+    note="the deviation in its own standard deviations: above 0 ran faster; none without loops",
+)
 _STATUS = Entry("status", "Status", "name", "category", note="used, rejected, one unit, no fit")
 
 TASK_CURVES = Panel(
@@ -97,8 +102,8 @@ MATRIX = Panel(
     "residuals",
     "Deviation of the speed from what the site's k promises, in percent: blue ran faster, orange slower. A "
     "row of one colour cannot be, k would have taken it up; a single strong cell is a task that ran "
-    "differently there. Sites from fast to slow, with k; tasks with most jobs first. Framed cells were "
-    "rejected by the fit, grey ones had no part in it.",
+    "differently there. Sites from fast to slow, with k; tasks with most jobs first. A site's only task "
+    "shows 0 by construction. Framed cells were rejected by the fit, grey ones had no part in it.",
     fields=(
         Entry("name", "Site", "name", "label"),
         *_TASK,
@@ -112,7 +117,8 @@ MATRIX = Panel(
     level="site",
     sort=("-n_jobs", "name"),
     most=(40, 25),
-    empty="The run kept no residuals of tasks.",
+    empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
+    "are no independent loops through sites and tasks.",
 )
 
 ERRORS = Panel(
@@ -121,8 +127,8 @@ ERRORS = Panel(
     "table",
     SECTION,
     "flags",
-    "Raw is the deviation before the fixed cost per job was taken out. The three parts of the error add in "
-    "quadrature to one standard error; verdicts use 1.645 of it.",
+    "Above 0 ran faster than declared. Raw is the deviation before the fixed cost per job was taken out. The "
+    "three parts of the error add in quadrature to one standard error; verdicts use 1.645 of it.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
@@ -150,26 +156,52 @@ FIT_QUALITY = Panel(
     "table",
     SECTION,
     "fits",
-    "χ²/dof and the width of the pulls are 1 when the errors are right: below, they are too wide; above, "
-    "too narrow. S is the relative spread of what is left, with its dof.",
+    "Where σ int is estimated, it is the value that makes χ²/dof 1, so neither that nor pulls of width 1 nor "
+    "the headline's S near 1 proves that the errors are right. Where it is assumed, χ²/dof above 1 says that "
+    "they are too narrow. Method paper's S owes nothing to σ int: it is the plain relative spread of all "
+    "residuals, statistics, interaction and fixed cost together. Shape and tails of the pulls and the "
+    "sandwich errors beside k are tests as well.",
     fields=(
         LEVEL,
         Entry("processing_type", "Type", "name"),
         METHOD,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry(
-            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
+            "spread",
+            "S",
+            "number",
+            note="√(Σ w r² / dof); paper: relative, w = 1; gamma: in errors, σ int included",
+            always=True,
         ),
-        Entry("chi2", "χ²/dof", "number", note="residuals over their estimated variance", per="dof"),
+        Entry(
+            "chi2",
+            "χ²/dof",
+            "number",
+            note="residuals over their variance, σ int included",
+            per="dof",
+            fixed=("sigma_int_kind", "estimated", " by construction"),
+        ),
         Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
         Entry("sigma_int_kind", "σ int is"),
-        Entry("pull_width", "Pull width", "number", note="standard deviation of the pulls of the buckets"),
+        Entry(
+            "pull_width",
+            "Pull width",
+            "number",
+            note="standard deviation of the pulls of the buckets; 0 without dof",
+        ),
         Entry("n_buckets", "Buckets", "count"),
         Entry("n_rejected", "Rejected", "count", note="buckets that count for nothing: too far off"),
-        Entry("n_jobs_set_aside", "Jobs set aside", "count", note="of tasks that were set aside"),
+        Entry(
+            "n_jobs_set_aside",
+            "Jobs not used",
+            "count",
+            note="of tasks with the decision mixed task or fixed cost unknown",
+        ),
     ),
+    where=(Where("dof"),),
     types="every",
-    empty="No fit was made.",
+    methods="every",
+    empty="No fit has a factor.",
 )
 
 PULLS = Panel(
@@ -178,8 +210,9 @@ PULLS = Panel(
     "pulls",
     SECTION,
     "fits",
-    "How far buckets are off, in their own standard deviations, for all types together. The line is a normal "
-    "of width 1 and the same area; the bars at both ends hold everything beyond.",
+    "Deviations of buckets in their own standard deviations, for all types together: right of 0 ran faster "
+    "than k promises. The line is a normal of width 1 and the same area; the bars at both ends hold all that "
+    "lies beyond. Where σ int is estimated, the width is 1 by construction; look at the shape and the tails.",
     fields=(
         LEVEL,
         Entry("pulls", "Pulls", "text", "x"),
@@ -187,7 +220,7 @@ PULLS = Panel(
         Entry("n_rejected", "Rejected", "count"),
     ),
     where=(Where("pulls"),),
-    empty="No fit has loops that could tell.",
+    empty="There are no pulls: no fit has independent loops, so each residual is 0 by construction.",
 )
 
 ONE_TASK = Panel(
@@ -204,19 +237,20 @@ ONE_TASK = Panel(
 
 SIBLINGS = Panel(
     "siblings",
-    "Queues of one site",
+    "Sites of one WLCG site",
     "siblings",
     SECTION,
     "factors",
-    "Queues of one site often run on the same hardware. If those with longer jobs look faster, a fixed cost "
-    "per job is at work rather than a difference of machines. Both axes are relative to the site's mean.",
+    "Sites (queues) of one WLCG site often run on the same hardware. If those with longer jobs look faster, "
+    "a fixed cost per job is at work rather than a difference of machines. Both axes are relative to the "
+    "mean of the WLCG site; a thin line joins its sites.",
     fields=(
         Entry("rc_site", "WLCG site", "name", "group"),
-        Entry("name", "Queue", "name", "label"),
+        Entry("name", "Site", "name", "label"),
         Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
         K_RAW,
         RHO,
-        Entry("corepower", "Declared", "number", unit="benchmark", table="flags"),
+        Entry("corepower", "Declared", "declared", unit="benchmark", table="flags"),
         Entry("origin", "Origin", note="where the declared value comes from", table="flags"),
         Entry("events_per_job", "Events/job", "number", "x"),
         Entry("efficiency", "CPU eff.", "fraction"),
@@ -225,15 +259,15 @@ SIBLINGS = Panel(
         Entry("component", "Comp.", "count", "category"),
         Entry(
             "rc_site_guessed",
-            "Site guessed",
+            "Guessed",
             "yesno",
-            note="from the queue's name, for want of a queue table",
+            note="whether the WLCG site is a guess from the site's name",
         ),
     ),
     where=(Where("k"), Where("rc_site")),
     level="site",
     sort=("rc_site", "-k"),
-    empty="No site has two queues with a speed factor.",
+    empty="No WLCG site has two sites with a speed factor.",
 )
 
 WORST = Panel(
@@ -242,7 +276,8 @@ WORST = Panel(
     "table",
     SECTION,
     "residuals",
-    "Of the fit of all types, for sites and for CPU models. A bucket is what one name ran of one task.",
+    "Of the fit of all types, for sites and for CPU models. A bucket is what one name ran of one task; above "
+    "0 it ran faster than the name's k promises.",
     fields=(
         Entry("rank", "Rank", "count"),
         LEVEL,
@@ -256,9 +291,9 @@ WORST = Panel(
         _PULL,
         _STATUS,
     ),
-    where=(Where("rank"),),
+    where=(Where("rank"), Where("deviation", above=1e-6)),
     sort=("-level", "rank"),
-    empty="The run kept no list of its worst buckets.",
+    empty="No bucket deviates: the run kept no list, or each residual is 0 by construction.",
 )
 
 EFFICIENCY = Panel(
@@ -307,6 +342,7 @@ UNSTABLE = Panel(
     where=(Where("unstable_under"),),
     sort=("-level", "-|deviation|", "name"),
     empty="Every verdict stays what it is under every tried change.",
+    folded=True,
 )
 
 METHOD_SHIFT = Panel(

@@ -81,7 +81,7 @@ FACTORS_MODEL = Panel(
     "dots-with-errors",
     "Speed factors",
     "factors",
-    "The same for the processors that the jobs name, with one standard error.",
+    "Sorted by speed, with one standard error: the same for the processors that the jobs name.",
     fields=_FACTOR_FIELDS,
     where=(Where("k"),),
     level="cpu_model",
@@ -111,19 +111,19 @@ CORRELATION = Panel(
     "table",
     "Correlation",
     "lines",
-    "Pearson's r and Spearman's rank correlation over queues, and over sites, because queues of one site are "
-    "not independent. The line's scatter is what remains beyond the errors. Method paper is the article's, "
-    "as it was published, beside the headline.",
+    "Pearson's r and Spearman's rank correlation over sites, and over WLCG sites, because sites of one WLCG "
+    "site are not independent. The line's scatter is what remains beyond the errors. Method paper is the "
+    "article's, as it was published, beside the headline.",
     fields=(
         Entry("processing_type", "Processing type", "name"),
         METHOD,
         BENCHMARK,
-        Entry("pearson", "Pearson, queues", "number"),
-        Entry("spearman", "Spearman, queues", "number"),
-        Entry("n_names", "n queues", "count"),
-        Entry("pearson_sites", "Pearson, sites", "number"),
-        Entry("spearman_sites", "Spearman, sites", "number"),
-        Entry("n_sites", "n sites", "count"),
+        Entry("pearson", "Pearson, sites", "number"),
+        Entry("spearman", "Spearman, sites", "number"),
+        Entry("n_names", "n sites", "count"),
+        Entry("pearson_sites", "Pearson, WLCG sites", "number"),
+        Entry("spearman_sites", "Spearman, WLCG sites", "number"),
+        Entry("n_sites", "n WLCG sites", "count"),
         Entry("slope", "Slope", "number", error="slope_err", note="speed factor per unit of corepower"),
         Entry("tau", "Scatter", "fraction", note="relative scatter about the line beyond the errors"),
         Entry("status", "Status", "name"),
@@ -150,9 +150,7 @@ COMPONENTS = Panel(
         TASKS,
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
-        Entry(
-            "spread", "S", "number", note="relative spread of residuals; no error below 10 dof", always=True
-        ),
+        Entry("spread", "S", "number", note="spread of residuals in stated errors", always=True),
         Entry("minuit_valid", "Minuit valid", "yesno"),
         Entry("names", "Sites in it", "names"),
         Entry("link", "What would link it"),

@@ -12,7 +12,7 @@ from dashboards.scales import Axis
 Boxes = npt.NDArray[np.float64]
 Side = Literal["right", "left"]
 
-_WIDTH, _LETTER, _LINE, _GAP, _MARK = 860.0, 6.4, 13.0, 9.0, 5.0
+_WIDTH, _LETTER, _LINE, _GAP, _MARK = 640.0, 6.4, 13.0, 9.0, 5.0
 _SIDES: tuple[Side, Side] = ("right", "left")
 _SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
 _LIFT_COST = np.array([8.0 * abs(lift) for lift, _ in _SPOTS])
@@ -38,7 +38,8 @@ def place_labels(
     """Place the texts of some marks, in their order, each where it covers least.
 
     ``marks``: all positions in axis units; ``named``: index of a mark and its text, the most important first.
-    The frame is assumed about as wide as a page, ``height`` pixels high; a wider one only loosens the layout.
+    The frame is assumed as wide as a narrow page, ``height`` pixels high; a wider one only loosens the
+    layout.
     Cost: marks x names.
     """
     place = np.array([(across.share(x) * _WIDTH, (1 - up.share(y)) * height) for x, y in marks])

@@ -63,6 +63,8 @@ def keeps(row: Row, conditions: Iterable[Where]) -> bool:
     """
     for condition in conditions:
         value = row.get(condition.column)
+        if condition.above is not None and not (value is not None and abs(value) > condition.above):
+            return False
         held = value in condition.accepted if condition.accepted else value is not None
         if held == condition.negate:
             return False

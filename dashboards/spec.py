@@ -44,6 +44,8 @@ Show = Literal[
     "sentence",
     "count",
     "number",
+    "declared",
+    "estimate",
     "percent",
     "fraction",
     "shift",
@@ -55,7 +57,8 @@ Show = Literal[
     "names",
     "json",
 ]
-"""How a value reads: ``number`` three significant digits, ``percent`` a signed relative deviation,
+"""How a value reads: ``number`` three significant digits, ``declared`` every digit that was declared,
+``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation,
 ``fraction`` a share between 0 and 1 written as percent, ``shift`` and ``size`` a small relative number in
 percent with one decimal, with and without its sign, ``names`` a long list, shortened with a count,
 ``json`` a JSON list or object written as words, ``sentence`` a text that needs the width of a table."""
@@ -84,6 +87,8 @@ class Entry:
     ``always``: stands in a table even when no row has a value, where columns are otherwise left out.
     ``table``: the other table of names that holds the column, its row being the one of the same level, name,
     processing type and method. ``per``: the column of the panel's table by which this one is divided.
+    ``fixed``: column, value and text: where the column holds that value, the text follows the number, because
+    the number is what it is by construction.
     """
 
     column: str
@@ -96,6 +101,7 @@ class Entry:
     always: bool = False
     table: str = ""
     per: str = ""
+    fixed: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,22 +109,28 @@ class Where:
     """Keep rows whose column holds an accepted value; ``negate`` keeps the others.
 
     Without accepted values: keep rows in which the column is not null (``negate``: in which it is).
+    ``above``: keep rows whose magnitude exceeds it, to tell a number from the rounding of zero.
     """
 
     column: str
-    accepted: tuple[str | int, ...] = ()
+    accepted: tuple[str | int | None, ...] = ()
     negate: bool = False
+    above: float | None = None
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A count of rows of a table. ``verdict`` gives it the colour and shape of that verdict."""
+    """A count of rows of a table. ``verdict`` gives it the colour and shape of that verdict.
+
+    ``by``: the column whose values, each with its count, are the label where there are any.
+    """
 
     label: str
     table: str
     where: tuple[Where, ...]
     verdict: str = ""
     note: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,8 +145,10 @@ class Panel:
     ``sort``: column, with ``-`` in front for descending and ``|c|`` for its magnitude.
     ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
     ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
-    ``optional``: left out altogether when no row qualifies. ``most``: show at most so many: with most
-    jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``, ``extremes``).
+    ``optional``: left out altogether when no row qualifies. ``given``: left out altogether when no row of its
+    level meets these conditions, because then even its absence says nothing. ``most``: show at most so many:
+    with most jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``,
+    ``extremes``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation.
     """
@@ -157,6 +171,7 @@ class Panel:
     empty: str = ""
     folded: bool = False
     optional: bool = False
+    given: tuple[Where, ...] = ()
     most: tuple[int, ...] = ()
     repeat: tuple[str, ...] = ()
     text: tuple[tuple[str, str], ...] = ()
@@ -185,10 +200,10 @@ LOOKS: dict[str, Look] = {
     "deviates": Look("deviates", "diamond", "◆", "#bf3c06", "#f2894f"),
     "ok": Look("ok", "circle", "●", "#1f6699", "#6cb2e4"),
     "undecided": Look("undecided", "triangle-up", "▲", "#858b93", "#9aa2ab"),
-    "default": Look("default, not fitted", "circle", "○", "#4d545d", "#c4cad1", filled=False),
+    "default": Look("undeclared, a default value", "circle", "○", "#4d545d", "#c4cad1", filled=False),
     "undeclared": Look("undeclared", "square", "□", "#4d545e", "#c4cad2", filled=False),
     "not comparable": Look("not comparable", "square", "□", "#77579b", "#b99bdc", filled=False),
-    "other": Look("set aside", "cross", "✚", "#77579c", "#b99bdd", filled=False),
+    "other": Look("too few, mixed or implausible", "cross", "✚", "#77579c", "#b99bdd", filled=False),
 }
 """Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
 kind of colour blindness). ``default`` is the look of an undeclared name whose queue carries a default value;

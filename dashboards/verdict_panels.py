@@ -8,6 +8,7 @@ from dashboards.columns import (
     NAME,
     ORIGIN,
     RC_SITE,
+    REFERENCE,
     SENTENCE,
     TASKS,
     VERDICT,
@@ -21,7 +22,7 @@ _UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
     RC_SITE,
-    Entry("corepower", "Declared corepower", "number", "x", unit="benchmark"),
+    Entry("corepower", "Declared corepower", "declared", "x", unit="benchmark"),
     ORIGIN,
     Entry("k", "Speed factor k", "number", "y", error="k_err"),
     DEVIATION,
@@ -30,11 +31,17 @@ _SCATTER_FIELDS = (
     TASKS,
 )
 
+_MODEL_SCATTER_FIELDS = (
+    MODEL,
+    Entry("corepower", "Reference score", "declared", "x", unit="benchmark"),
+    *_SCATTER_FIELDS[4:],
+)
+
 _DEVIATION_FIELDS = (
     Entry("name", "Name", "name", "label"),
     RC_SITE,
     Entry("deviation", "Deviation", "percent", "x", error="deviation_err"),
-    Entry("corepower", "Declared corepower", "number", unit="benchmark"),
+    Entry("corepower", "Declared corepower", "declared", unit="benchmark"),
     ORIGIN,
     K,
     VERDICT,
@@ -47,7 +54,7 @@ _FLAG_COLUMNS = (
     COREPOWER,
     ORIGIN,
     K,
-    Entry("expected_k", "Expected k", "number", note="from the line fitted without this site"),
+    Entry("expected_k", "Expected k", "number", note="from the line fitted without this WLCG site"),
     DEVIATION,
     Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
     _STABLE,
@@ -72,17 +79,19 @@ COUNTS = Panel(
     "flags",
     level="site",
     tiles=(
-        Tile("sites fitted", "factors", (Where("status", ("ok",)),), note="sites with a speed factor"),
-        Tile("deviate", "flags", _verdict("deviates"), "deviates", "beyond the limit, errors included"),
+        Tile("sites", "flags", (), note="sites with jobs in buckets; each has one of the verdicts beside"),
+        Tile("with a speed factor", "factors", (Where("k"),), note="sites with a speed factor k"),
+        Tile("deviates", "flags", _verdict("deviates"), "deviates", "beyond the limit, errors included"),
         Tile("undecided", "flags", _verdict("undecided"), "undecided", "the error reaches across the limit"),
         Tile("ok", "flags", _verdict("ok"), "ok", "within the limit, errors included"),
-        Tile("undeclared or default", "flags", _verdict("undeclared"), "default", "no measured declaration"),
+        Tile("undeclared", "flags", _verdict("undeclared"), "default", "no declared value, or a default"),
         Tile(
-            "set aside",
+            "other verdicts",
             "flags",
             (Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
             "other",
             "too few jobs, mixed, implausible or not comparable",
+            by="verdict",
         ),
     ),
 )
@@ -106,25 +115,25 @@ DEVIATING = Panel(
     "What deviates",
     "flags",
     "Sites whose speed differs from what their declared corepower promises by more than the limit, errors "
-    "included. Only stable verdicts should be sent.",
+    "included: above 0 faster than declared, below it slower. Only stable verdicts should be sent.",
     fields=(
         NAME,
-        RC_SITE,
         DEVIATION,
         COREPOWER,
-        ORIGIN,
-        K,
         Entry(
             "proposed_corepower",
             "Jobs ran like",
-            "number",
+            "estimate",
             error="proposed_corepower_err",
-            note="at the level of the other sites",
+            note="at the level of the other sites, with an error of at least 5 %",
             unit="benchmark",
         ),
         Entry("significant", "Signif.", "yesno", note="survives Benjamini-Hochberg at 5 %"),
         _STABLE,
         _UNSTABLE_UNDER,
+        ORIGIN,
+        K,
+        RC_SITE,
         VIA,
         JOBS,
         TASKS,
@@ -142,11 +151,17 @@ DEVIATING_MODELS = Panel(
     "table",
     "What deviates",
     "flags",
-    fields=(MODEL, *DEVIATING.fields[2:]),
+    fields=(
+        MODEL,
+        DEVIATION,
+        REFERENCE,
+        *(field for field in DEVIATING.fields[3:] if field not in {ORIGIN, RC_SITE}),
+    ),
     where=_verdict("deviates"),
     level="cpu_model",
     sort=("-|deviation|",),
-    empty="No CPU model deviates beyond the limit, or none has a reference score to deviate from.",
+    given=(Where("deviation"),),
+    empty="No CPU model deviates from its reference score beyond the limit.",
 )
 SCATTER = Panel(
     "corepower-site",
@@ -154,10 +169,11 @@ SCATTER = Panel(
     "scatter-line",
     "Speed against declaration",
     "flags",
-    "Each mark is a site (a queue); bars are one standard error. The line goes through the origin, the band "
-    "is the accepted deviation. Hollow marks carry a default, which is not fitted, or get no verdict.",
+    "Each mark is a site (a queue) of the largest component; bars are one standard error. The line goes "
+    "through the origin, the band is the accepted deviation. Above the band a site runs faster than it "
+    "declares, below it slower. Hollow marks are not compared; default values have no part in the line.",
     fields=_SCATTER_FIELDS,
-    where=(Where("k"), Where("corepower")),
+    where=(Where("k"), Where("corepower"), Where("component", (0, None))),
     level="site",
     band=True,
     empty="No site has both a speed factor and a declared corepower, so there is nothing to compare.",
@@ -169,12 +185,13 @@ SCATTER_MODEL = Panel(
     "scatter-line",
     "Speed factors",
     "flags",
-    "CPU models have a declared value only where a reference table was imported; none is derived from the "
-    "queues.",
-    fields=_SCATTER_FIELDS,
-    where=(Where("k"), Where("corepower")),
+    "Reference scores come from an imported table; none is derived from what sites declare. Above the band a "
+    "CPU model runs faster than its score, below it slower.",
+    fields=_MODEL_SCATTER_FIELDS,
+    where=(Where("k"), Where("corepower"), Where("component", (0, None))),
     level="cpu_model",
     band=True,
+    given=(Where("k"),),
     empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",
 )
 
@@ -184,8 +201,8 @@ DEVIATIONS = Panel(
     "dots-with-errors",
     "Speed against declaration",
     "flags",
-    "Deviation from the line fitted without the site itself; bars are 90 % intervals. A verdict needs the "
-    "whole bar on one side of the band's edge.",
+    "Deviation from the line fitted without the WLCG site itself: right of 0 ran faster than declared, left "
+    "slower. Bars are 90 % intervals; a verdict needs the whole bar on one side of the band's edge.",
     fields=_DEVIATION_FIELDS,
     where=(Where("deviation"),),
     level="site",
@@ -215,7 +232,8 @@ UNDECIDED = Panel(
     "table",
     "Other sites",
     "flags",
-    "The 90 % interval reaches across the edge of the band: more jobs or more tasks would decide.",
+    "The 90 % interval reaches across the edge of the band. More tasks common with other sites would narrow "
+    "it; more jobs of the same tasks only where statistics is the larger part of the error.",
     fields=_LIST_COLUMNS,
     where=_verdict("undecided"),
     level="site",
@@ -226,21 +244,19 @@ UNDECIDED = Panel(
 
 UNDECLARED = Panel(
     "undeclared",
-    "Undeclared or default",
+    "Undeclared",
     "table",
     "Other sites",
     "flags",
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
     fields=(
         *_LIST_COLUMNS[:3],
-        Entry(
-            "corepower_records", "In records", "number", note="value found in the records", unit="benchmark"
-        ),
+        Entry("corepower_records", "In records", "declared", note="found in the records", unit="benchmark"),
         Entry(
             "corepower_parent",
-            "Of the site",
-            "number",
-            note="of the parent, shown, never substituted",
+            "Of the WLCG site",
+            "declared",
+            note="shown, never substituted",
             unit="benchmark",
         ),
         *_LIST_COLUMNS[3:4],
@@ -255,7 +271,7 @@ UNDECLARED = Panel(
 
 SET_ASIDE = Panel(
     "set-aside",
-    "Set aside",
+    "Not comparable, too few jobs, mixed or implausible",
     "table",
     "Other sites",
     "flags",
@@ -264,6 +280,6 @@ SET_ASIDE = Panel(
     where=(Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
     level="site",
     sort=("verdict", "name"),
-    empty="No site was set aside.",
+    empty="No site has another verdict.",
     folded=True,
 )

@@ -45,8 +45,8 @@ def test_scatter_draws_every_site_with_both_values(data: ReportData) -> None:
     rows = rows_of(data, "corepower-site")
     drawing = scatter_line(SCATTER, rows, line_of(data))
     marks = drawing.datasets["points"]
-    assert len(marks) == len(rows) == 59
-    assert {mark["look"] for mark in marks} >= {"deviates", "ok", "undecided", "default, not fitted"}
+    assert len(marks) == len(rows) == 57
+    assert {mark["look"] for mark in marks} >= {"deviates", "ok", "undecided", "undeclared, a default value"}
     named = {label["label"] for side in ("left", "right") for label in drawing.datasets[f"labels_{side}"]}
     assert len(named) == sum(row["verdict"] == "deviates" for row in rows)
 
@@ -165,6 +165,6 @@ def test_benchmarks_are_never_mixed(data: ReportData) -> None:
         for name in ("HS06", "HS23")
     }
     assert all(counts.values())
-    assert sum(counts.values()) == 59
+    assert sum(counts.values()) == 57
     composer = Composer(replace(data, flags=flags, lines=lines))
     assert len(composer.block(SCATTER, "all").parts) == 2

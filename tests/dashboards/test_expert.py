@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dashboards.charts import siblings
 from dashboards.compose import Composer
 from dashboards.expert_charts import counts_of, matrix, matrix_rows, pulls, task_curve, task_label
 from dashboards.expert_panels import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK_CURVES, UNSTABLE, WORST
@@ -90,7 +91,7 @@ def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
     first = jobs.sort_values(ascending=False).index[0]
     assert figure.titles[0].name == task_label(None if pd.isna(part) else part for part in first)
     assert re.search(r"ρ .* ± .* events, slope −.* ± .*: corrected", figure.titles[0].words)
-    assert any("ρ unknown, slope unknown: fixed cost unknown" in title.words for title in figure.titles)
+    assert any(title.words == "ρ not estimated: fixed cost unknown" for title in figure.titles)
 
 
 def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
@@ -111,16 +112,19 @@ def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
 
 
 def test_what_no_logarithm_holds_is_left_out(data: ReportData) -> None:
-    rows = [bucket(), bucket(name="B", events_per_job=0.0), bucket(name="C", cpu_s_per_event=None)]
+    unfit = [bucket(name="B", events_per_job=0.0), bucket(name="C", cpu_s_per_event=None)]
+    rows = [bucket(), bucket(name="D"), *unfit]
     frame = pd.DataFrame(rows).assign(level="site", method="gamma")
     block, _ = block_of(replace(data, residuals=frame, tasks=None), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
-    assert figure.marks == 1
+    assert figure.marks == 2
     assert figure.titles[0].words == "no account of it"
 
 
 def test_a_kind_of_work_has_the_account_of_its_task(data: ReportData) -> None:
-    frame = pd.DataFrame([bucket(work_kind="merge")]).assign(level="site", method="gamma")
+    frame = pd.DataFrame([bucket(name=name, work_kind="merge") for name in "AB"]).assign(
+        level="site", method="gamma"
+    )
     account = {**dict(zip(("task_id", "core_class"), ("1", "multi"), strict=True)), "decision": "split"}
     block, _ = block_of(replace(data, residuals=frame, tasks=pd.DataFrame([account])), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
@@ -191,11 +195,13 @@ def test_both_levels_of_all_types_have_their_pulls(data: ReportData) -> None:
     assert figure.titles[0].words == "812 buckets, width 1.06, 9 rejected"
 
 
-def test_the_fit_shows_chi2_per_dof_of_the_headline(data: ReportData) -> None:
+def test_a_chi2_that_sigma_int_was_made_for_is_no_proof(data: ReportData) -> None:
     block, _ = block_of(data, "fit-quality")
-    assert set(cells_of(block, "Method")) == {"gamma"}
-    assert set(cells_of(block, "χ²/dof")) == {"0.986"}
+    assert set(cells_of(block, "Method")) == {"gamma", "paper"}
+    assert set(cells_of(block, "χ²/dof")) == {"0.986 by construction"}
     assert data.fits is not None
+    assumed, _ = block_of(replace(data, fits=data.fits.assign(sigma_int_kind="assumed")), "fit-quality")
+    assert set(cells_of(assumed, "χ²/dof")) == {"0.986"}
     bare, _ = block_of(replace(data, fits=data.fits.assign(dof=0).iloc[:2]), "fit-quality")
     (part,) = (part for part in bare.parts if isinstance(part, TablePart))
     assert "χ²/dof" not in [heading.text for heading in part.headings]
@@ -339,3 +345,57 @@ def test_a_task_is_more_than_its_number() -> None:
     rows = [bucket(core_class="single"), bucket(core_class="multi"), bucket(work_kind="merge")]
     assert len({task_of(row) for row in rows}) == 3
     assert len(matrix_rows(MATRIX, rows)[2]) == 3
+
+
+def test_tasks_of_one_site_have_no_chart(data: ReportData) -> None:
+    rows = [bucket(), bucket(name="B"), bucket(task_id="2"), bucket(task_id="3")]
+    frame = pd.DataFrame(rows).assign(level="site", method="gamma")
+    block, _ = block_of(replace(data, residuals=frame), "task-curves")
+    (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
+    assert (len(figure.charts), figure.marks) == (1, 2)
+    assert "Left out: 2 tasks that ran at one site only." in figure.caption
+    alone, _ = block_of(replace(data, residuals=frame[2:]), "task-curves")
+    assert alone.parts == (TextPart(("Nothing to compare: each of 2 tasks ran at one site only.",)),)
+
+
+def test_the_rounding_of_zero_is_not_shown_as_a_result(data: ReportData) -> None:
+    """Without independent loops every residual is 0 by construction: no ranking, no histogram, no matrix."""
+    assert data.residuals is not None
+    assert data.fits is not None
+    assert data.factors is not None
+    nothing = replace(
+        data,
+        residuals=data.residuals.assign(deviation=2e-15, pull=-2e-14),
+        fits=data.fits.assign(pull_width=6.7e-15, dof=0),
+        factors=data.factors.assign(method_sigmas=-8e-15),
+    )
+    for identity in ("matrix", "pulls", "worst-buckets"):
+        assert block_of(nothing, identity)[0].parts == ()
+        assert "by construction" in panel(identity).empty
+    (text,) = block_of(nothing, "method-shift")[0].parts
+    assert isinstance(text, TextPart)
+    assert text.paragraphs[0].startswith("Nothing: it gives each of ")
+    assert set(cells_of(block_of(nothing, "fit-quality")[0], "Pull width")) == {"0.00"}
+
+
+@pytest.mark.parametrize("identity", ["matrix", "worst-buckets"])
+def test_residuals_above_zero_are_called_faster(identity: str) -> None:
+    (note,) = {field.note for field in panel(identity).fields if field.column == "deviation"}
+    assert "above 0 ran faster" in note
+    assert "faster" in panel(identity).description
+
+
+def test_few_siblings_are_named_in_their_chart(data: ReportData) -> None:
+    rows = [
+        bucket(
+            name=f"{site}_{n}", rc_site=site, component=0, k=k, k_err=0.01, k_raw=k, events_per_job=10.0 * n
+        )
+        for site in ("SITE-A", "SITE-B")
+        for n, k in ((1, 0.9), (2, 1.1))
+    ]
+    full = [{field.column: None for field in SIBLINGS.fields} | {"benchmark": None} | row for row in rows]
+    sets = siblings(SIBLINGS, full).datasets
+    named = {label["label"] for side in ("left", "right") for label in sets[f"labels_{side}"]}
+    assert named == {"SITE-A", "SITE-B"}
+    many = [{**row, "rc_site": f"{row['rc_site']}{n}"} for n in range(10) for row in full]
+    assert siblings(SIBLINGS, many).datasets["labels_left"] == []

@@ -20,7 +20,8 @@ def columns_of(each: Panel) -> set[str]:
     """Every column of the panel's own table that it names."""
     own = tuple(field for field in each.fields if not field.table)
     names = named(own) | {field.per for field in own if field.per}
-    names |= {condition.column for condition in each.where}
+    names |= {field.fixed[0] for field in own if field.fixed}
+    names |= {condition.column for condition in (*each.where, *each.given)}
     names |= {re.sub(r"[-|]", "", column) for column in each.sort}
     return names
 
@@ -78,7 +79,7 @@ def test_verdict_tiles_count_every_flag_once() -> None:
     """Of any verdict, known or new, exactly one tile counts it; else the share bar would lie."""
     from dashboards.rows import keeps
 
-    tiles: list[Tile] = [tile for tile in panel("counts").tiles if tile.table == "flags"]
+    tiles: list[Tile] = [tile for tile in panel("counts").tiles if tile.verdict]
     for verdict in ("deviates", "ok", "undecided", "undeclared", "too few", "mixed", "not comparable", "new"):
         assert sum(keeps({"verdict": verdict}, tile.where) for tile in tiles) == 1
 
