@@ -56,12 +56,13 @@ def show(
         frame = session.show(
             what, level=level, type=types, name=names, method=methods, run=run_id, window=window
         )
-    title = ""
     if form == "table":
         from esjobs.terminal import for_people
 
-        frame, title = for_people(what, frame)
-    emit(frame, form, out, title)
+        frame, title, prose = for_people(what, frame)
+        emit(frame, form, out, title=title, prose=prose)
+    else:
+        emit(frame, form, out)
 
 
 @click.command()
@@ -123,7 +124,7 @@ def list_fields(form: str, out: str) -> None:
     """Every field and metric that queries take, with unit and meaning."""
     from esjobs.session import fields_frame
 
-    emit(fields_frame(), form, out)
+    emit(fields_frame(), form, out, prose=["meaning"])
 
 
 @click.command()

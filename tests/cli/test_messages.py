@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from esjobs.cli import main
-from tests.cli.test_cli import job_file
+from tests.cli.running import job_file
 
 
 def run(*arguments: str) -> Result:
