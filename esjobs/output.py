@@ -30,18 +30,25 @@ def write_frame(
     written.
     """
     rows = pa.Table.from_pandas(frame, preserve_index=False)
-    if out == "-":
-        _write(rows, form, sys.stdout, title, prose)
-        return
     try:
-        if form == "parquet":
+        if out == "-":
+            _write(rows, form, sys.stdout, title, prose)
+        elif form == "parquet":
             with Path(out).open("wb") as stream:
                 _write_parquet(rows, stream)
         else:
-            with Path(out).open("w", encoding="utf-8", newline="") as stream:
-                _write(rows, form, stream, title, prose)
+            with Path(out).open("w", encoding="utf-8", newline="") as text:
+                _write(rows, form, text, title, prose)
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; give a path that can be written") from error
+        raise unwritable(out, error) from error
+
+
+def unwritable(out: str, error: OSError) -> Exception:
+    """The error to raise when output cannot be written; a reader who went away (``| head``) is no error."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    where = "standard output" if out == "-" else out
+    return InputError(f"cannot write {where}: {error.strerror}; give a path that can be written")
 
 
 def _write(rows: pa.Table, form: str, stream: IO[str], title: str, prose: Collection[str]) -> None:

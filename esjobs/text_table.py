@@ -60,7 +60,7 @@ def write_text_table(
     for row in rows:
         broken = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
         for line in _lines(broken, widths, right):
-            click.echo(line, file=stream)
+            stream.write(line + "\n")
     if not rows:
         click.echo("(no rows)", file=stream)
 

@@ -1,6 +1,5 @@
 """Commands that only read: stored results, questions to the jobs, reports."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -154,12 +153,15 @@ def export(
 
 
 @click.command()
-@click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="HTML file to write.")
+@click.option("--out", "-o", required=True, metavar="FILE", help="HTML file to write; - is stdout.")
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest complete one.")
 @click.pass_obj
-def report(obj: Context, out: Path, run_id: str | None) -> None:
+def report(obj: Context, out: str, run_id: str | None) -> None:
     """One HTML file that works offline: who deviates, by how much, and what it rests on."""
     with obj.session() as session:
+        if out == "-":
+            click.echo(session.report_page(run=run_id), nl=False)
+            return
         session.report(out, run=run_id)
     if not obj.quiet:
         click.echo(f"report written to {out}", err=True)

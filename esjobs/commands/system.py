@@ -31,8 +31,10 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 @rows_options
 @click.pass_obj
 def doctor(obj: Context, form: str, out: str) -> None:
-    """Versions, store, row counts, last run, and what is missing."""
-    from esjobs.doctor import examine
+    """Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed."""
+    from esjobs.doctor import FAILED, examine
 
     frame = examine(obj.store, obj.config)
     emit(frame, form, out, prose=["value", "what_to_do"])
+    if (frame["state"] == FAILED).any():
+        raise SystemExit(1)

@@ -1,6 +1,8 @@
 """Messages for mistakes that a newcomer makes, and what the tables of declared values say."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,66 @@ def test_declared_values_are_shown_with_origin_and_can_be_taken_back(tmp_path: P
     assert run("--store", store, "corepower", "remove", import_id).exit_code == 0
     assert {row["source"] for row in shown()} == {"records"}
     assert run("--store", store, "corepower", "remove", import_id).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export", "jobs"],
+        ["export", "jobs", "--format", "parquet"],
+        ["show", "buckets", "--format", "csv"],
+        ["show", "factors"],
+    ],
+)
+def test_a_reader_that_has_seen_enough_ends_the_program_without_a_word(
+    filled: Path, command: list[str]
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "esjobs", "--quiet", "--store", f"duckdb:{filled}", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")
+
+
+def test_a_full_disk_behind_standard_output_is_said_in_one_line(filled: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("needs /dev/full")
+    command = [sys.executable, "-m", "esjobs", "--store", f"duckdb:{filled}", "show", "runs"]
+    with full.open("w") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("esjobs: cannot write standard output")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_report_goes_to_standard_output(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--store", f"duckdb:{filled}", "report", "--out", "-")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert result.stderr == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_doctor_fails_when_a_check_does_and_names_what_failed(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def states(store: Path) -> tuple[int, dict[str, str]]:
+        result = run("--store", f"duckdb:{store}", "doctor", "--format", "json")
+        return result.exit_code, {row["check"]: row["state"] for row in json.loads(result.stdout)}
+
+    assert states(filled)[0] == 0
+    code, found = states(tmp_path / "none.duckdb")
+    assert (code, found["settings"], found["store"]) == (1, "ok", "failed")
+    monkeypatch.setenv("ESJOBS_FIT__MIN_BUCKET_JOBS", "many")
+    code, found = states(filled)
+    assert (code, found["settings"]) == (1, "failed")
+    assert "store" not in found
