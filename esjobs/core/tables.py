@@ -386,7 +386,7 @@ REJECTS = Table(
 
 LOADS = Table(
     "loads",
-    "one call of ingest",
+    "files read by one call of ingest; reading them again leaves the first account as it is",
     "load_id",
     (
         _c("load_id", "keyword", "hash of the files' contents, the format and what --set filled in"),

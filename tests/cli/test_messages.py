@@ -135,3 +135,43 @@ def test_doctor_fails_when_a_check_does_and_names_what_failed(
     code, found = states(filled)
     assert (code, found["settings"]) == (1, "failed")
     assert "store" not in found
+
+
+def test_an_import_says_what_it_assumed_and_which_names_have_no_jobs(filled: Path, tmp_path: Path) -> None:
+    table = tmp_path / "declared.csv"
+    table.write_text("name,corepower\nSITE01,10.5\nSIET02,17.5\n")
+    for name in ("hs06", "HS06", "hs23", "HS23"):
+        command = ("--store", f"duckdb:{filled}", "corepower", "import", str(table), "--benchmark", name)
+        imported = run(*command)
+        assert imported.exit_code == 0
+        assert "2 names were taken for sites; if they are CPU models, give --level" in imported.stdout
+        assert "1 of 2 sites have no jobs in the store: SIET02" in imported.stdout
+        import_id = imported.stdout.partition("(")[2].partition(")")[0]
+        assert run("--store", f"duckdb:{filled}", "corepower", "remove", import_id).exit_code == 0
+
+
+def test_declared_values_survive_a_backup(tmp_path: Path) -> None:
+    """The recipe of the operator guide, also where a value was corrected by a later import."""
+    old, new = (f"duckdb:{tmp_path / name}.duckdb" for name in ("old", "new"))
+    run("--store", old, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv", n_jobs=3)))
+    declared, jobs, saved = (tmp_path / name for name in ("declared.csv", "jobs.parquet", "saved.csv"))
+    for value in ("17.5", "18.5"):
+        declared.write_text(
+            f"queue,corepower,benchmark,served_corepower\nSITE02,{value},HS23,10\nSITE03,,HS06,\n"
+        )
+        assert run("--store", old, "corepower", "import", str(declared)).exit_code == 0
+    assert run("--store", old, "export", "jobs", "--out", str(jobs)).exit_code == 0
+    assert run("--store", old, "show", "corepower", "--format", "csv", "--out", str(saved)).exit_code == 0
+    assert run("--store", new, "ingest", "jobs", str(jobs)).exit_code == 0
+    back = run("--store", new, "corepower", "import", str(saved))
+    assert back.exit_code == 0
+    assert "12  follows from the records" in back.stdout
+    assert "2  replaced by a later import" in back.stdout
+
+    def declares(store: str) -> list[tuple[object, ...]]:
+        rows = json.loads(run("--store", store, "show", "corepower", "--format", "json").stdout)
+        columns = ("name", "corepower", "benchmark", "valid_from", "served_corepower", "source", "origin")
+        return [tuple(row[name] for name in columns) for row in rows if row["corepower"] != 17.5]
+
+    assert [row for row in declares(new) if row[5] == "declared.csv"]
+    assert sorted(set(declares(new)), key=str) == sorted(set(declares(old)), key=str)
