@@ -1,10 +1,12 @@
 """Commands that only read: stored results, questions to the jobs, reports."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from esjobs.commands.options import Context, emit, rows_options, window_option
+from esjobs.core.tables import LEVELS, METHODS
 
 if TYPE_CHECKING:
     from esjobs.session import Session
@@ -30,10 +32,10 @@ SHOWN = (
 
 @click.command()
 @click.argument("what", type=click.Choice(SHOWN))
-@click.option("--level", multiple=True, type=click.Choice(["site", "cpu_model"]))
+@click.option("--level", multiple=True, type=click.Choice(LEVELS))
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Site or CPU model.")
-@click.option("--method", "methods", multiple=True, metavar="METHOD", help="paper or gamma.")
+@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS))
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest that has them.")
 @window_option
 @rows_options
@@ -51,10 +53,15 @@ def show(
     out: str,
 ) -> None:
     """Show stored results; the newest run's unless --run names another."""
+    from esjobs.hints import unknown_values
+
     with obj.session() as session:
         frame = session.show(
             what, level=level, type=types, name=names, method=methods, run=run_id, window=window
         )
+        chosen = {"processing_type": types, "name": names}
+        found = [column for column, values in chosen.items() if set(values) <= set(frame.get(column, ()))]
+        _hint(obj, unknown_values(session, what, chosen, found, run=run_id, window=window))
     if form == "table":
         from esjobs.terminal import for_people
 
@@ -102,9 +109,19 @@ def query(
     out: str,
 ) -> None:
     """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency."""
+    from esjobs.hints import unmatched_conditions
+
     with obj.session() as session:
         frame = session.query(by=_names(by), metrics=_names(metrics), where=where, window=window, clean=clean)
+        _hint(obj, unmatched_conditions(session, where, window))
     emit(frame, form, out)
+
+
+def _hint(obj: Context, lines: Iterable[str]) -> None:
+    """On standard error: what was asked for and is not there."""
+    if not obj.quiet:
+        for line in lines:
+            click.echo(f"hint: {line}", err=True)
 
 
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:

@@ -175,3 +175,62 @@ def test_declared_values_survive_a_backup(tmp_path: Path) -> None:
 
     assert [row for row in declares(new) if row[5] == "declared.csv"]
     assert sorted(set(declares(new)), key=str) == sorted(set(declares(old)), key=str)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("ESJOBS_RULES__FINISHED_STATES", "finished", "a list as JSON, such as"),
+        ("ESJOBS_MEMORY", "lots", "a size such as 1GB"),
+        ("ESJOBS_FIT__MIN_BUCKET_JOBS", "x", "valid integer"),
+    ],
+)
+def test_a_wrong_variable_is_named_with_what_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    result = run("--store", "duckdb::memory:", "show", "runs")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"esjobs: {variable}={value} in the environment: ")
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_run_is_not_compared_with_itself(filled: Path) -> None:
+    store = f"duckdb:{filled}"
+    name = json.loads(run("--store", store, "show", "runs", "--format", "json").stdout)[0]["run"]
+    result = run("--store", store, "compare", name, name)
+    assert result.exit_code == 2
+    assert "the same run; name two" in result.stderr
+
+
+def test_a_store_that_is_not_there_says_which_option_names_another(tmp_path: Path) -> None:
+    result = run("--store", f"duckdb:{tmp_path / 'none.duckdb'}", "show", "runs")
+    assert "--store duckdb:PATH" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["show", "flags", "--name", "SITE1"], "flags have no name 'SITE1'; close are SITE1"),
+        (["show", "flags", "--type", "reco"], "flags have no processing type 'reco'; there are all, simul"),
+        (["show", "factors", "--name", "SITE01", "--name", "X"], "no name 'X'; list them with: esjobs show"),
+        (["query", "--by", "site", "--where", "site=X", "--where", "site=SITE01"], "no job has site 'X'"),
+    ],
+)
+def test_a_value_that_is_not_there_gets_a_hint(filled: Path, command: list[str], words: str) -> None:
+    result = run("--store", f"duckdb:{filled}", *command)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("hint: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+    assert run("--quiet", "--store", f"duckdb:{filled}", *command).stderr == ""
+
+
+def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) -> None:
+    show = ("--store", f"duckdb:{filled}", "show", "flags")
+    assert run(*show, "--type", "simul", "--name", "SITE01", "--method", "paper").stderr == ""
+    assert run(*show, "--method", "magic").exit_code == 2
+    nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site=X")
+    assert nothing.exit_code == 1
+    assert "what there is: esjobs query --by site" in nothing.stderr
