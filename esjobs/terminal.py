@@ -83,7 +83,7 @@ def print_report(report: RunReport) -> None:
     for name, count in counts.items():
         click.echo(f"             {count:>12,}  {name}")
     for note in report.notes:
-        say(f"    note: {note}")
+        say(visible(f"    note: {note}"))
 
 
 def print_conclusion(conclusions: pd.DataFrame) -> None:

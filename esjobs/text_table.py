@@ -5,10 +5,10 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import IO
 
-import click
 from rich.cells import cell_len
 
 _GAP = "  "
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _NARROWEST_PROSE = 24
 """Columns of prose are not made narrower than this, unless they are."""
 _WIDEST_PROSE = 80
@@ -52,17 +52,17 @@ def write_text_table(
             ]
         widths = fitting
     if title:
-        click.echo(title, file=stream)
+        stream.write(title + "\n")
     right = [name in numbers for name in columns]
     height = max(map(len, headings), default=0)
     for line in _lines([[""] * (height - len(lines)) + lines for lines in headings], widths, right):
-        click.echo(click.style(line, bold=True), file=stream)
+        stream.write((f"{_BOLD}{line}{_PLAIN}" if stream.isatty() else line) + "\n")
     for row in rows:
         broken = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
         for line in _lines(broken, widths, right):
             stream.write(line + "\n")
     if not rows:
-        click.echo("(no rows)", file=stream)
+        stream.write("(no rows)\n")
 
 
 def _widths(headings: Sequence[Sequence[str]], content: Sequence[int]) -> list[int]:

@@ -119,9 +119,12 @@ def query(
 
 def _hint(obj: Context, lines: Iterable[str]) -> None:
     """On standard error: what was asked for and is not there."""
+    from esjobs.output import visible
+    from esjobs.terminal import say
+
     if not obj.quiet:
         for line in lines:
-            click.echo(f"hint: {line}", err=True)
+            say(visible(f"hint: {line}"), err=True)
 
 
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
