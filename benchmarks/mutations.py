@@ -268,6 +268,7 @@ def plant(mistake: Mistake, folder: Path) -> None:
     shutil.copytree(ROOT / "fitters", folder / "fitters", ignore=shutil.ignore_patterns("__pycache__"))
     ignored = shutil.ignore_patterns("__pycache__", "test_speed.py", "test_plots.py")
     shutil.copytree(ROOT / "tests" / "fitters", folder / "tests" / "fitters", ignore=ignored)
+    shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     target = folder / "fitters" / mistake.file
     text = target.read_text(encoding="utf-8")
@@ -279,12 +280,13 @@ def plant(mistake: Mistake, folder: Path) -> None:
 def caught_by(mistake: Mistake, *, everything: bool) -> tuple[str, float]:
     """The first test that fails, empty if none does; and the seconds it took."""
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+        folder = Path(place) / "checkout"
+        (Path(place) / "shared").symlink_to(ROOT.parent / "shared")  # tests look for real jobs beside them
         plant(mistake, folder)
         chosen = [] if everything else ["-k", mistake.tests]
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/fitters"]
         began = time.perf_counter()
-        environment = {**os.environ, "PYTHONPATH": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
         if mistake.file != "kernels.py":  # the compiled code of the package itself serves as well
             shutil.copytree(
                 ROOT / "fitters" / "__pycache__", folder / "fitters" / "__pycache__", dirs_exist_ok=True
@@ -323,7 +325,7 @@ def main() -> int:
             f"| {mistake.name} | `fitters/{mistake.file}` | {test or '**none**'} |" for mistake, test in rows
         ]
         page = "# Planted mistakes and the test that caught each first\n\n"
-        page += "Written by `python -m benchmarks.mutations`"
+        page += f"Written by `python -m benchmarks.mutations{' --all' if options.all else ''}`"
         page += (
             f"; {len(rows) - missed} of {len(rows)} caught.\n\n| mistake | in | caught by |\n|---|---|---|\n"
         )

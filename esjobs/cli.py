@@ -1,10 +1,13 @@
 """The command line: parse, build, call, print. No logic lives here or in ``esjobs.commands``.
 
-Exit codes: 0 ok, 1 an error of ours in one line, 2 usage. Data goes to standard output, everything else to
+Exit codes: 0 ok, 1 an error of ours in one line, 2 usage, 130 interrupted, 141 the reader of standard output
+went away. Data goes to standard output, everything else to
 standard error. Imports are lazy, so that ``--help`` answers at once.
 """
 
+import contextlib
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,13 +21,18 @@ from esjobs.core.errors import EsjobsError, UsageError
 
 _GLOBAL = ("--store", "--config", "--log-level", "--quiet")
 
+BROKEN_PIPE = 128 + 13
+"""What a shell reports of a program that the signal SIGPIPE ended."""
+
 
 class _Group(click.Group):
     """Turns our errors into one line and an exit code; leaves defects to their traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            _flush()
+            return result
         except click.NoSuchOption as error:
             if error.option_name in _GLOBAL:
                 hint = f"It stands before the command: esjobs {error.option_name} ..."
@@ -37,8 +45,7 @@ class _Group(click.Group):
         except KeyboardInterrupt:
             _interrupted()
         except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(0)
+            _reader_gone()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -48,6 +55,24 @@ class _Group(click.Group):
 def _interrupted() -> NoReturn:
     click.echo("esjobs: interrupted; results published before are untouched, run again", err=True)
     sys.exit(130)
+
+
+def _flush() -> None:
+    """Write out what is still buffered, while errors can be told."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        from esjobs.output import unwritable
+
+        raise unwritable("-", error) from error
+
+
+def _reader_gone() -> NoReturn:
+    """Whoever read our output has seen enough (``| head``): end as other programs do, without a word."""
+    # What is still buffered would make the interpreter complain when it flushes at exit.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(BROKEN_PIPE)
 
 
 def _fail(error: EsjobsError, code: int) -> NoReturn:

@@ -31,6 +31,9 @@ _PACKAGES = (
     "vl-convert-python",
 )
 
+FAILED = "failed"
+_AGAIN = "mend what the message says, then run esjobs doctor again"
+
 _Finding = tuple[str, str, str, str]
 
 
@@ -49,12 +52,16 @@ def _findings(store: str | None, config: Path | None) -> Iterator[_Finding]:
             yield package, "missing", "", f"pip install {package}"
     try:
         settings = load(config, store)
-        yield "settings", "ok", str(config) if config else "defaults and environment", ""
-        yield "store", "ok", settings.store, ""
+    except EsjobsError as error:
+        yield "settings", FAILED, str(error), _AGAIN
+        return
+    yield "settings", "ok", str(config) if config else "defaults and environment", ""
+    try:
         with open_session(settings=settings, create=False) as session:
+            yield "store", "ok", settings.store, ""
             yield from _store_findings(session)
     except EsjobsError as error:
-        yield "store", "failed", str(error), "mend what the message says, then run esjobs doctor again"
+        yield "store", FAILED, str(error), _AGAIN
 
 
 def _store_findings(session: Session) -> Iterator[_Finding]:
@@ -82,7 +89,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     for load_id in unfinished:
         yield (
             "load",
-            "failed",
+            FAILED,
             f"{load_id} never ended",
             f"ingest the files again, or esjobs ingest --undo {load_id}",
         )

@@ -7,7 +7,7 @@ with ``Z``. JSON is one array. Tables are rounded for people, the other formats 
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -21,27 +21,37 @@ from esjobs.core.window import format_time
 FORMATS = ("table", "csv", "json", "parquet")
 
 
-def write_frame(frame: pd.DataFrame, form: str, out: str, *, title: str = "") -> None:
+def write_frame(
+    frame: pd.DataFrame, form: str, out: str, *, title: str = "", prose: Collection[str] = ()
+) -> None:
     """Write a frame in one of ``FORMATS`` to a file, or to standard output for ``-``.
 
-    Raises :class:`InputError` when the file cannot be written.
+    ``prose``: columns that a table may wrap on words. Raises :class:`InputError` when the file cannot be
+    written.
     """
     rows = pa.Table.from_pandas(frame, preserve_index=False)
-    if out == "-":
-        _write(rows, form, sys.stdout, title)
-        return
     try:
-        if form == "parquet":
+        if out == "-":
+            _write(rows, form, sys.stdout, title, prose)
+        elif form == "parquet":
             with Path(out).open("wb") as stream:
                 _write_parquet(rows, stream)
         else:
-            with Path(out).open("w", encoding="utf-8", newline="") as stream:
-                _write(rows, form, stream, title)
+            with Path(out).open("w", encoding="utf-8", newline="") as text:
+                _write(rows, form, text, title, prose)
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; give a path that can be written") from error
+        raise unwritable(out, error) from error
 
 
-def _write(rows: pa.Table, form: str, stream: IO[str], title: str) -> None:
+def unwritable(out: str, error: OSError) -> Exception:
+    """The error to raise when output cannot be written; a reader who went away (``| head``) is no error."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    where = "standard output" if out == "-" else out
+    return InputError(f"cannot write {where}: {error.strerror}; give a path that can be written")
+
+
+def _write(rows: pa.Table, form: str, stream: IO[str], title: str, prose: Collection[str]) -> None:
     if form == "parquet":
         _write_parquet(rows, stream.buffer)  # type: ignore[attr-defined]
     elif form == "csv":
@@ -49,7 +59,7 @@ def _write(rows: pa.Table, form: str, stream: IO[str], title: str) -> None:
     elif form == "json":
         _write_json(rows, stream)
     else:
-        _write_table(rows, stream, title)
+        _write_table(rows, stream, title, prose)
 
 
 def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
@@ -101,25 +111,16 @@ def _time_text(value: object) -> object:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _write_table(rows: pa.Table, stream: IO[str], title: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _write_table(rows: pa.Table, stream: IO[str], title: str, prose: Collection[str]) -> None:
+    from esjobs.text_table import write_text_table
 
-    terminal = stream.isatty()
-    console = Console(
-        file=stream, width=None if terminal else 10_000, highlight=False, soft_wrap=not terminal
-    )
-    heading = Text(visible(title)) if title else None
-    table = Table(title=heading, box=None, pad_edge=False, header_style="bold", title_justify="left")
-    for column in rows.schema:
-        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        table.add_column(column.name, justify="right" if number else "left", overflow="fold")
-    for record in _records(rows):
-        table.add_row(*(Text(_rounded(value)) for value in record.values()))
-    console.print(table)
-    if not rows.num_rows:
-        console.print("(no rows)")
+    numbers = [
+        column.name
+        for column in rows.schema
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    ]
+    cells = [[_rounded(value) for value in record.values()] for record in _records(rows)]
+    write_text_table(rows.column_names, cells, stream, numbers=numbers, prose=prose, title=visible(title))
 
 
 _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

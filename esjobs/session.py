@@ -328,6 +328,12 @@ class Session:
 
         return write_report(self.store, Path(out), run=run)
 
+    def report_page(self, *, run: str | None = None) -> str:
+        """The report of a run as HTML, as :meth:`report` writes it."""
+        from esjobs.steps.report import report_page
+
+        return report_page(self.store, run)
+
     def plot_line(
         self,
         level: str = "site",

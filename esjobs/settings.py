@@ -8,7 +8,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,10 +17,11 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
+from esjobs.core.tables import Method
 
-Method = Literal["paper", "gamma"]
-Level = Literal["site", "cpu_model"]
-LEVELS: tuple[Level, ...] = ("site", "cpu_model")
+_LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
+_SIZE = r"(?i)^\s*\d+(\.\d+)?\s*([KMGT]i?B|B|bytes|%)\s*$"
+"""Sizes as DuckDB reads them."""
 
 
 class FitSettings(BaseModel):
@@ -47,7 +48,7 @@ class Settings(BaseSettings):
 
     store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}")
     """Where jobs and results live: ``duckdb:PATH`` or ``duckdb::memory:``."""
-    memory: str = "1GB"
+    memory: Annotated[str, Field(pattern=_SIZE)] = "1GB"
     """How much memory the embedded store may use before it spills to disk."""
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
@@ -92,17 +93,30 @@ def load(config: Path | None = None, store: str | None = None) -> Settings:
     try:
         settings = Settings(**values)  # type: ignore[arg-type]
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(
-            f"setting '{key}' in {where}: {first['msg']}, found {first['input']!r}"
-        ) from error
+        raise _unaccepted(error, config) from error
     except SourceError as error:
         raise SettingsError(
             f"a setting in {where} cannot be read ({error}); lists are written as JSON, "
-            'such as ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
+            f"such as {_LIST_EXAMPLE}"
         ) from error
     return settings if store is None else settings.model_copy(update={"store": store})
+
+
+def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
+    """The first value that is not accepted, by the name that it was set under, and what is accepted."""
+    first = error.errors()[0]
+    parts = [str(part) for part in first["loc"]]
+    variable = "ESJOBS_" + "__".join(parts[:2]).upper()
+    if variable in os.environ:
+        what, where = f"{variable}={os.environ[variable]}", "the environment"
+    else:
+        what, where = f"setting '{'.'.join(parts)}'", str(config) if config else "the settings"
+    accepted = first["msg"]
+    if first["type"] in ("tuple_type", "list_type"):
+        accepted = f"expected a list as JSON, such as {_LIST_EXAMPLE}"
+    elif first["type"] == "string_pattern_mismatch":
+        accepted = "expected a size such as 1GB or 512MB"
+    return SettingsError(f"{what} in {where}: {accepted}, found {first['input']!r}")
 
 
 def _refuse_unknown(values: Mapping[str, object], where: str) -> None:

@@ -1,7 +1,9 @@
 """What people see on a terminal: progress, reports of steps, tables that fit the screen."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import click
 import pandas as pd
 
+from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.output import visible
 from esjobs.steps.aggregate import Progress
@@ -80,15 +83,29 @@ def print_report(report: RunReport) -> None:
     for name, count in counts.items():
         click.echo(f"             {count:>12,}  {name}")
     for note in report.notes:
-        click.echo(f"    note: {note}")
+        say(visible(f"    note: {note}"))
 
 
 def print_conclusion(conclusions: pd.DataFrame) -> None:
     """The sentence of each level for all types together, headline method, on standard error."""
     together = conclusions[conclusions["processing_type"] == "all"]
     for row in together.drop_duplicates("level").itertuples():
-        click.echo(visible(f"by {row.level}: {row.sentence}"), err=True)
+        say(visible(f"by {row.level}: {row.sentence}"), err=True)
     click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """A sentence on a line of its own; on a terminal wrapped on words, so that names stay whole."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        start = " " * (len(text) - len(text.lstrip()))
+        text = textwrap.fill(
+            text,
+            shutil.get_terminal_size().columns,
+            subsequent_indent=f"{start}    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    click.echo(text, err=err)
 
 
 def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
@@ -112,10 +129,11 @@ def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def for_people(what: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The columns of a result table that fit a terminal, and a title with what is the same in every row."""
+def for_people(what: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, str, list[str]]:
+    """The columns of a result table for a terminal, a title with what is the same in every row, the prose."""
     columns = _COLUMNS.get(what)
     shown = frame if columns is None else frame[columns.split()]
     alike = [name for name in _TITLED if name in shown.columns and len(shown[name].unique()) == 1]
     title = ", ".join(f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike)
-    return shown.drop(columns=alike), title
+    prose = [column.name for column in tables.table(what).columns if column.type == "text"]
+    return shown.drop(columns=alike), title, prose

@@ -23,7 +23,9 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
         return DuckStore(None, memory_limit=settings.memory)
     path = Path(rest).expanduser()
     if not create and not path.exists():
-        raise StoreError(f"no store at {path}; the first ingest makes it: esjobs ingest, or name another one")
+        raise StoreError(
+            f"no store at {path}; the first ingest makes it, or name another one with --store duckdb:PATH"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -13,6 +13,8 @@ from typing import Literal
 
 Origin = Literal["own", "inherited", "default", "changed", "none"]
 
+RECORDS = "records"
+"""The source of a value that nobody imported: it follows from the records."""
 DEFAULTS = (10.0, 12.0)
 """Values that information systems fill in where nobody declared any: CRIC 10, APEL 12."""
 DEFAULT_TOLERANCE = 0.02
@@ -151,10 +153,10 @@ def declare(
         disagrees = found is not None and not same_value(found, value, DISAGREEMENT)
         from_records = found if disagrees else None
     else:
-        value, benchmark, source, from_records = found, records_benchmark, "records", None
+        value, benchmark, source, from_records = found, records_benchmark, RECORDS, None
     if value is None or not value > 0:
         return Declared(name, None, None, "none", rc_site, guessed, parent=parent)
-    from_import = source != "records"
+    from_import = source != RECORDS
     per_job = None if from_import or recorded is None else recorded.core_s / recorded.n_jobs
     origin: Origin
     if is_default(value, per_job):

@@ -9,8 +9,8 @@ The rules, in the order in which they are asked (the first that applies decides)
 5. no line that verdicts may rest on: ``too few``;
 6. ``deviates`` when |d| - 1.645 s > limit, ``ok`` when |d| + 1.645 s < limit, else ``undecided``.
 
-A number is proposed only for ``deviates`` with its own declaration, two tasks and enough jobs; only what is
-stable is sent.
+A number is proposed only for ``deviates`` with its own declaration, two tasks (one in two core
+classes or types is one) and enough jobs; only what is stable is sent.
 """
 
 import math
@@ -39,6 +39,7 @@ class Evidence:
     """What is known of one name when it is judged.
 
     Missing numbers are None. ``deviation`` and its error come from the line without the name's own site;
+    ``n_tasks`` counts units of A (task x core class x type), ``n_distinct_tasks`` the tasks behind them.
     ``median_k`` is the median factor of the component. ``line_reason``: why no verdict may rest on the line.
     """
 
@@ -48,6 +49,7 @@ class Evidence:
     k: float | None
     n_jobs: int
     n_tasks: int
+    n_distinct_tasks: int
     in_main_component: bool
     declared: Declared
     deviation: float | None
@@ -127,7 +129,7 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int) -> Proposal:
         return Proposal(None, None, f"the verdict is {verdict}")
     if declared.origin != "own":
         return Proposal(None, None, f"the declaration is {declared.origin}, not the queue's own")
-    if evidence.n_tasks < MIN_PROPOSAL_TASKS:
+    if evidence.n_distinct_tasks < MIN_PROPOSAL_TASKS:
         return Proposal(None, None, "one task only")
     if evidence.n_jobs < min_jobs:
         return Proposal(None, None, "too few jobs")

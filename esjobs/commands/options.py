@@ -1,6 +1,6 @@
 """What commands share: the context, options of commands that print rows, and printing itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,10 +65,10 @@ def restriction_options(function: _Function) -> _Function:
     )
 
 
-def emit(frame: "pd.DataFrame", form: str, out: str, title: str = "") -> None:
+def emit(frame: "pd.DataFrame", form: str, out: str, *, title: str = "", prose: Collection[str] = ()) -> None:
     from esjobs.output import write_frame
 
-    write_frame(frame, form, out, title=title)
+    write_frame(frame, form, out, title=title, prose=prose)
 
 
 def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:

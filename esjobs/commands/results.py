@@ -1,11 +1,12 @@
 """Commands that only read: stored results, questions to the jobs, reports."""
 
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from esjobs.commands.options import Context, emit, rows_options, window_option
+from esjobs.core.tables import LEVELS, METHODS
 
 if TYPE_CHECKING:
     from esjobs.session import Session
@@ -31,10 +32,10 @@ SHOWN = (
 
 @click.command()
 @click.argument("what", type=click.Choice(SHOWN))
-@click.option("--level", multiple=True, type=click.Choice(["site", "cpu_model"]))
+@click.option("--level", multiple=True, type=click.Choice(LEVELS))
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Site or CPU model.")
-@click.option("--method", "methods", multiple=True, metavar="METHOD", help="paper or gamma.")
+@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS))
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest that has them.")
 @window_option
 @rows_options
@@ -52,16 +53,22 @@ def show(
     out: str,
 ) -> None:
     """Show stored results; the newest run's unless --run names another."""
+    from esjobs.hints import unknown_values
+
     with obj.session() as session:
         frame = session.show(
             what, level=level, type=types, name=names, method=methods, run=run_id, window=window
         )
-    title = ""
+        chosen = {"processing_type": types, "name": names}
+        found = [column for column, values in chosen.items() if set(values) <= set(frame.get(column, ()))]
+        _hint(obj, unknown_values(session, what, chosen, found, run=run_id, window=window))
     if form == "table":
         from esjobs.terminal import for_people
 
-        frame, title = for_people(what, frame)
-    emit(frame, form, out, title)
+        frame, title, prose = for_people(what, frame)
+        emit(frame, form, out, title=title, prose=prose)
+    else:
+        emit(frame, form, out)
 
 
 @click.command()
@@ -102,9 +109,22 @@ def query(
     out: str,
 ) -> None:
     """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency."""
+    from esjobs.hints import unmatched_conditions
+
     with obj.session() as session:
         frame = session.query(by=_names(by), metrics=_names(metrics), where=where, window=window, clean=clean)
+        _hint(obj, unmatched_conditions(session, where, window))
     emit(frame, form, out)
+
+
+def _hint(obj: Context, lines: Iterable[str]) -> None:
+    """On standard error: what was asked for and is not there."""
+    from esjobs.output import visible
+    from esjobs.terminal import say
+
+    if not obj.quiet:
+        for line in lines:
+            say(visible(f"hint: {line}"), err=True)
 
 
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
@@ -123,7 +143,7 @@ def list_fields(form: str, out: str) -> None:
     """Every field and metric that queries take, with unit and meaning."""
     from esjobs.session import fields_frame
 
-    emit(fields_frame(), form, out)
+    emit(fields_frame(), form, out, prose=["meaning"])
 
 
 @click.command()
@@ -153,12 +173,15 @@ def export(
 
 
 @click.command()
-@click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="HTML file to write.")
+@click.option("--out", "-o", required=True, metavar="FILE", help="HTML file to write; - is stdout.")
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest complete one.")
 @click.pass_obj
-def report(obj: Context, out: Path, run_id: str | None) -> None:
+def report(obj: Context, out: str, run_id: str | None) -> None:
     """One HTML file that works offline: who deviates, by how much, and what it rests on."""
     with obj.session() as session:
+        if out == "-":
+            click.echo(session.report_page(run=run_id), nl=False)
+            return
         session.report(out, run=run_id)
     if not obj.quiet:
         click.echo(f"report written to {out}", err=True)

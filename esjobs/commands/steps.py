@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from esjobs.commands.options import Context, emit_reports, restriction_options, rows_options, window_option
+from esjobs.core.tables import LEVELS
 
 
 @click.command()
@@ -47,7 +48,7 @@ def corepower() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--format", "form_in", type=click.Choice(["csv", "cric"]), default="csv", show_default=True)
 @click.option("--benchmark", metavar="NAME", help="HS06 or HS23, where the file does not say.")
-@click.option("--level", type=click.Choice(["site", "cpu_model"]), help="Where the file does not say.")
+@click.option("--level", type=click.Choice(LEVELS), help="Where the file does not say.")
 @click.option("--valid-from", metavar="DATE", help="Start of validity; wins over CRIC's own date.")
 @click.pass_obj
 def import_corepower(
@@ -137,11 +138,12 @@ def run(
     """Aggregate, fit, correlate and flag; results become visible together at the end."""
     with obj.session() as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
-        if form == "table" and not obj.quiet:
-            from esjobs.terminal import print_conclusion
-
-            print_conclusion(session.conclusions(run=reports[-1].run))
+        conclusions = session.conclusions(run=reports[-1].run)
     emit_reports(reports, form, out)
+    if form == "table" and not obj.quiet:
+        from esjobs.terminal import print_conclusion
+
+        print_conclusion(conclusions)
 
 
 @click.command()

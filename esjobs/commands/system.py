@@ -17,22 +17,24 @@ from esjobs.commands.options import Context, emit, emit_reports, rows_options
 def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
     """Make up a grid whose truth is known, run the whole chain on it, and say what was found."""
     from esjobs.demonstration import demonstrate
-    from esjobs.terminal import progress_bar
+    from esjobs.terminal import progress_bar, say
 
     with progress_bar(quiet=obj.quiet) as progress:
         shown = demonstrate(out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress)
     emit_reports(list(shown.reports), "table", "-")
     emit(shown.verdicts, "table", "-")
     for line in shown.lines:
-        click.echo(line)
+        say(line)
 
 
 @click.command()
 @rows_options
 @click.pass_obj
 def doctor(obj: Context, form: str, out: str) -> None:
-    """Versions, store, row counts, last run, and what is missing."""
-    from esjobs.doctor import examine
+    """Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed."""
+    from esjobs.doctor import FAILED, examine
 
     frame = examine(obj.store, obj.config)
-    emit(frame, form, out)
+    emit(frame, form, out, prose=["value", "what_to_do"])
+    if (frame["state"] == FAILED).any():
+        raise SystemExit(1)

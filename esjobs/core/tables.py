@@ -6,9 +6,17 @@ one atomic switch. Columns may be added at the end; none is renamed or dropped w
 """
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import Field, FieldType
+
+Level = Literal["site", "cpu_model"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""What factors are given for."""
+Method = Literal["gamma", "paper"]
+METHODS: tuple[Method, ...] = get_args(Method)
+"""How factors are fitted."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,13 @@ _TASK = (
     _c("core_class", "keyword", "single or multi"),
     _c("task_type", "keyword", "processing type of the task's jobs; null when the records name none"),
     _c("work_kind", "keyword", "kind of work, where a mixed task was split"),
+)
+_UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
+_DISTINCT_TASKS = _c(
+    "n_distinct_tasks",
+    "integer",
+    "the tasks behind n_tasks, each counted once; a proposal needs two",
+    "tasks",
 )
 _PROVENANCE = (
     _c("window_start", "time", "start of the window", "UTC"),
@@ -116,7 +131,7 @@ FACTORS = Table(
             "events",
         ),
         _c("component", "integer", "component; factors of different ones cannot be compared; 0 the largest"),
-        _c("n_tasks", "integer", "tasks (x core class x type) that determine the factor", "tasks"),
+        _c("n_tasks", "integer", f"{_UNITS} that determine the factor", "units"),
         _c("n_buckets", "integer", "buckets in the fit", "buckets"),
         _c("n_jobs", "integer", "jobs in those buckets", "jobs"),
         _c(
@@ -139,6 +154,7 @@ FACTORS = Table(
         _c("via", "keyword", "the one name through which it hangs on the others; null with sound bridges"),
         _c("method_shift", "number", "k by the article's objective on the same sums over k, minus 1"),
         _c("method_sigmas", "number", "the same in standard errors of k: the systematic of the method"),
+        _DISTINCT_TASKS,
         *_PROVENANCE,
     ),
 )
@@ -157,7 +173,7 @@ FITS = Table(
         _c("n_names", "integer", "names with a factor", "names"),
         _c("n_names_without", "integer", "names without one", "names"),
         _c("n_components", "integer", "components that were fitted"),
-        _c("n_tasks", "integer", "tasks in the fit", "tasks"),
+        _c("n_tasks", "integer", f"{_UNITS} in the fit", "units"),
         _c("n_buckets", "integer", "buckets in the fit", "buckets"),
         _c("n_jobs", "integer", "jobs in the fit", "jobs"),
         _c("n_jobs_dropped", "integer", "binned jobs left out of the fit", "jobs"),
@@ -241,7 +257,7 @@ COMPONENTS = Table(
         _METHOD,
         _c("component", "integer", "0 the largest"),
         _c("n_names", "integer", "names", "names"),
-        _c("n_tasks", "integer", "tasks", "tasks"),
+        _c("n_tasks", "integer", _UNITS, "units"),
         _c("n_buckets", "integer", "buckets", "buckets"),
         _c("n_jobs", "integer", "jobs", "jobs"),
         _c("dof", "integer", "independent loops"),
@@ -311,7 +327,7 @@ FLAGS = Table(
         _c("proposed_corepower", "number", "what the site would declare at the level of the others"),
         _c("proposed_corepower_err", "number", "its error, never below 5 %"),
         _c("sentence", "text", "the verdict in one sentence that may be sent"),
-        _c("n_tasks", "integer", "tasks", "tasks"),
+        _c("n_tasks", "integer", _UNITS, "units"),
         _c("n_jobs", "integer", "jobs", "jobs"),
         _c("component", "integer", "component"),
         _c("rc_site", "keyword", "WLCG site behind a queue"),
@@ -324,6 +340,7 @@ FLAGS = Table(
         _c("deviation_err_int", "number", "part from the site x task interaction"),
         _c("deviation_err_line", "number", "part from the line"),
         _c("via", "keyword", "the one name through which it hangs on the others; null with sound bridges"),
+        _DISTINCT_TASKS,
         *_PROVENANCE,
     ),
 )
@@ -386,7 +403,7 @@ REJECTS = Table(
 
 LOADS = Table(
     "loads",
-    "one call of ingest",
+    "files read by one call of ingest; reading them again leaves the first account as it is",
     "load_id",
     (
         _c("load_id", "keyword", "hash of the files' contents, the format and what --set filled in"),

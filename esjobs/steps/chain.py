@@ -22,8 +22,9 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
+from esjobs.core.tables import LEVELS
 from esjobs.core.window import Window
-from esjobs.settings import LEVELS, FitSettings
+from esjobs.settings import FitSettings
 from esjobs.steps import aggregate as aggregation
 from esjobs.steps.aggregate import Progress, days_behind, require_rules
 from esjobs.steps.conditions import bucket_filters, job_filters
@@ -290,6 +291,7 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 k_err_int=columns["k_err_int"].astype(float),
                 events_per_job=columns["events_per_job"].astype(float),
                 via=_texts(columns["via"]),
+                n_distinct_tasks=_known(columns["n_distinct_tasks"], columns["n_tasks"]),
                 n_components=int(component.max(initial=-1)) + 1,
             )
         )
@@ -298,6 +300,12 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
 
 def _texts(column: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     return np.array([text or "" for text in column], object)
+
+
+def _known(column: npt.NDArray[Any], otherwise: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Counts of a column that factors of an earlier version lack."""
+    counts = column.astype(float)
+    return np.where(np.isfinite(counts), counts, otherwise).astype(np.int64)
 
 
 def _is_of(item: Fit, row: Mapping[str, Any]) -> bool:

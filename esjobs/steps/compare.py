@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core import tables
-from esjobs.core.errors import NoResultError
+from esjobs.core.errors import NoResultError, UsageError
 from esjobs.steps.results import StoredRun, find_run, read_results
 from esjobs.store.base import JobStore
 
@@ -39,6 +39,8 @@ def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
     overstates it when the runs share jobs. ``sigma`` is their ratio. Null where a run has no factor.
     """
     runs = [find_run(store, "fit", run) for run in (run_a, run_b)]
+    if runs[0].run == runs[1].run:
+        raise UsageError(f"'{run_a}' and '{run_b}' are the same run; name two: esjobs show runs")
     factors = [_by_key(read_results(store, tables.FACTORS, run)) for run in runs]
     verdicts = [_verdicts(store, run) for run in runs]
     scales = _scales(*factors)

@@ -4,17 +4,19 @@ import csv
 import io
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from esjobs.analysis.cpu_models import resolve_names
+from esjobs.analysis.declarations import RECORDS
 from esjobs.core import tables
 from esjobs.core.errors import InputError, NoResultError, UsageError, WindowError
 from esjobs.core.identity import content_id
-from esjobs.core.query import In
+from esjobs.core.query import Count, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time, parse_time
 from esjobs.steps.publication import read_table, rows_table
@@ -26,6 +28,7 @@ _ACCEPTED = (
     "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
     "rc_site, parent_corepower, source"
 )
+_NAMES_SHOWN = 5
 _LARGEST = 100.0
 """No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
@@ -54,37 +57,98 @@ def import_corepower(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text at byte {error.start}; convert it first") from error
-    if benchmark is not None and benchmark not in BENCHMARKS:
-        raise UsageError(f"benchmark '{benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
+    if benchmark is not None:
+        benchmark = _benchmark(benchmark)
+        if benchmark not in BENCHMARKS:
+            raise UsageError(f"benchmark '{benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
     defaults = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
     reader = _cric if form == "cric" else _csv
     digest = blake2b(content, digest_size=16).hexdigest()
     import_id = content_id({"content": digest, "form": form, **defaults})
-    rows: list[dict[str, Any]] = [
-        {"import_id": import_id, "imported_at": now, **row} for row in reader(text, path, defaults)
-    ]
-    if not rows:
+    said = list(reader(text, path, defaults))
+    read = [{**row, "level": row["level"] or "site"} for row in said]
+    found, skipped = _of_export(read)
+    rows: list[dict[str, Any]] = [{**row, "import_id": import_id, "imported_at": now} for row in found]
+    if not read:
         raise InputError(f"{path} declares nothing: it has no rows; {_ACCEPTED}")
     seen: dict[tuple[object, ...], object] = {}
     for row in rows:
-        key = (row["level"], _canonical(row), row["benchmark"], row["valid_from"])
-        if seen.setdefault(key, row["corepower"]) != row["corepower"]:
+        if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
             raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
-    generation = store.replace(tables.COREPOWER, import_id, rows_table(tables.COREPOWER, rows).to_batches())
-    store.publish([generation])
+    if rows:
+        rows_of_file = rows_table(tables.COREPOWER, rows)
+        store.publish([store.replace(tables.COREPOWER, import_id, rows_of_file.to_batches())])
     declared = sum(row["corepower"] is not None for row in rows)
-    dates = sorted({format_time(row["valid_from"]) for row in rows})
-    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return RunReport(
         "corepower import",
         import_id,
-        len(rows),
+        len(read),
         declared,
         time.perf_counter() - began,
         rows_become="declared values",
+        dropped=dict(skipped),
         counts={"rows without a value": len(rows) - declared},
-        notes=(f"valid from {span}: a window that ends before takes no value from here",),
+        notes=(*_assumptions(said), *_notes(store, rows)),
     )
+
+
+def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:
+    """The rows to store, and how many are left out, by reason.
+
+    What ``show corepower`` exports holds values that follow from the records, which no one has imported,
+    and every import that a later one corrected; of those the last one counts, as it did in the store.
+    """
+    skipped: Counter[str] = Counter()
+    newest: dict[tuple[object, ...], datetime] = {}
+    for row in read:
+        if row.get("imported_at") is not None:
+            key = _key(row)
+            newest[key] = max(row["imported_at"], newest.get(key, row["imported_at"]))
+    rows = []
+    for row in read:
+        if row.get("import_id") == "" and row["source"] == RECORDS:
+            skipped["follows from the records"] += 1
+        elif row.get("imported_at") is not None and row["imported_at"] < newest[_key(row)]:
+            skipped["replaced by a later import"] += 1
+        else:
+            rows.append(row)
+    return rows, skipped
+
+
+def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a name declares one value for."""
+    return row["level"], _canonical(row), row["benchmark"], row["valid_from"]
+
+
+def _assumptions(said: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    assumed = sum(not row["level"] for row in said)
+    if assumed:
+        yield f"{assumed} names were taken for sites; if they are CPU models, give --level cpu_model"
+
+
+def _notes(store: JobStore, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Since when the values hold, and which names no stored job has."""
+    if not rows:
+        return
+    dates = sorted({format_time(row["valid_from"]) for row in rows})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    yield f"valid from {span}: a window that ends before takes no value from here"
+    if not store.span().jobs:
+        return
+    for level, what in (("site", "sites"), ("cpu_model", "CPU models")):
+        names = {_canonical(row) for row in rows if row["level"] == level}
+        missing = sorted(names - _names_of_jobs(store, level)) if names else []
+        if missing:
+            shown = ", ".join(missing[:_NAMES_SHOWN]) + (", ..." if len(missing) > _NAMES_SHOWN else "")
+            yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {shown}"
+
+
+def _names_of_jobs(store: JobStore, level: str) -> set[str]:
+    """The sites or CPU models of all stored jobs; one query."""
+    key = "cpu_raw" if level == "cpu_model" else level
+    values = store.aggregate(Query((key,), (Count(),))).table.column(key).to_pylist()
+    names = resolve_names(values) if level == "cpu_model" else values
+    return {name for name in names if name}
 
 
 def remove_corepower(store: JobStore, import_id: str) -> RunReport:
@@ -96,6 +160,10 @@ def remove_corepower(store: JobStore, import_id: str) -> RunReport:
     store.publish([Retired(tables.COREPOWER, import_id)])
     store.sweep()
     return RunReport("corepower remove", import_id, rows, 0, time.perf_counter() - began, rows_become="left")
+
+
+def _benchmark(text: str) -> str:
+    return text.strip().upper()
 
 
 def _canonical(row: Mapping[str, object]) -> str:
@@ -128,7 +196,7 @@ def _csv(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator[
                     f"{where}: more cells than the header has columns; "
                     "write decimals with a point, and text that holds the separator in quotes"
                 )
-            level = row.get("level") or _NAME_COLUMNS[names[0]] or defaults["level"] or "site"
+            level = row.get("level") or _NAME_COLUMNS[names[0]] or defaults["level"] or ""
             yield _row(where, {**row, "name": row[names[0]], "level": level}, defaults, path.name)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error
@@ -139,9 +207,9 @@ def _row(
 ) -> dict[str, object]:
     if not row["name"]:
         raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
-    if row["level"] not in ("site", "cpu_model"):
+    if row["level"] not in ("site", "cpu_model", ""):
         raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
-    benchmark = row.get("benchmark") or defaults["benchmark"] or ""
+    benchmark = _benchmark(row.get("benchmark") or defaults["benchmark"] or "")
     if benchmark not in BENCHMARKS:
         found = f"'{benchmark}'" if benchmark else "none"
         raise InputError(
@@ -156,7 +224,10 @@ def _row(
         "valid_from": _time(where, "valid_from", row.get("valid_from") or defaults["valid_from"]),
         "rc_site": row.get("rc_site") or None,
         "parent_corepower": _number(where, "parent_corepower", row.get("parent_corepower", "")),
+        "served_corepower": _number(where, "served_corepower", row.get("served_corepower", "")),
         "source": row.get("source") or source,
+        "import_id": row.get("import_id"),
+        "imported_at": _time(where, "imported_at", row["imported_at"]) if row.get("imported_at") else None,
     }
 
 

@@ -120,7 +120,7 @@ def correlate(
         n_factors,
         table.num_rows,
         time.perf_counter() - began,
-        rows_are="factors",
+        rows_are="factor rows",
         rows_become="lines",
         counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
         window=str(window),

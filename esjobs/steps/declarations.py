@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.analysis.cpu_models import resolve_names
-from esjobs.analysis.declarations import Declaration, Declared, RecordedValue, declare, newest_valid
+from esjobs.analysis.declarations import RECORDS, Declaration, Declared, RecordedValue, declare, newest_valid
 from esjobs.analysis.site_names import guess_rc_site
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
@@ -90,8 +90,8 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
             "corepower": value.value,
             "benchmark": "HS06",
             "rc_site": in_force["site", name].rc_site,
-            "source": "records",
-            "origin": in_force["site", name].origin if in_force["site", name].source == "records" else None,
+            "source": RECORDS,
+            "origin": in_force["site", name].origin if in_force["site", name].source == RECORDS else None,
         }
         for name, value in recorded.items()
     ]

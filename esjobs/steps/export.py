@@ -34,8 +34,13 @@ def export_jobs(
     batches = stored_jobs(store, where, window)
     try:
         return write_jobs(batches, sys.stdout.buffer if out == "-" else Path(out), chosen)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; give a path that can be written") from error
+        where = "standard output" if out == "-" else out
+        raise InputError(
+            f"cannot write {where}: {error.strerror}; give a path that can be written"
+        ) from error
 
 
 def stored_jobs(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.analysis.verdicts import FEW_JOBS_BRIDGE
-from esjobs.steps.fit_input import FitInput, FloatArray, readable_unit
+from esjobs.steps.fit_input import FitInput, FloatArray, readable_unit, unit_parts
 
 METHOD_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
@@ -74,6 +74,8 @@ class Factors:
     k_err_int: FloatArray
     events_per_job: FloatArray
     via: npt.NDArray[np.object_]
+    n_distinct_tasks: npt.NDArray[np.int64]
+    """Tasks behind the units of A that ``n_tasks`` counts, each once whatever its core classes and types."""
     n_components: int
 
     @property
@@ -192,7 +194,7 @@ def _factors(
     count = len(names)
     status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
-    n_tasks = np.zeros(count, np.int64)
+    n_tasks, n_distinct_tasks = np.zeros(count, np.int64), np.zeros(count, np.int64)
     n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
     n_fitted = 0
     columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
@@ -208,6 +210,7 @@ def _factors(
         aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST])
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_tasks[where] = units.component, units.n_tasks
+        n_distinct_tasks[where] = _distinct_tasks(result.buckets)
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
@@ -224,9 +227,19 @@ def _factors(
         k_raw=columns["k"],
         events_per_job=_events_per_job(data, entered, position, count),
         via=np.full(count, "", object),
+        n_distinct_tasks=n_distinct_tasks,
         n_components=int(component.max()) + 1 if count else 0,
         **columns,
     )
+
+
+def _distinct_tasks(buckets: fitters.Buckets) -> npt.NDArray[np.int64]:
+    """Per name of a fit, the tasks that determine its factor, each once whatever its units of A."""
+    size = np.diff(buckets.ptr)
+    _, task = np.unique([unit_parts(label)[0] or "" for label in buckets.task_names], return_inverse=True)
+    linked = np.repeat(size > 1, size)
+    pairs = np.unique(np.column_stack([buckets.unit, np.repeat(task, size)])[linked], axis=0)
+    return np.bincount(pairs[:, 0], minlength=buckets.n_units).astype(np.int64)
 
 
 def fitted_or_all(

@@ -11,8 +11,9 @@ import fitters
 from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.report import RunReport
+from esjobs.core.tables import LEVELS
 from esjobs.core.window import Window
-from esjobs.settings import LEVELS, FitSettings
+from esjobs.settings import FitSettings
 from esjobs.steps.factors import Fit, solve, with_company
 from esjobs.steps.fit_input import ALL_TYPES, FitInput, fit_input, fixed_costs, processing_types, unit_sums
 from esjobs.steps.fit_rows import component_rows, factor_rows, fit_rows
@@ -70,7 +71,7 @@ def fit(
         rows[tables.FACTORS].num_rows,
         time.perf_counter() - began,
         rows_are="buckets",
-        rows_become="factors",
+        rows_become="factor rows (name x type x method)",
         counts={
             "fits": len(fits),
             "factors": with_factor,

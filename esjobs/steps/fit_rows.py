@@ -53,6 +53,7 @@ def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
             "via": factors.via[place] or None,
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),
+            "n_distinct_tasks": int(factors.n_distinct_tasks[place]),
         }
 
 

@@ -68,6 +68,7 @@ def judge(
             k=finite(factors.k[place]),
             n_jobs=int(factors.n_jobs[place]),
             n_tasks=int(factors.n_tasks[place]),
+            n_distinct_tasks=int(factors.n_distinct_tasks[place]),
             in_main_component=bool(factors.main[place]),
             declared=declared[name],
             deviation=deviation,
@@ -159,7 +160,7 @@ def flag(
         sum(len(judged) for judged in verdicts),
         len(flags),
         time.perf_counter() - began,
-        rows_are="factors",
+        rows_are="factor rows",
         rows_become="flags",
         counts={f"sites: {verdict}": count for verdict, count in sorted(counted.items())},
         window=str(window),
@@ -239,6 +240,7 @@ def _flag_rows(
                 for part in ("stat", "int", "line")
             },
             "via": evidence.via or None,
+            "n_distinct_tasks": evidence.n_distinct_tasks,
         }
 
 
@@ -273,7 +275,7 @@ def _conclusion(
     deviating = [flag for flag in flags if flag["verdict"] == "deviates"]
     stable = [flag for flag in deviating if flag["stable"]]
     comparable = sum(counts[verdict] for verdict in JUDGED)
-    on_one_task = sum(flag["verdict"] in JUDGED and flag["n_tasks"] == 1 for flag in flags)
+    on_one_task = sum(flag["verdict"] in JUDGED and flag["n_distinct_tasks"] == 1 for flag in flags)
     needed = _needed(on_one_task, comparable, counts["undecided"])
     if not deviating:
         return (

@@ -76,8 +76,9 @@ def ingest(
     """Read files of one format into the store, all of them or none.
 
     ``fill``: canonical values for fields that a row lacks. The load's id follows from the contents, so that
-    loading the same files again updates the same rows. With ``dry_run`` nothing is written and rows that
-    would be stored or updated are counted as ``acceptable``.
+    loading the same files again updates the same rows; the account of the load in ``loads`` and ``rejects``
+    stays the one of the first time, the report tells what the second one did. With ``dry_run``
+    nothing is written and rows that would be stored or updated are counted as ``acceptable``.
 
     Raises :class:`InputError` when a file cannot be read to its end; the store is then as it was.
     """
@@ -100,7 +101,9 @@ def ingest(
 
     if dry_run:
         acceptable = sum(batch.num_rows for batch in batches())
-        return _report(load_id, books, {"acceptable": acceptable}, acceptable, began)
+        return _report(
+            load_id, books, {"acceptable": acceptable}, acceptable, began, rows_become="acceptable rows"
+        )
 
     def load_row(state: str, **counts: object) -> pa.Table:
         row = {
@@ -124,24 +127,34 @@ def ingest(
             store.publish([Retired(tables.LOADS, load_id)])
         raise
     rejects = [*books.rejects, _superseded(counts.superseded_rows, load_id)]
-    books.reasons["superseded"] += counts.superseded
-    complete = load_row(
-        "complete",
-        rows_in=books.rows_in,
-        stored=counts.stored,
-        updated=counts.updated,
-        rejected=books.reasons.total(),
-        first_end=books.first,
-        last_end=books.last,
-    )
-    store.publish(
-        [
-            store.replace(tables.LOADS, load_id, complete.to_batches()),
-            store.replace(tables.REJECTS, load_id, pa.concat_tables(rejects).to_batches()),
-        ]
-    )
+    if counts.superseded:
+        books.reasons["superseded"] += counts.superseded
+    if _is_complete(known):
+        notes = [f"load {load_id} was read before: esjobs show loads keeps the account of the first time"]
+    else:
+        complete = load_row(
+            "complete",
+            rows_in=books.rows_in,
+            stored=counts.stored,
+            updated=counts.updated,
+            rejected=books.reasons.total(),
+            first_end=books.first,
+            last_end=books.last,
+        )
+        store.publish(
+            [
+                store.replace(tables.LOADS, load_id, complete.to_batches()),
+                store.replace(tables.REJECTS, load_id, pa.concat_tables(rejects).to_batches()),
+            ]
+        )
+        notes = ["the refused rows, with reason, file and line: esjobs show rejects"] if books.reasons else []
     kept = {"stored": counts.stored, "updated": counts.updated}
-    return _report(load_id, books, kept, counts.stored + counts.updated, began)
+    return _report(load_id, books, kept, counts.stored + counts.updated, began, notes)
+
+
+def _is_complete(known: pa.Table) -> bool:
+    """Whether a load is listed as one that came to its end: what its account says is history."""
+    return "complete" in known.column("state").to_pylist()
 
 
 def _load_id(source: Source, paths: Sequence[Path], fill: Mapping[str, object]) -> str:
@@ -173,7 +186,15 @@ def _superseded(rows: pa.Table, load_id: str) -> pa.Table:
     return pa.table(columns).cast(table_schema(tables.REJECTS))
 
 
-def _report(load_id: str, books: _Books, counts: dict[str, int], rows_out: int, began: float) -> RunReport:
+def _report(
+    load_id: str,
+    books: _Books,
+    counts: dict[str, int],
+    rows_out: int,
+    began: float,
+    notes: Sequence[str] = (),
+    rows_become: str = "rows",
+) -> RunReport:
     dropped = {reason: count for reason, count in books.reasons.most_common() if count}
     seconds = time.perf_counter() - began
     return RunReport(
@@ -182,9 +203,10 @@ def _report(load_id: str, books: _Books, counts: dict[str, int], rows_out: int, 
         books.rows_in,
         rows_out,
         seconds,
+        rows_become=rows_become,
         dropped=dropped,
         counts=counts,
-        notes=_grouped(books.notes),
+        notes=(*_grouped(books.notes), *notes),
     )
 
 
@@ -215,5 +237,11 @@ def undo(store: JobStore, load_id: str) -> RunReport:
     emptied = retired_days(aggregated - stored)
     store.publish([Retired(tables.LOADS, load_id), Retired(tables.REJECTS, load_id), *emptied])
     return RunReport(
-        "undo", load_id, removed, 0, time.perf_counter() - began, dropped={"taken back": removed}
+        "undo",
+        load_id,
+        removed,
+        removed,
+        time.perf_counter() - began,
+        rows_are="rows of the load",
+        rows_become="taken back",
     )

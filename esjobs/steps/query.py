@@ -12,7 +12,7 @@ from esjobs.core.query import Count, Metric, Query, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.steps.aggregate import resolve_models
-from esjobs.steps.conditions import job_filters
+from esjobs.steps.conditions import job_filters, parse_conditions
 from esjobs.store.base import JobStore
 
 
@@ -129,4 +129,5 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
         return "no jobs are stored; ingest some first: esjobs ingest"
     stored = Window.of_days(span.first.date(), span.last.date())
     condition = f" with {', '.join(where)}" if where else ""
-    return f"no jobs{condition} in {window or stored}; the stored jobs lie in {stored}"
+    listed = "".join(f"; what there is: esjobs query --by {name}" for name in parse_conditions(where))
+    return f"no jobs{condition} in {window or stored}; the stored jobs lie in {stored}{listed}"

@@ -25,7 +25,7 @@ def write_report(store: JobStore, out: Path, *, run: str | None = None) -> Path:
 
     Raises :class:`NoResultError` without a complete run, :class:`InputError` when the file cannot be written.
     """
-    page = render(report_data(store, run))
+    page = report_page(store, run)
     try:
         handle, beside = tempfile.mkstemp(dir=out.parent, prefix=".esjobs-", suffix=".html")
         try:
@@ -40,6 +40,11 @@ def write_report(store: JobStore, out: Path, *, run: str | None = None) -> Path:
             f"cannot write the report to {out}: {error.strerror}; give a path that can be written"
         ) from error
     return out
+
+
+def report_page(store: JobStore, run: str | None = None) -> str:
+    """The report of a run (None: the newest complete one) as HTML; :class:`NoResultError` without one."""
+    return render(report_data(store, run))
 
 
 def report_data(store: JobStore, run: str | None = None) -> ReportData:

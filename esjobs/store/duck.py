@@ -52,8 +52,10 @@ class DuckStore:
     ) -> None:
         self._session = _Session(path, memory_limit, threads)
         self._pending: set[str] = set()
+        self._made = False
         try:
-            _lay_out(self._session)
+            # The file is locked by now: whoever finds it without tables has made it.
+            self._made = _lay_out(self._session) and self._session.new
         except BaseException:
             self._session.close()
             raise
@@ -123,12 +125,25 @@ class DuckStore:
         return Capabilities("duckdb", duckdb.__version__, self._session.location, 7, details)
 
     def close(self) -> None:
-        """Release the file. Closing again does nothing; any other call raises :class:`StoreError`."""
+        """Release the file. Closing again does nothing; any other call raises :class:`StoreError`.
+
+        A file that this object has made, and that nothing was put into, is removed: a load that failed
+        leaves nothing behind.
+        """
+        with contextlib.suppress(StoreError, OSError):
+            if self._made and not self._session.closed and _is_empty(self._session):
+                self._session.remove()
         self._session.close()
 
 
-def _lay_out(session: "_Session") -> None:
-    """Create the tables in an empty file, or add what a later version of esjobs brought."""
+def _is_empty(session: "_Session") -> bool:
+    """Whether nothing was ever put into the store, or all of it was taken back."""
+    kept = ("main.jobs", "internal.load_numbers", "internal.published", "internal.named_values")
+    return not any(session.rows(f"SELECT 1 FROM {table} LIMIT 1") for table in kept)  # noqa: S608
+
+
+def _lay_out(session: "_Session") -> bool:
+    """Create the tables in an empty file, or add what a later version brought; whether it was empty."""
     found: schema.Layout = {}
     for table, column, kind in session.rows(
         "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
@@ -144,6 +159,7 @@ def _lay_out(session: "_Session") -> None:
         with session.transaction():
             for statement in statements:
                 session.run(statement)
+    return not found
 
 
 def _require_layout(session: "_Session", found: schema.Layout) -> None:
@@ -181,6 +197,7 @@ class _Session:
         if threads is not None:
             config["threads"] = threads
         with self._translated():
+            self.new = not in_memory and not Path(self.location).exists()
             if not in_memory:
                 Path(self.location).absolute().parent.mkdir(parents=True, exist_ok=True)
             self._connection = _quiet(duckdb.connect(self.location, config=config))
@@ -234,6 +251,16 @@ class _Session:
             raise
         finally:
             self._within = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def remove(self) -> None:
+        """Delete the file while it is still locked, so that nobody else can have begun to use it."""
+        # What is written after the file is gone would be a log beside the next file of this name.
+        self.run("CHECKPOINT")
+        Path(self.location).unlink()
 
     def close(self) -> None:
         """End all streams and release the file."""

@@ -17,6 +17,7 @@ GOOD = Evidence(
     k=1.5,
     n_jobs=500,
     n_tasks=5,
+    n_distinct_tasks=5,
     in_main_component=True,
     declared=DECLARED,
     deviation=0.5,
@@ -67,7 +68,7 @@ def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float,
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        (changed(n_tasks=1), "one task"),
+        (changed(n_distinct_tasks=1), "one task"),
         (changed(n_jobs=49), "too few jobs"),
         (changed(declared=dataclasses.replace(DECLARED, origin="inherited")), "inherited"),
         (changed(declared=dataclasses.replace(DECLARED, origin="changed")), "changed"),

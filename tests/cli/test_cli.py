@@ -3,53 +3,16 @@
 import csv
 import io
 import json
-import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from esjobs.cli import main
-
-JOBS = """job_id,task_id,site,cpu_raw,processing_type,state,end_time,cores,events,cpu_s,wall_s,hs06_s
-{rows}
-"""
-
-
-def run(*arguments: str, store: Path | str | None = None) -> Result:
-    given = [] if store is None else ["--store", f"duckdb:{store}"]
-    return CliRunner().invoke(main, [*given, *arguments], catch_exceptions=False)
-
-
-def job_file(path: Path, n_sites: int = 12, n_tasks: int = 3, n_jobs: int = 60) -> Path:
-    """Jobs of a small grid where every site is as fast as it declares, except the last one."""
-    rows = []
-    scatter = random.Random(1)
-    for site in range(n_sites):
-        declared = 13 + site
-        speed = declared * (2.0 if site == n_sites - 1 else 1.0)
-        for task in range(n_tasks):
-            for job in range(n_jobs):
-                cpu = 20_000 / speed * (1 + task) * scatter.gauss(1, 0.03)
-                rows.append(
-                    f"{task}-{site}-{job},task{task},SITE{site:02},Intel Xeon E5-2650 v{site % 3 + 2} @ 2GHz,"
-                    f"simul,finished,2018-08-{10 + job % 5}T12:00:00Z,1,100,{cpu:.3f},{cpu * 1.1:.3f},"
-                    f"{cpu * 1.1 * declared:.0f}"
-                )
-    path.write_text(JOBS.format(rows="\n".join(rows)), encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cli")
-    store = folder / "jobs.duckdb"
-    assert run("ingest", "jobs", str(job_file(folder / "jobs.csv")), store=store).exit_code == 0
-    assert run("run", store=store).exit_code == 0
-    return store
+from tests.cli.running import job_file, run
 
 
 def test_help_imports_nothing_heavy() -> None:

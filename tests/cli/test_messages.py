@@ -1,13 +1,15 @@
 """Messages for mistakes that a newcomer makes, and what the tables of declared values say."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from esjobs.cli import main
-from tests.cli.test_cli import job_file
+from tests.cli.running import job_file
 
 
 def run(*arguments: str) -> Result:
@@ -70,3 +72,165 @@ def test_declared_values_are_shown_with_origin_and_can_be_taken_back(tmp_path: P
     assert run("--store", store, "corepower", "remove", import_id).exit_code == 0
     assert {row["source"] for row in shown()} == {"records"}
     assert run("--store", store, "corepower", "remove", import_id).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export", "jobs"],
+        ["export", "jobs", "--format", "parquet"],
+        ["show", "buckets", "--format", "csv"],
+        ["show", "factors"],
+    ],
+)
+def test_a_reader_that_has_seen_enough_ends_the_program_without_a_word(
+    filled: Path, command: list[str]
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "esjobs", "--quiet", "--store", f"duckdb:{filled}", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")
+
+
+def test_a_full_disk_behind_standard_output_is_said_in_one_line(filled: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("needs /dev/full")
+    command = [sys.executable, "-m", "esjobs", "--store", f"duckdb:{filled}", "show", "runs"]
+    with full.open("w") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("esjobs: cannot write standard output")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_report_goes_to_standard_output(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--store", f"duckdb:{filled}", "report", "--out", "-")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert result.stderr == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_doctor_fails_when_a_check_does_and_names_what_failed(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def states(store: Path) -> tuple[int, dict[str, str]]:
+        result = run("--store", f"duckdb:{store}", "doctor", "--format", "json")
+        return result.exit_code, {row["check"]: row["state"] for row in json.loads(result.stdout)}
+
+    assert states(filled)[0] == 0
+    code, found = states(tmp_path / "none.duckdb")
+    assert (code, found["settings"], found["store"]) == (1, "ok", "failed")
+    monkeypatch.setenv("ESJOBS_FIT__MIN_BUCKET_JOBS", "many")
+    code, found = states(filled)
+    assert (code, found["settings"]) == (1, "failed")
+    assert "store" not in found
+
+
+def test_an_import_says_what_it_assumed_and_which_names_have_no_jobs(filled: Path, tmp_path: Path) -> None:
+    table = tmp_path / "declared.csv"
+    table.write_text("name,corepower\nSITE01,10.5\nSIET02,17.5\n")
+    for name in ("hs06", "HS06", "hs23", "HS23"):
+        command = ("--store", f"duckdb:{filled}", "corepower", "import", str(table), "--benchmark", name)
+        imported = run(*command)
+        assert imported.exit_code == 0
+        assert "2 names were taken for sites; if they are CPU models, give --level" in imported.stdout
+        assert "1 of 2 sites have no jobs in the store: SIET02" in imported.stdout
+        import_id = imported.stdout.partition("(")[2].partition(")")[0]
+        assert run("--store", f"duckdb:{filled}", "corepower", "remove", import_id).exit_code == 0
+
+
+def test_declared_values_survive_a_backup(tmp_path: Path) -> None:
+    """The recipe of the operator guide, also where a value was corrected by a later import."""
+    old, new = (f"duckdb:{tmp_path / name}.duckdb" for name in ("old", "new"))
+    run("--store", old, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv", n_jobs=3)))
+    declared, jobs, saved = (tmp_path / name for name in ("declared.csv", "jobs.parquet", "saved.csv"))
+    for value in ("17.5", "18.5"):
+        declared.write_text(
+            f"queue,corepower,benchmark,served_corepower\nSITE02,{value},HS23,10\nSITE03,,HS06,\n"
+        )
+        assert run("--store", old, "corepower", "import", str(declared)).exit_code == 0
+    assert run("--store", old, "export", "jobs", "--out", str(jobs)).exit_code == 0
+    assert run("--store", old, "show", "corepower", "--format", "csv", "--out", str(saved)).exit_code == 0
+    assert run("--store", new, "ingest", "jobs", str(jobs)).exit_code == 0
+    back = run("--store", new, "corepower", "import", str(saved))
+    assert back.exit_code == 0
+    assert "12  follows from the records" in back.stdout
+    assert "2  replaced by a later import" in back.stdout
+
+    def declares(store: str) -> list[tuple[object, ...]]:
+        rows = json.loads(run("--store", store, "show", "corepower", "--format", "json").stdout)
+        columns = ("name", "corepower", "benchmark", "valid_from", "served_corepower", "source", "origin")
+        return [tuple(row[name] for name in columns) for row in rows if row["corepower"] != 17.5]
+
+    assert [row for row in declares(new) if row[5] == "declared.csv"]
+    assert sorted(set(declares(new)), key=str) == sorted(set(declares(old)), key=str)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("ESJOBS_RULES__FINISHED_STATES", "finished", "a list as JSON, such as"),
+        ("ESJOBS_MEMORY", "lots", "a size such as 1GB"),
+        ("ESJOBS_FIT__MIN_BUCKET_JOBS", "x", "valid integer"),
+    ],
+)
+def test_a_wrong_variable_is_named_with_what_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    result = run("--store", "duckdb::memory:", "show", "runs")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"esjobs: {variable}={value} in the environment: ")
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_run_is_not_compared_with_itself(filled: Path) -> None:
+    store = f"duckdb:{filled}"
+    name = json.loads(run("--store", store, "show", "runs", "--format", "json").stdout)[0]["run"]
+    result = run("--store", store, "compare", name, name)
+    assert result.exit_code == 2
+    assert "the same run; name two" in result.stderr
+
+
+def test_a_store_that_is_not_there_says_which_option_names_another(tmp_path: Path) -> None:
+    result = run("--store", f"duckdb:{tmp_path / 'none.duckdb'}", "show", "runs")
+    assert "--store duckdb:PATH" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["show", "flags", "--name", "SITE1"], "flags have no name 'SITE1'; close are SITE1"),
+        (["show", "flags", "--type", "reco"], "flags have no processing type 'reco'; there are all, simul"),
+        (["show", "factors", "--name", "SITE01", "--name", "X"], "no name 'X'; list them with: esjobs show"),
+        (["query", "--by", "site", "--where", "site=X", "--where", "site=SITE01"], "no job has site 'X'"),
+    ],
+)
+def test_a_value_that_is_not_there_gets_a_hint(filled: Path, command: list[str], words: str) -> None:
+    result = run("--store", f"duckdb:{filled}", *command)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("hint: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+    assert run("--quiet", "--store", f"duckdb:{filled}", *command).stderr == ""
+
+
+def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) -> None:
+    show = ("--store", f"duckdb:{filled}", "show", "flags")
+    assert run(*show, "--type", "simul", "--name", "SITE01", "--method", "paper").stderr == ""
+    assert run(*show, "--method", "magic").exit_code == 2
+    nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site=X")
+    assert nothing.exit_code == 1
+    assert "what there is: esjobs query --by site" in nothing.stderr

@@ -81,7 +81,9 @@ def test_a_place_that_cannot_be_written_is_refused(place: str) -> None:
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "jobs.duckdb"
-    DuckStore(path).close()
+    store = DuckStore(path)
+    store.compare_and_set("what", None, "kept")
+    store.close()
     content = bytearray(path.read_bytes())
     at = content.index(b"DUCK") + 4
     content[at : at + 8] = (9999).to_bytes(8, "little")

@@ -1,0 +1,38 @@
+"""One task in two core classes is two units of A, and one task when a proposal asks for two."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from esjobs.session import Session
+from tests.steps.grids import grid_jobs, write_jobs
+
+SITES = 14
+
+
+@pytest.mark.parametrize(("tasks", "proposed"), [(1, False), (2, True)])
+def test_a_task_in_two_core_classes_counts_once(
+    session: Session, tmp_path: Path, tasks: int, proposed: bool
+) -> None:
+    speed = np.linspace(10, 16, SITES)
+    declared = speed.copy()
+    declared[0] /= 2
+    single = grid_jobs(np.random.default_rng(1), speed, declared, tasks=tasks, jobs=60)
+    multi = grid_jobs(np.random.default_rng(2), speed, declared, tasks=tasks, jobs=60)
+    multi["cores"] = 8
+    multi["wall_s"] /= 8
+    multi["job_id"] = "multi-" + multi["job_id"]
+    session.ingest("jobs", write_jobs(pd.concat([single, multi]), tmp_path / "jobs.parquet"))
+    session.run()
+    row = session.flags(level="site", type="all", method="gamma", name="SITE00").iloc[0]
+    assert (row["verdict"], row["n_tasks"], row["n_distinct_tasks"]) == ("deviates", 2 * tasks, tasks)
+    assert pd.notna(row["proposed_corepower"]) == proposed
+    if not proposed:
+        assert "one task only" in row["sentence"]
+    factors = session.factors(level="site", type="all", method="gamma")
+    assert set(factors["n_distinct_tasks"]) == {tasks}
+    session.flag()
+    again = session.flags(level="site", type="all", method="gamma", name="SITE00").iloc[0]
+    assert again["n_distinct_tasks"] == tasks

@@ -1,0 +1,97 @@
+"""The account of a load is history, and what came to nothing leaves no file."""
+
+from pathlib import Path
+
+import pytest
+
+import esjobs
+from esjobs.core import tables
+from esjobs.core.errors import InputError, NoResultError, StoreError
+from esjobs.session import Session
+from esjobs.steps.publication import read_table
+from esjobs.store.duck import DuckStore
+from tests.cli.running import job_file
+
+HEADER = "job_id,site,end_time,cpu_s\n"
+GOOD, REFUSED = "1,CERN,2018-08-10T12:00:00Z,5\n", "2,CERN,2018-08-10T12:00:00Z,much\n"
+
+
+def account(session: Session) -> tuple[object, ...]:
+    (row,) = read_table(session.store, tables.LOADS).to_pylist()
+    return tuple(row[name] for name in ("state", "rows_in", "stored", "updated", "rejected", "loaded_at"))
+
+
+def test_reading_a_file_again_leaves_the_account_of_the_load(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(HEADER + GOOD + REFUSED)
+    first = session.ingest("jobs", path)
+    before = account(session)
+    assert before[:5] == ("complete", 2, 1, 0, 1)
+    assert "esjobs show rejects" in first.notes[-1]
+    again = session.ingest("jobs", path)
+    assert again.counts == {"stored": 0, "updated": 1}
+    assert "was read before" in again.notes[-1]
+    assert account(session) == before
+    assert len(session.show("rejects")) == 1
+
+
+def test_a_load_is_taken_back_once(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(HEADER + GOOD)
+    load = session.ingest("jobs", path).run
+    report = session.undo(load)
+    assert (report.rows_in, report.rows_out, report.rows_become) == (1, 1, "taken back")
+    with pytest.raises(NoResultError, match="show loads"):
+        session.undo(load)
+    assert "show rejects" not in " ".join(session.ingest("jobs", path).notes)
+
+
+def test_what_came_to_nothing_leaves_no_file(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    bad = tmp_path / "bad.csv"
+    bad.write_text("nonsense\n")
+    good = job_file(tmp_path / "good.csv", n_jobs=1)
+    with esjobs.open(f"duckdb:{store}") as session, pytest.raises(InputError):
+        session.ingest("jobs", bad)
+    with esjobs.open(f"duckdb:{store}") as session:
+        session.ingest("jobs", good, dry_run=True)
+    with esjobs.open(f"duckdb:{store}") as session, pytest.raises(InputError):
+        session.import_corepower(bad)
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.csv", "good.csv"}
+
+
+def test_a_store_that_was_there_is_never_removed(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    good = job_file(tmp_path / "good.csv", n_jobs=1)
+    with esjobs.open(f"duckdb:{store}") as session:
+        load = session.ingest("jobs", good).run
+    with esjobs.open(f"duckdb:{store}") as session:
+        session.undo(load)
+    assert store.exists()
+    with esjobs.open(f"duckdb:{store}") as session:
+        session.ingest("jobs", good, dry_run=True)
+    assert store.exists()
+
+
+def test_a_store_that_another_process_made_meanwhile_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "jobs.duckdb"
+    with esjobs.open(f"duckdb:{path}") as session:
+        load = session.ingest("jobs", job_file(tmp_path / "good.csv", n_jobs=1)).run
+    with esjobs.open(f"duckdb:{path}") as session:
+        session.undo(load)
+    # As if the file had appeared between the look and the lock.
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    DuckStore(path).close()
+    monkeypatch.undo()
+    assert path.exists()
+
+
+def test_a_file_in_use_stays_when_a_second_process_gives_up(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.duckdb"
+    with esjobs.open(f"duckdb:{path}") as session:
+        session.ingest("jobs", job_file(tmp_path / "good.csv", n_jobs=1))
+        with pytest.raises(StoreError):
+            esjobs.open(f"duckdb:{path}", settings=session.settings.model_copy(update={"memory": "2GB"}))
+        assert path.exists()
