@@ -265,7 +265,8 @@ MISTAKES = (
 
 def plant(mistake: Mistake, folder: Path) -> None:
     """Copy package and tests, and put the mistake in; raises ValueError unless its place is found once."""
-    shutil.copytree(ROOT / "fitters", folder / "fitters", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("fitters", "esjobs", "dashboards"):  # esjobs takes only its own neighbours
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     ignored = shutil.ignore_patterns("__pycache__", "test_speed.py", "test_plots.py")
     shutil.copytree(ROOT / "tests" / "fitters", folder / "tests" / "fitters", ignore=ignored)
     shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
