@@ -1,4 +1,4 @@
-"""Verdicts that are safe to send: from a deviation with its error to one careful sentence.
+"""Verdicts that are safe to send: from a deviation with its error to one word.
 
 The rules, in the order in which they are asked (the first that applies decides):
 
@@ -8,9 +8,6 @@ The rules, in the order in which they are asked (the first that applies decides)
 4. no declared value, or a default: ``undeclared``;
 5. no line that verdicts may rest on: ``too few``;
 6. ``deviates`` when |d| - 1.645 s > limit, ``ok`` when |d| + 1.645 s < limit, else ``undecided``.
-
-A number is proposed only for ``deviates`` with its own declaration, two tasks (one in two core
-classes or types is one) and enough jobs; only what is stable is sent.
 """
 
 import math
@@ -28,8 +25,6 @@ Z90 = 1.645
 IMPLAUSIBLE = math.log(3.0)
 MIN_LINE_SITES = 10
 """Sites a line needs before verdicts rest on it."""
-MIN_PROPOSAL_ERROR = 0.05
-MIN_PROPOSAL_TASKS = 2
 FEW_JOBS_BRIDGE = "few jobs"
 """In the place of a name: the link to the others rests on buckets of few jobs only."""
 
@@ -107,101 +102,3 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
     if evidence.declared.origin == "default":
         return "undeclared", f"the declared {evidence.declared.corepower:.4g} is a default, not a measurement"
     return None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What the jobs ran like, in units of the benchmark; ``reason`` says why there is none."""
-
-    corepower: float | None
-    corepower_err: float | None
-    reason: str
-
-
-def propose(evidence: Evidence, verdict: Verdict, min_jobs: int) -> Proposal:
-    """The corepower at which the name would lie on the line of the others, if one may be proposed.
-
-    Its error is that of the deviation (statistics, interaction, line), never below 5 %. Whether it may be
-    sent is a question of the verdict's stability, asked apart.
-    """
-    declared = evidence.declared
-    if verdict != "deviates":
-        return Proposal(None, None, f"the verdict is {verdict}")
-    if declared.origin != "own":
-        return Proposal(None, None, f"the declaration is {declared.origin}, not the queue's own")
-    if evidence.n_distinct_tasks < MIN_PROPOSAL_TASKS:
-        return Proposal(None, None, "one task only")
-    if evidence.n_jobs < min_jobs:
-        return Proposal(None, None, "too few jobs")
-    value, deviation, error = declared.corepower, evidence.deviation, evidence.deviation_err
-    if value is None or deviation is None or error is None:
-        return Proposal(None, None, "no deviation")
-    proposed = value * (1 + deviation)
-    return Proposal(proposed, max(value * error, MIN_PROPOSAL_ERROR * proposed), "")
-
-
-def sentence(
-    evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal, unstable_under: str | None = None
-) -> str:
-    """One sentence a coordinator may read out: relative to the others, with its interval, never an order.
-
-    ``unstable_under``: the change that turns the verdict; such a sentence says that it is not to be sent.
-    """
-    declared = evidence.declared
-    if verdict not in ("deviates", "ok", "undecided"):
-        shown = _declared_note(declared)
-        return f"{verdict.capitalize()}: {why}.{shown}"
-    deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
-    value = declared.corepower or 0.0
-    low, high = interval(deviation, error)
-    unit = f"{declared.benchmark} per core"
-    ran = (
-        f"Relative to what {evidence.n_line_sites} other sites declare, these jobs ran like "
-        f"{value * (1 + deviation):.1f} ({value * low:.1f} to {value * high:.1f}, 90 %) {unit}; "
-        f"{value:.2f} is declared ({_percent(deviation)})."
-    )
-    if verdict == "deviates":
-        advice = (
-            " If your hardware list disagrees, check SMT and overcommit; please benchmark again."
-            if proposal.corepower is not None
-            else f" Nothing is proposed: {proposal.reason}."
-        )
-        caution = f" Not stable, so not to be sent: {unstable_under}." if unstable_under else ""
-        return ran + _bridge(evidence.via) + advice + caution + _declared_note(declared)
-    return ran + _bridge(evidence.via) + _declared_note(declared)
-
-
-def _bridge(via: str) -> str:
-    """What a comparison hangs on that rests on one name, or on few jobs; its error is in the interval."""
-    if not via:
-        return ""
-    if via == FEW_JOBS_BRIDGE:
-        return " Compared through buckets of fewer than 50 jobs only."
-    return f" Compared via {via} only."
-
-
-def _percent(deviation: float) -> str:
-    text = f"{deviation:+.0%}"
-    return "0%" if text in ("+0%", "-0%") else text
-
-
-def interval(deviation: float, error: float) -> tuple[float, float]:
-    """The 90 % interval of 1 + deviation, symmetric in the logarithm and so never negative."""
-    centre = 1 + deviation
-    if centre <= 0 or error <= 0:
-        return centre, centre
-    factor = math.exp(Z90 * error / centre)
-    return centre / factor, centre * factor
-
-
-def _declared_note(declared: Declared) -> str:
-    notes = []
-    if declared.parent is not None and declared.origin in ("default", "none"):
-        notes.append(f"its site carries {declared.parent:.4g}")
-    if declared.from_records is not None:
-        notes.append(f"the records carry {declared.from_records:.4g}")
-    if declared.origin == "changed":
-        notes.append("the declared value changed inside the window")
-    if declared.origin == "inherited":
-        notes.append("the declared value is inherited from its site")
-    return f" Note: {'; '.join(notes)}." if notes else ""

@@ -11,7 +11,9 @@ import numpy as np
 import fitters
 from esjobs import __version__
 from esjobs.analysis.declarations import Declared
-from esjobs.analysis.verdicts import Evidence, Verdict, decide, propose, sentence
+from esjobs.analysis.proposals import propose, share_among_siblings
+from esjobs.analysis.sentences import sentence
+from esjobs.analysis.verdicts import Evidence, Verdict, decide
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
@@ -201,10 +203,13 @@ def _flag_rows(
     unstable: Mapping[str, str],
     settings: FitSettings,
 ) -> Iterator[dict[str, object]]:
-    for item, q_value in zip(judged, q_values, strict=True):
+    proposals = share_among_siblings(
+        [item.evidence for item in judged],
+        [propose(item.evidence, item.verdict, settings.min_name_jobs) for item in judged],
+    )
+    for item, q_value, proposal in zip(judged, q_values, proposals, strict=True):
         evidence, declared = item.evidence, item.evidence.declared
         stable = evidence.name not in unstable if item.verdict in JUDGED else None
-        proposal = propose(evidence, item.verdict, settings.min_name_jobs)
         compared = item.verdict in JUDGED
         yield {
             "level": factors.level,
@@ -282,13 +287,21 @@ def _conclusion(
             f"No deviation beyond the limit is certain: {counts['ok']} {what} are within it, "
             f"{counts['undecided']} are undecided. {needed}"
         ).strip()
-    names = ", ".join(str(flag["name"]) for flag in deviating[:5]) + (" ..." if len(deviating) > 5 else "")
-    sent = f"{len(stable)} of them stable" if stable else "none of them stable enough to be sent"
+    off_by = sorted(((flag["deviation"], flag["name"]) for flag in deviating), key=_largest_first)
+    names = ", ".join(f"{name} {deviation:+.0%}" for deviation, name in off_by)
+    sure = sum(flag["significant"] is True for flag in deviating)
+    sent = f"{sure} of them significant, "
+    sent += f"{len(stable)} stable" if stable else "none stable enough to be sent"
     return (
         f"{counts['deviates']} of {comparable} comparable {what} deviate beyond the limit "
         f"({names}), {sent}; {counts['ok']} are within it, {counts['undecided']} undecided."
         + (f" {needed}" if not stable and needed else "")
     )
+
+
+def _largest_first(found: tuple[object, object]) -> tuple[float, str]:
+    deviation, name = found
+    return -abs(deviation) if isinstance(deviation, float) else 0.0, str(name)
 
 
 def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:

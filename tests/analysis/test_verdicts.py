@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.analysis.declarations import Declared
-from esjobs.analysis.verdicts import Evidence, compare, decide, interval, propose, sentence
+from esjobs.analysis.proposals import Proposal, propose, share_among_siblings
+from esjobs.analysis.sentences import interval, sentence
+from esjobs.analysis.verdicts import Evidence, compare, decide
 
 DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", rc_site_guessed=True)
 GOOD = Evidence(
@@ -104,3 +106,30 @@ def test_the_interval_holds_the_value_and_is_never_negative(deviation: float, er
 def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
     text = sentence(GOOD, verdict, why, propose(GOOD, "ok", 50))  # type: ignore[arg-type]
     assert why in text
+
+
+def of_queue(name: str, site: str = "S") -> Evidence:
+    return changed(name=name, declared=dataclasses.replace(DECLARED, name=name, rc_site=site))
+
+
+def test_queues_of_a_site_that_agree_get_one_proposal() -> None:
+    names = [of_queue("S_A"), of_queue("S_B"), of_queue("T", "T"), of_queue("S_C")]
+    found = share_among_siblings(
+        names,
+        [Proposal(8.0, 0.8), Proposal(9.0, 0.4), Proposal(20.0, 1.0), Proposal(None, None, "one task only")],
+    )
+    assert (
+        found[0].corepower
+        == found[1].corepower
+        == pytest.approx((8 / 0.64 + 9 / 0.16) / (1 / 0.64 + 1 / 0.16))
+    )
+    assert found[0].corepower_err == pytest.approx(0.05 * (found[0].corepower or 0))  # 0.4 is below 5 %
+    assert "serves S_B of S as well" in sentence(names[0], "deviates", "", found[0])
+    assert found[2:] == [Proposal(20.0, 1.0), Proposal(None, None, "one task")]
+
+
+def test_queues_of_a_site_that_differ_keep_their_own_proposals() -> None:
+    names = [of_queue("S_A"), of_queue("S_B")]
+    found = share_among_siblings(names, [Proposal(8.0, 0.5), Proposal(12.0, 0.6)])
+    assert [each.corepower for each in found] == [8.0, 12.0]
+    assert all("see their CPU models" in sentence(GOOD, "deviates", "", each) for each in found)
