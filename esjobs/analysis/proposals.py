@@ -54,9 +54,9 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int) -> Proposal:
 def share_among_siblings(evidence: Sequence[Evidence], proposals: Sequence[Proposal]) -> list[Proposal]:
     """One proposal for queues of one site, unless two of them differ by more than three of their errors.
 
-    ``evidence`` and ``proposals`` are of the same names in the same order; so is the answer. The shared number
-    is the mean weighted with 1 / error^2. Its error is the smallest of theirs, since the line's part is common
-    to them and does not average. Queues that differ keep their own numbers, and the note says so.
+    ``evidence`` and ``proposals`` are of the same names in the same order; so is the answer. The shared
+    number is the mean weighted with 1 / error^2. Its error is the smallest of theirs, since the line's part
+    is common to them and does not average. Queues that differ keep their own numbers, and the note says so.
     """
     found = list(proposals)
     sites: dict[tuple[str, str | None], list[int]] = {}

@@ -116,7 +116,7 @@ def test_queues_of_a_site_that_agree_get_one_proposal() -> None:
     names = [of_queue("S_A"), of_queue("S_B"), of_queue("T", "T"), of_queue("S_C")]
     found = share_among_siblings(
         names,
-        [Proposal(8.0, 0.8), Proposal(9.0, 0.4), Proposal(20.0, 1.0), Proposal(None, None, "one task only")],
+        [Proposal(8.0, 0.8), Proposal(9.0, 0.4), Proposal(20.0, 1.0), Proposal(None, None, "one task")],
     )
     assert (
         found[0].corepower
