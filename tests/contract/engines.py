@@ -30,10 +30,32 @@ def _file(place: Path) -> JobStore:
     return DuckStore(place / "jobs.duckdb")
 
 
+import hashlib
+
+from esjobs.store.elastic.access import Access
+from esjobs.store.elastic.elasticsearch_client import ElasticsearchCluster
+from esjobs.store.elastic.opensearch_client import OpenSearchCluster
+from esjobs.store.elastic.store import ElasticStore
+
+
+def _prefix(place: Path) -> str:
+    return "t" + hashlib.sha1(str(place).encode()).hexdigest()[:12]
+
+
+def _es(place: Path) -> JobStore:
+    return ElasticStore(ElasticsearchCluster(Access("http://127.0.0.1:9208")), _prefix(place))
+
+
+def _os(place: Path) -> JobStore:
+    return ElasticStore(OpenSearchCluster(Access("http://127.0.0.1:9203")), _prefix(place))
+
+
 ENGINES = {
     engine.name: engine
     for engine in (
         Engine("duckdb-memory", _memory, durable=False),
         Engine("duckdb-file", _file, durable=True),
+        Engine("es", _es, durable=True),
+        Engine("os", _os, durable=True),
     )
 }

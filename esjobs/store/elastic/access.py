@@ -1,0 +1,47 @@
+"""Where a cluster is and who asks: address, credentials, certificates, patience."""
+
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+
+class Secret(Protocol):
+    """Something that does not show itself; pydantic's SecretStr is one."""
+
+    def get_secret_value(self) -> str:
+        """The value."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a client needs to talk to a cluster.
+
+    ``location`` is the address without user and password. One of ``api_key``, ``token`` (bearer) and ``user``
+    with ``password``; or none. Files: ``ca_file`` to trust, ``certificate`` and ``key`` of the client.
+    """
+
+    location: str
+    api_key: Secret | None = None
+    token: Secret | None = None
+    user: str | None = None
+    password: Secret | None = None
+    ca_file: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    verify: bool = True
+    timeout_s: float = 60.0
+    retries: int = 3
+
+
+def split_user(address: str) -> tuple[str, str | None, str | None]:
+    """An address without its user and password, and these two.
+
+    >>> split_user("https://reader:secret@es.example.org:9200/")
+    ('https://es.example.org:9200', 'reader', 'secret')
+    """
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if ":" in host:
+        host = f"[{host}]"
+    place = f"{host}:{parts.port}" if parts.port else host
+    return urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), parts.username, parts.password

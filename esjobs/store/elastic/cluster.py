@@ -1,0 +1,83 @@
+"""What the parts of this store need of a cluster, and the errors that leave it.
+
+A product's client is one file that implements :class:`Cluster`; nothing else knows which product it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from esjobs.core.errors import StoreBusyError, StoreError
+
+Body = Mapping[str, Any]
+
+
+class Refused(StoreError):
+    """The cluster answered with an error; ``status`` and ``kind`` say which, for whoever can go on."""
+
+    def __init__(self, message: str, status: int, kind: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+
+
+class Unreachable(StoreError):
+    """The cluster did not answer."""
+
+
+class Cluster(Protocol):
+    """A connection to a cluster. Every error that leaves it is a :class:`StoreError`."""
+
+    product: str
+    """``elasticsearch`` or ``opensearch``."""
+    version: str
+    location: str
+
+    def call(
+        self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
+    ) -> Any:
+        """One request with a JSON body and a JSON answer. Raises :class:`Refused` or :class:`Unreachable`."""
+
+    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
+        """One ``_bulk`` request of newline-delimited JSON; failures of single items are in the answer."""
+
+    def close(self) -> None:
+        """Release the connections."""
+
+
+_WAYS_OUT: dict[str, str] = {
+    "cluster_block_exception": "the cluster blocks writes (a disk that is too full?); free the disk and run it again",
+    "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
+    "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
+    "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
+    "circuit_breaking_exception": "the cluster lacks memory; run it again later or for fewer days at a time",
+    "too_many_buckets_exception": "raise search.max_buckets, or run it for fewer days at a time",
+}
+
+
+def refusal(location: str, method: str, path: str, status: int, error: object) -> StoreError:
+    """What an answer with an error becomes; ``error`` is the answer's body."""
+    kind, reason = _described(error)
+    if status == 401:  # noqa: PLR2004
+        way = "check the user, the password or the key"
+    else:
+        way = _WAYS_OUT.get(kind, "see the log of the cluster")
+    what = f"{location} refused {method} {path.partition('?')[0]} ({status} {kind}): {reason}"
+    text = f"{' '.join(what.split())[:400]}; {way}"
+    if kind == "cluster_block_exception":
+        return StoreBusyError(text)
+    return Refused(text, status, kind)
+
+
+def _described(error: object) -> tuple[str, str]:
+    """Type and reason of the innermost cause that an answer tells of."""
+    if isinstance(error, Mapping):
+        found = error.get("error", error)
+        if isinstance(found, Mapping):
+            causes = found.get("root_cause") or []
+            first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
+            kind = str(found.get("type") or first.get("type") or "error")
+            if kind == "search_phase_execution_exception" and first.get("type"):
+                kind = str(first["type"])
+            return kind, str(first.get("reason") or found.get("reason") or "")
+        return "error", str(found)
+    return "no JSON", str(error)[:200]

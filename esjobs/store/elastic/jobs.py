@@ -1,0 +1,346 @@
+"""Jobs in the cluster: loads, duplicates, undoing, fingerprints, all or nothing without transactions.
+
+Every version of a job is a document. It is visible from commit ``from`` on (inclusive) and until commit ``until``
+(exclusive; absent: to this day); ``born`` is the commit that brought the document. What a load writes is of the next
+commit, which readers do not see until one document says that it is now. What a process left behind before that is
+cleared away by whoever writes next: documents born later are deleted, shown or hidden ones are put back.
+
+Of every job the version with the newest end time is visible; among equal end times the one of the latest load (in
+the order in which loads were first put), then the latest row. The others wait hidden for that load to be undone.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.errors import StoreError
+from esjobs.core.fields import JOB_FIELDS
+from esjobs.core.window import Window
+from esjobs.store.base import PutCounts, Span
+from esjobs.store.batches import conformed
+from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.documents import Document, documents
+from esjobs.store.elastic.indices import ensure_index
+from esjobs.store.elastic.layout import Names, jobs_index
+from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.state import Commit, State
+from esjobs.store.elastic.writing import Action, create, delete, refresh, update, write
+
+_SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
+_FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
+_REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
+_CHUNK = 1000
+"""Identities asked for in one search."""
+
+_DAY_MS = 86_400_000
+
+
+@dataclass
+class _Version:
+    """What decides between the versions of a job."""
+
+    name: str
+    identity: str
+    end_time: str
+    load: int
+    row: int
+    visible: bool
+    stored: bool
+    document: Document | None = None
+
+    @property
+    def merit(self) -> tuple[str, int, int]:
+        return (self.end_time, self.load, self.row)
+
+
+class Jobs:
+    """The documents of the jobs' index."""
+
+    def __init__(self, cluster: Cluster, names: Names, state: State) -> None:
+        self._cluster = cluster
+        self._index = names.jobs
+        self._state = state
+        self._writing = False
+
+    def visible(self, commit: Commit | None = None) -> dict[str, Any]:
+        """The query of the jobs that readers see."""
+        number = (commit or self._state.commit()).number
+        late = {"range": {"until": {"lte": number}}}
+        return {"bool": {"filter": [{"range": {"from": {"lte": number}}}], "must_not": [late]}}
+
+    def put(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+        """Write the rows of a load as the next commit, settle which version of each job is visible, commit.
+
+        Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, and the
+        cluster says which ids it knows already. Memory holds the identities of the load and, whole, the rows
+        of jobs that have several versions.
+        """
+        old = self._begin()
+        try:
+            counts, new = self._put(old, batches, load_id)
+            refresh(self._cluster, self._index)
+            self._state.advance(old, new)
+        except BaseException:
+            self._clear(old)
+            raise
+        finally:
+            self._writing = False
+        return counts
+
+    def _put(
+        self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str
+    ) -> tuple[PutCounts, Commit]:
+        number, load = old.number + 1, old.loads.get(load_id, old.next_load)
+        again: list[_Version] = []
+        seen: set[str] = set()
+        rows = 0
+        for batch in batches:
+            incoming = self._versions(conformed(batch, PUT_SCHEMA, "jobs"), load, number, rows)
+            rows += len(incoming)
+            first = []
+            for version in incoming:
+                (again if version.identity in seen else first).append(version)
+                seen.add(version.identity)
+            present = set(write(self._cluster, (_fresh(self._index, v, number) for v in first)))
+            again += [version for version in first if version.name in present]
+        counts = self._settle(again, number, rows, set(old.loads.values()))
+        loads = {**old.loads, load_id: load}
+        return counts, Commit(number, loads, max(old.next_load, load + 1), old.place)
+
+    def _versions(self, batch: pa.RecordBatch, load: int, number: int, first_row: int) -> list[_Version]:
+        found = []
+        for row, document in enumerate(documents(batch)):
+            lacking = [name for name in _REQUIRED if name not in document]
+            if lacking:
+                raise StoreError(f"a job has no {lacking[0]}, which every job needs; nothing was stored")
+            name = _identity(document)
+            # rows of the same load put again come after those of its earlier commits
+            place = (number << 40) + first_row + row
+            found.append(_Version(name, name, document["end_time"], load, place, False, False, document))
+        return found
+
+    def _settle(
+        self, again: Sequence[_Version], number: int, rows: int, loads: Set[int]
+    ) -> PutCounts:
+        """Decide about the jobs that have several versions, and write those that are not written yet."""
+        names = sorted({version.identity for version in again})
+        if not names:
+            return PutCounts(rows, 0, _SUPERSEDED.empty_table())
+        refresh(self._cluster, self._index)
+        versions: dict[str, list[_Version]] = {name: [] for name in names}
+        for version, fresh in self._stored(names, number, loads):
+            version.stored = not fresh
+            versions[version.identity].append(version)
+        for version in again:
+            version.name = f"{version.identity}-{version.row:x}"
+            versions[version.identity].append(version)
+        actions: list[Action] = []
+        superseded: list[tuple[int, Document]] = []
+        updated = 0
+        for contested in versions.values():
+            contested.sort(key=lambda version: version.merit, reverse=True)
+            newest = contested[0].end_time
+            known = any(version.stored for version in contested)
+            loads_seen: set[int] = set()
+            for place, version in enumerate(contested):
+                if not version.stored:
+                    if version.end_time < newest:
+                        superseded.append((version.row, version.document or {}))
+                    elif known or place > 0:
+                        updated += 1
+                best_of_load = version.load not in loads_seen
+                loads_seen.add(version.load)
+                actions += self._moves(version, number, first=place == 0, best=best_of_load)
+        write(self._cluster, actions)
+        superseded.sort(key=lambda item: item[0])
+        table = pa.Table.from_pylist(
+            [{name: row.get(name) for name in _SUPERSEDED.names} for _, row in superseded], schema=_SUPERSEDED
+        )
+        return PutCounts(rows - len(superseded) - updated, updated, table)
+
+    def _moves(self, version: _Version, number: int, *, first: bool, best: bool) -> Iterator[Action]:
+        """What makes a version visible (the first), waiting (the best of its load) or gone from the next commit on."""
+        if version.stored:
+            if not first and version.visible:
+                yield update(self._index, version.name, {"until": number})
+            return
+        written = version.name == version.identity
+        hidden = {"from": 0, "until": 0}
+        if written and not first:
+            yield update(self._index, version.name, hidden) if best else delete(self._index, version.name)
+        if not written and (first or best) and version.document is not None:
+            span = {"from": number} if first else hidden
+            yield create(self._index, version.name, _marked(version, number, span))
+
+    def _stored(
+        self, names: Sequence[str], number: int, loads: Set[int]
+    ) -> Iterator[tuple[_Version, bool]]:
+        """All versions of some jobs, and whether this load has just written them."""
+        source = ["identity", "end_time", "load", "row", "born", "from", "until"]
+        source += ["source", "job_id", "origin_file", "origin_line"]
+        for start in range(0, len(names), _CHUNK):
+            some = {"terms": {"identity": list(names[start : start + _CHUNK])}}
+            with PointInTime(self._cluster, self._index) as at:
+                for hits in at.pages(some, source):
+                    for hit in hits:
+                        held = hit["_source"]
+                        if held["load"] not in loads and held["born"] != number:
+                            continue  # of a load that was taken back
+                        visible = held["from"] < number and (held.get("until") or number) >= number
+                        yield (
+                            _Version(
+                                hit["_id"], held["identity"], held["end_time"], held["load"], held["row"],
+                                visible and held["from"] > 0, False, held,
+                            ),
+                            held["born"] == number,
+                        )
+
+    def undo(self, load_id: str) -> int:
+        """Hide the versions of a load, show the best remaining one of each of its jobs, commit, delete."""
+        old = self._state.commit()
+        if load_id not in old.loads:
+            return 0
+        old = self._begin()
+        load, number = old.loads[load_id], old.number + 1
+        try:
+            gone = [version for version in self._of_load(load, number)]
+            identities = sorted({version.identity for version in gone if version.visible})
+            actions = [update(self._index, v.name, {"until": number}) for v in gone if v.visible]
+            best: dict[str, _Version] = {}
+            others = set(old.loads.values()) - {load}
+            for version, _ in self._stored(identities, number, others):
+                rival = best.get(version.identity)
+                if rival is None or version.merit > rival.merit:
+                    best[version.identity] = version
+            shown = {"from": number, "until": None}
+            write(self._cluster, [*actions, *(update(self._index, v.name, shown) for v in best.values())])
+            refresh(self._cluster, self._index)
+            loads = {name: held for name, held in old.loads.items() if name != load_id}
+            self._state.advance(old, Commit(number, loads, old.next_load, old.place))
+        except BaseException:
+            self._clear(old)
+            raise
+        finally:
+            self._writing = False
+        write(self._cluster, (delete(self._index, version.name) for version in gone))
+        return len({version.identity for version in gone})
+
+    def _of_load(self, load: int, number: int) -> Iterator[_Version]:
+        source = ["identity", "end_time", "load", "row", "from", "until"]
+        with PointInTime(self._cluster, self._index) as at:
+            for hits in at.pages({"term": {"load": load}}, source):
+                for hit in hits:
+                    held = hit["_source"]
+                    visible = 0 < held["from"] < number and (held.get("until") or number) >= number
+                    yield _Version(
+                        hit["_id"], held["identity"], held["end_time"], load, held["row"], visible, True
+                    )
+
+    def _begin(self) -> Commit:
+        """Clear away what an earlier process left, and start to write."""
+        if self._writing:
+            raise StoreError("the store is in the middle of a write; finish it before the next one starts")
+        self._writing = True
+        try:
+            ensure_index(self._cluster, self._index, jobs_index())
+            commit = self._state.commit()
+            self._clear(commit)
+        except BaseException:
+            self._writing = False
+            raise
+        return commit
+
+    def _clear(self, commit: Commit) -> None:
+        """Take back whatever is of a later commit than this one."""
+        later = {"gt": commit.number}
+        refresh(self._cluster, self._index)
+        moved = [{"range": {name: later}} for name in ("born", "from", "until")]
+        loads = set(commit.loads.values())
+        taken_back = {"bool": {"must_not": [{"terms": {"load": sorted(loads)}}]}}
+        with PointInTime(self._cluster, self._index) as at:
+            for hits in at.pages({"bool": {"should": [*moved, taken_back]}}, ["load", "born", "from", "until"]):
+                write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
+
+    def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
+        held = hit["_source"]
+        if held["born"] > number or held["load"] not in loads:
+            return delete(self._index, hit["_id"])
+        if held["from"] > number:
+            return update(self._index, hit["_id"], {"from": 0, "until": 0})
+        return update(self._index, hit["_id"], {"until": None})
+
+    def span(self) -> Span:
+        """Count the visible jobs and find the earliest and latest end time."""
+        body = {"size": 0, "query": self.visible(), "track_total_hits": True}
+        with PointInTime(self._cluster, self._index) as at:
+            answer = at.search(body)
+            jobs = int(answer["hits"]["total"]["value"]) if answer else 0
+            if not jobs:
+                return Span(0, None, None)
+            # aggregations know milliseconds only: the ends are read from the documents
+            first, last = (
+                at.search({"size": 1, "query": body["query"], "_source": ["end_time"],
+                           "sort": [{"end_time": order}], "track_total_hits": False})
+                for order in ("asc", "desc")
+            )
+        return Span(jobs, *(_moment(found["hits"]["hits"][0]["_source"]["end_time"]) for found in (first, last)))
+
+    def day_fingerprints(self, window: Window | None) -> pa.Table:
+        """Jobs per day and sums of their marks: independent of order, moved by any change."""
+        sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
+        days = {"date_histogram": {"field": "end_time", "fixed_interval": "1d", "min_doc_count": 1}, "aggs": sums}
+        query = {"bool": {"filter": [self.visible(), *within(window)]}}
+        with PointInTime(self._cluster, self._index) as at:
+            answer = at.search({"size": 0, "query": query, "aggs": {"days": days}, "track_total_hits": False})
+        buckets = answer["aggregations"]["days"]["buckets"] if answer else []
+        return pa.Table.from_pylist(
+            [
+                {
+                    "day": (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=found["key"])).date(),
+                    "n_jobs": found["doc_count"],
+                    "mark": f"{int(found['mark_low']['value'])}.{int(found['mark_high']['value'])}",
+                }
+                for found in buckets
+            ],
+            schema=_FINGERPRINTS,
+        )
+
+
+def within(window: Window | None) -> list[dict[str, Any]]:
+    """The clauses of a window."""
+    if window is None:
+        return []
+    low, high = (_written(moment) for moment in (window.start, window.end))
+    return [{"range": {"end_time": {"gte": low, "lt": high}}}]
+
+
+def _written(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _identity(document: Mapping[str, Any]) -> str:
+    natural = f"{document.get('source') or ''}\0{document['job_id']}"
+    return hashlib.blake2b(natural.encode(), digest_size=15).hexdigest()
+
+
+def _marked(version: _Version, number: int, span: Mapping[str, int]) -> Document:
+    document = version.document or {}
+    known = repr(sorted((k, v) for k, v in document.items() if not k.startswith("origin_"))).encode()
+    low, high = np.frombuffer(hashlib.blake2b(known, digest_size=8).digest(), "<u4").tolist()
+    marks = {"mark_low": low >> 1, "mark_high": high >> 1}  # 31 bits: sums of millions stay exact as doubles
+    place = {"identity": version.identity, "load": version.load, "row": version.row, "born": number}
+    return {**document, **place, **marks, **span}
+
+
+def _fresh(index: str, version: _Version, number: int) -> Action:
+    return create(index, version.name, _marked(version, number, {"from": number}))

@@ -1,0 +1,105 @@
+"""The catalogue as indices: names, mappings, the number of the layout. Pure values, no connection.
+
+- ``PREFIX-jobs``: versions of jobs, one document each: the catalogue's stored fields, where the row came from, and
+  ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
+- ``PREFIX-TABLE-000001``: rows of a result table, whatever generation; the alias ``PREFIX-TABLE`` shows the
+  published ones.
+- ``PREFIX-state``: one document per named value, and one that says what is committed.
+
+Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term can be
+are kept, and only the index does not know them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.fields import JOB_FIELDS, FieldType
+from esjobs.core.tables import Table
+
+LAYOUT = "1"
+"""Number of the layout; changed only when indices of the old one cannot be brought up to date by adding."""
+
+LONGEST_TERM = 8191
+"""Characters of a keyword that the index knows; four bytes each stay below Lucene's limit of 32 766."""
+
+_TYPES: dict[FieldType, dict[str, Any]] = {
+    "keyword": {"type": "keyword", "ignore_above": LONGEST_TERM},
+    "text": {"type": "keyword", "index": False, "doc_values": False},
+    "integer": {"type": "long"},
+    "number": {"type": "double"},
+    "boolean": {"type": "boolean"},
+    "time": {"type": "date_nanos", "format": "strict_date_optional_time_nanos"},
+    "day": {"type": "date", "format": "strict_date"},
+}
+_LONG, _KEYWORD = {"type": "long"}, {"type": "keyword"}
+_HIDDEN = {"type": "object", "enabled": False}
+
+NOT_FINITE = "not_finite"
+"""Object with the numbers of a document that JSON cannot write: NaN and the infinities, by column."""
+
+
+class Names:
+    """Names of the indices under a prefix.
+
+    >>> Names("esjobs").jobs, Names("esjobs").state
+    ('esjobs-jobs', 'esjobs-state')
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    @property
+    def jobs(self) -> str:
+        """The index of jobs."""
+        return f"{self.prefix}-jobs"
+
+    @property
+    def state(self) -> str:
+        """The index of named values and of what is committed."""
+        return f"{self.prefix}-state"
+
+    def alias(self, table: Table) -> str:
+        """What readers of a table ask."""
+        return f"{self.prefix}-{table.name.replace('_', '-')}"
+
+    def rows(self, table: Table) -> str:
+        """The index that holds a table's rows."""
+        return f"{self.alias(table)}-000001"
+
+
+def jobs_index(shards: int = 1) -> dict[str, Any]:
+    """The index of jobs."""
+    fields = {field.name: _TYPES[field.type] for field in JOB_FIELDS}
+    fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _KEYWORD}
+    fields |= {"load": _LONG, "row": _LONG, "born": _LONG, "from": _LONG, "until": _LONG}
+    fields |= {"mark_low": _LONG, "mark_high": _LONG}
+    return _index(fields, shards)
+
+
+def rows_index(table: Table) -> dict[str, Any]:
+    """The index of a result table."""
+    fields = {column.name: _TYPES[column.type] for column in table.columns}
+    written = {"type": "keyword", "index": False, "doc_values": False}
+    return _index(fields | {"generation": _KEYWORD, "partition": _KEYWORD, "written": written}, 1)
+
+
+def state_index() -> dict[str, Any]:
+    """The index of named values; the values themselves are not searched."""
+    fields = {"kind": _KEYWORD, "value": {"type": "keyword", "index": False, "doc_values": False}}
+    return _index(fields | {"commit": _HIDDEN}, 1)
+
+
+def _index(fields: Mapping[str, Any], shards: int) -> dict[str, Any]:
+    return {
+        "settings": {"number_of_shards": shards, "auto_expand_replicas": "0-1"},
+        "mappings": {
+            "dynamic": "strict",
+            "_meta": {"layout": LAYOUT},
+            "properties": {**fields, NOT_FINITE: _HIDDEN},
+        },
+    }
+
+
+STORED = tuple(PUT_SCHEMA.names)
+"""Columns of a job's document that came in."""

@@ -1,0 +1,170 @@
+"""Results in the cluster: rows are written under a generation, readers follow an alias with a filter.
+
+The alias of a table says which generations readers see; one request changes the aliases of all tables at once. The
+filter of an alias is the only record of what is published, so that Kibana and esjobs cannot disagree.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.errors import StoreError, UsageError
+from esjobs.core.tables import TABLES, Table
+from esjobs.core.tables import table as table_named
+from esjobs.store.base import Generation, Retired
+from esjobs.store.batches import conformed
+from esjobs.store.elastic.cluster import Cluster, Refused
+from esjobs.store.elastic.documents import columns as columns_of
+from esjobs.store.elastic.documents import documents
+from esjobs.store.elastic.indices import ensure_index
+from esjobs.store.elastic.layout import Names, rows_index
+from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.writing import Action, create, delete, refresh, write
+
+_NOT_FOUND = 404
+_NOTHING = "none"
+"""Stands in the filter of an alias that shows nothing."""
+
+
+class Results:
+    """The rows of all result tables."""
+
+    def __init__(self, cluster: Cluster, names: Names) -> None:
+        self._cluster = cluster
+        self._names = names
+
+    def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        """Write rows under a new generation, all of them or none that will ever be seen."""
+        index = self._names.rows(known(table))
+        number = uuid.uuid4().hex
+        schema = table_schema(table)
+        rows = 0
+
+        def actions() -> Iterator[Action]:
+            nonlocal rows
+            # says that the generation was written, even if it has no rows
+            yield create(index, number, {"generation": number, "written": partition})
+            for batch in batches:
+                for document in documents(conformed(batch, schema, f"rows of '{table.name}'")):
+                    rows += 1
+                    marked = document | {"generation": number, "partition": partition}
+                    yield create(index, f"{number}.{rows}", marked)
+
+        ensure_index(self._cluster, index, rows_index(table))
+        write(self._cluster, actions())
+        return Generation(table, partition, number)
+
+    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+        """Switch readers of every named partition in one request."""
+        places = [(change.table.name, change.partition) for change in changes]
+        if len(set(places)) < len(places):
+            raise UsageError("a partition is published twice in one step; publish each of them once")
+        tables = {change.table.name: known(change.table) for change in changes}
+        for table in tables.values():
+            for change in changes:
+                if isinstance(change, Generation) and change.table == table:
+                    self._require_written(change)
+        actions = [self._switch(table, changes) for table in tables.values() if self._exists(table)]
+        if actions:
+            self._cluster.call("POST", "/_aliases", {"actions": actions})
+
+    def _switch(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, Any]:
+        """The part of a switch that concerns one table."""
+        index = self._names.rows(table)
+        refresh(self._cluster, index)
+        shown = self.published(table)
+        for change in changes:
+            if change.table == table:
+                shown.pop(change.partition, None)
+                if isinstance(change, Generation):
+                    shown[change.partition] = change.number
+        alias = {"index": index, "alias": self._names.alias(table), "is_write_index": False}
+        return {"add": alias | {"filter": _shown(shown)}}
+
+    def published(self, table: Table) -> dict[str, str]:
+        """The generation that readers of a table see of each partition."""
+        index, alias = self._names.rows(table), self._names.alias(table)
+        try:
+            found = self._cluster.call("GET", f"/{index}/_alias/{alias}")
+        except Refused as error:
+            if error.status == _NOT_FOUND:
+                return {}
+            raise
+        numbers, partitions = found[index]["aliases"][alias]["filter"]["bool"]["filter"]
+        pairs = zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True)
+        return {partition: number for partition, number in pairs if number != _NOTHING}
+
+    def read(self, table: Table) -> Iterator[pa.RecordBatch]:
+        """Stream the rows that readers see, as of the moment of the call."""
+        shown = self.published(known(table))
+        return self._stream(table, PointInTime(self._cluster, self._names.rows(table)), _shown(shown))
+
+    def _stream(self, table: Table, at: PointInTime, query: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        schema = table_schema(table)
+        with at:
+            for hits in at.pages(query):
+                yield columns_of([hit["_source"] for hit in hits], schema)
+
+    def sweep(self, pending: Set[str]) -> int:
+        """Delete the rows of generations that are neither visible nor about to be published."""
+        return sum(self._sweep(table, pending) for table in TABLES)
+
+    def _sweep(self, table: Table, pending: Set[str]) -> int:
+        index = self._names.rows(table)
+        if not self._exists(table):
+            return 0
+        refresh(self._cluster, index)
+        kept = [*self.published(table).values(), *pending]
+        query = {"bool": {"must_not": [{"terms": {"generation": kept}}]}}
+        deleted = 0
+        with PointInTime(self._cluster, index) as at:
+            for hits in at.pages(query, False):
+                write(self._cluster, (delete(index, hit["_id"]) for hit in hits))
+                deleted += sum("." in hit["_id"] for hit in hits)
+        if deleted:
+            refresh(self._cluster, index)
+        return deleted
+
+    def _exists(self, table: Table) -> bool:
+        try:
+            self._cluster.call("GET", f"/{self._names.rows(table)}", params={"filter_path": "*.aliases"})
+        except Refused as error:
+            if error.status == _NOT_FOUND:
+                return False
+            raise
+        return True
+
+    def _require_written(self, generation: Generation) -> None:
+        table, number, written = generation.table, generation.number, None
+        try:
+            found = self._cluster.call("GET", f"/{self._names.rows(table)}/_doc/{quote(number, safe='')}")
+            written = found["_source"]["written"]
+        except Refused as error:
+            if error.status != _NOT_FOUND:
+                raise
+        if written != generation.partition:
+            raise StoreError(
+                f"generation {number} of '{table.name}' {generation.partition} is not in the store "
+                "(swept, or of another store); run the step again"
+            )
+
+
+def _shown(published: Mapping[str, str]) -> dict[str, Any]:
+    """The rows that readers see, as the filter of an alias: two lists in the same order.
+
+    The document that says that a generation was written has no partition and so is never shown.
+    """
+    shown = published or {_NOTHING: _NOTHING}
+    generations = {"terms": {"generation": list(shown.values())}}
+    return {"bool": {"filter": [generations, {"terms": {"partition": list(shown)}}]}}
+
+
+def known(table: Table) -> Table:
+    """The table itself if it is one of the catalogue's; names become indices only through here."""
+    if table_named(table.name) != table:
+        raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
+    return table

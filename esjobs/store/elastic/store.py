@@ -1,0 +1,205 @@
+"""Elasticsearch or OpenSearch as a store: jobs in an index of ours, results behind filtered aliases.
+
+What the query language can say and a cluster cannot answer exactly is worked out here, from the documents that the
+cluster finds, by the embedded store: one implementation of the language for every engine.
+"""
+
+import contextlib
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from esjobs.core import fields
+from esjobs.core.arrow import PUT_SCHEMA, schema_of
+from esjobs.core.errors import StoreError
+from esjobs.core.query import Filter, Query, Select
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.store.base import Aggregate, Capabilities, Generation, PutCounts, Retired, Span
+from esjobs.store.compile_sql import compile_aggregate, compile_read, compile_select
+from esjobs.store.duck import DuckStore
+from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.documents import columns
+from esjobs.store.elastic.indices import require_layout
+from esjobs.store.elastic.jobs import Jobs, within
+from esjobs.store.elastic.layout import LAYOUT, STORED, Names
+from esjobs.store.elastic.results import Results, known
+from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.state import State
+
+
+class ElasticStore:
+    """Jobs and results in the indices of a cluster whose names begin with ``prefix``.
+
+    Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
+    cannot read.
+    """
+
+    def __init__(self, cluster: Cluster, prefix: str = "esjobs") -> None:
+        self._cluster: Cluster | None = cluster
+        self._location = cluster.location
+        self._names = Names(prefix)
+        self._state = State(cluster, self._names)
+        self._jobs = Jobs(cluster, self._names, self._state)
+        self._results = Results(cluster, self._names)
+        self._pending: set[str] = set()
+        self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
+        for index in (self._names.jobs, self._names.state):
+            require_layout(cluster, index)
+
+    def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+        """Store the rows of one load, all of them or none; see :class:`JobStore`."""
+        self._open()
+        return self._jobs.put(batches, load_id)
+
+    def undo_load(self, load_id: str) -> int:
+        """Take back the rows of a load, show again what they had replaced; the number of jobs it had."""
+        self._open()
+        return self._jobs.undo(load_id)
+
+    def select(self, select: Select) -> Iterator[pa.RecordBatch]:
+        """Stream jobs as of the moment of the call, in batches of at most 10 000 rows."""
+        compile_select(select)  # refuses what makes no sense before anything is asked
+        return self._stream(self._selected(select, self._documents(select.window)))
+
+    def _selected(self, select: Select, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
+        schema = schema_of(fields.field(name) for name in names)
+        plain = not select.where and not select.drops and set(names) <= set(STORED)
+        if plain:
+            for batch in batches:
+                yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
+            return
+        # the window has been applied; asked again, times of microseconds decide exactly
+        for batch in batches:
+            with contextlib.closing(DuckStore(None)) as scratch:
+                scratch.put_jobs([batch], "scan")
+                yield from scratch.select(select)
+
+    def aggregate(self, query: Query) -> Aggregate:
+        """Group and sum, with the books of the same snapshot; the jobs of the window are held in memory."""
+        self._open()
+        compile_aggregate(query)
+        with contextlib.closing(DuckStore(None)) as scratch:
+            scratch.put_jobs(self._documents(query.window), "scan")
+            return scratch.aggregate(query)
+
+    def _documents(self, window: Window | None) -> Iterator[pa.RecordBatch]:
+        """The visible jobs of a window with all their columns, as of now."""
+        query = {"bool": {"filter": [self._jobs.visible(), *within(window)]}}
+        at = PointInTime(self._open(), self._names.jobs)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with at:
+                for hits in at.pages(query, [*STORED, "not_finite"]):
+                    yield columns([hit["_source"] for hit in hits], PUT_SCHEMA)
+
+        return batches()
+
+    def span(self) -> Span:
+        """How many jobs are stored and which span their end times cover."""
+        self._open()
+        return self._jobs.span()
+
+    def day_fingerprints(self, window: Window | None) -> pa.Table:
+        """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
+        self._open()
+        return self._jobs.day_fingerprints(window)
+
+    def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
+        """Write the rows of one partition beside the visible ones."""
+        self._open()
+        generation = self._results.replace(table, partition, batches)
+        self._pending.add(generation.number)
+        return generation
+
+    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+        """Switch every reader to these generations at once."""
+        self._open()
+        self._results.publish(changes)
+        self._pending -= {change.number for change in changes if isinstance(change, Generation)}
+
+    def sweep(self) -> int:
+        """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
+        self._open()
+        return self._results.sweep(self._pending)
+
+    def read(
+        self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the visible rows of a table as of the moment of the call."""
+        self._open()
+        compile_read(known(table), where, columns)  # refuses what makes no sense before anything is asked
+        return self._stream(self._rows(table, where, columns, self._results.read(table)))
+
+    def _rows(
+        self, table: Table, where: Sequence[Filter], names: Sequence[str], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not where:
+                yield batch.select(list(names)) if names else batch
+                continue
+            with contextlib.closing(DuckStore(None)) as scratch:
+                scratch.publish([scratch.replace(table, "scan", [batch])])
+                yield from scratch.read(table, where, names)
+
+    def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
+        """Set a named value if it is still the old one (None: absent); whether it was."""
+        self._open()
+        return self._state.compare_and_set(key, old, new)
+
+    def capabilities(self) -> Capabilities:
+        """What this store is."""
+        cluster = self._open()
+        details = {"prefix": self._names.prefix, "layout": LAYOUT}
+        return Capabilities(cluster.product, cluster.version, self._location, 1, details)
+
+    def close(self) -> None:
+        """Release the connections. Closing again does nothing; any other call raises :class:`StoreError`."""
+        if self._cluster is None:
+            return
+        for stream in list(self._streams):
+            stream.close()
+        self._cluster.close()
+        self._cluster = None
+
+    def _open(self) -> Cluster:
+        if self._cluster is None:
+            raise StoreError(f"the store {self._location} is closed; open it again")
+        return self._cluster
+
+    def _stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        stream = _Stream(batches, self._location)
+        self._streams.add(stream)
+        return stream
+
+
+class _Stream:
+    """Batches that end with the store."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], location: str) -> None:
+        self._batches = batches
+        self._location = location
+        self._state = "open"
+
+    def __iter__(self) -> "_Stream":
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        if self._state == "closed":
+            raise StoreError(f"the store {self._location} was closed while it was read; open it again")
+        try:
+            return next(self._batches)
+        except StopIteration:
+            self._state = "ended"
+            raise
+
+    def close(self) -> None:
+        """Let go of what is read."""
+        if self._state == "open":
+            self._state = "closed"
+            if hasattr(self._batches, "close"):
+                self._batches.close()
+
+
