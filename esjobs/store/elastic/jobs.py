@@ -30,7 +30,7 @@ from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, jobs_index
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.state import Commit, State
-from esjobs.store.elastic.writing import Action, create, delete, refresh, update, write
+from esjobs.store.elastic.writing import Action, create, delete, index, refresh, update, write
 
 _SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
 _FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
@@ -38,7 +38,8 @@ _REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 _CHUNK = 1000
 """Identities asked for in one search."""
 
-_DAY_MS = 86_400_000
+_KEPT_PLACE = 0
+"""Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
 
 
 @dataclass
@@ -147,16 +148,15 @@ class Jobs:
             contested.sort(key=lambda version: version.merit, reverse=True)
             newest = contested[0].end_time
             known = any(version.stored for version in contested)
-            loads_seen: set[int] = set()
             for place, version in enumerate(contested):
-                if not version.stored:
-                    if version.end_time < newest:
-                        superseded.append((version.row, version.document or {}))
-                    elif known or place > 0:
-                        updated += 1
-                best_of_load = version.load not in loads_seen
-                loads_seen.add(version.load)
-                actions += self._moves(version, number, first=place == 0, best=best_of_load)
+                if version.stored:
+                    if place > 0 and version.visible:
+                        actions.append(update(self._index, version.name, {"until": number}))
+                elif version.end_time < newest:
+                    superseded.append((version.row, version.document or {}))
+                elif known or place > 0:
+                    updated += 1
+            actions += self._best_of_load(contested, number)
         write(self._cluster, actions)
         superseded.sort(key=lambda item: item[0])
         table = pa.Table.from_pylist(
@@ -164,19 +164,19 @@ class Jobs:
         )
         return PutCounts(rows - len(superseded) - updated, updated, table)
 
-    def _moves(self, version: _Version, number: int, *, first: bool, best: bool) -> Iterator[Action]:
-        """What makes a version visible (the first), waiting (the best of its load) or gone from the next commit on."""
-        if version.stored:
-            if not first and version.visible:
-                yield update(self._index, version.name, {"until": number})
+    def _best_of_load(self, contested: Sequence[_Version], number: int) -> Iterator[Action]:
+        """Write the best version that this load has of a job: shown if it is the first of all, else waiting."""
+        mine = [version for version in contested if not version.stored]
+        if not mine:
             return
-        written = version.name == version.identity
-        hidden = {"from": 0, "until": 0}
-        if written and not first:
-            yield update(self._index, version.name, hidden) if best else delete(self._index, version.name)
-        if not written and (first or best) and version.document is not None:
-            span = {"from": number} if first else hidden
-            yield create(self._index, version.name, _marked(version, number, span))
+        span = {"from": number} if mine[0] is contested[0] else {"from": 0, "until": 0}
+        fresh = next((version for version in mine if version.name == version.identity), None)
+        if mine[0] is fresh:
+            yield update(self._index, fresh.name, span)
+        elif fresh is not None:  # nobody sees it yet
+            yield index(self._index, fresh.name, _marked(mine[0], number, span))
+        else:
+            yield create(self._index, mine[0].name, _marked(mine[0], number, span))
 
     def _stored(
         self, names: Sequence[str], number: int, loads: Set[int]
@@ -209,17 +209,18 @@ class Jobs:
         old = self._begin()
         load, number = old.loads[load_id], old.number + 1
         try:
-            gone = [version for version in self._of_load(load, number)]
-            identities = sorted({version.identity for version in gone if version.visible})
-            actions = [update(self._index, v.name, {"until": number}) for v in gone if v.visible]
+            gone = list(self._of_load(load, number))
+            lost = {version.identity for version in gone if version.visible}
             best: dict[str, _Version] = {}
             others = set(old.loads.values()) - {load}
-            for version, _ in self._stored(identities, number, others):
+            for version, _ in self._stored(sorted({v.identity for v in gone}), number, others):
                 rival = best.get(version.identity)
                 if rival is None or version.merit > rival.merit:
                     best[version.identity] = version
+            actions = [update(self._index, v.name, {"until": number}) for v in gone if v.visible]
             shown = {"from": number, "until": None}
-            write(self._cluster, [*actions, *(update(self._index, v.name, shown) for v in best.values())])
+            actions += [update(self._index, best[name].name, shown) for name in sorted(lost & set(best))]
+            write(self._cluster, actions)
             refresh(self._cluster, self._index)
             loads = {name: held for name, held in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.place))
@@ -228,8 +229,14 @@ class Jobs:
             raise
         finally:
             self._writing = False
-        write(self._cluster, (delete(self._index, version.name) for version in gone))
+        write(self._cluster, (self._removal(version, set(best)) for version in gone))
         return len({version.identity for version in gone})
+
+    def _removal(self, version: _Version, others: Set[str]) -> Action:
+        """Delete a version; the place under the job's identity is kept as long as it has other versions."""
+        if version.name == version.identity and version.identity in others:
+            return update(self._index, version.name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
+        return delete(self._index, version.name)
 
     def _of_load(self, load: int, number: int) -> Iterator[_Version]:
         source = ["identity", "end_time", "load", "row", "from", "until"]
@@ -261,7 +268,7 @@ class Jobs:
         later = {"gt": commit.number}
         refresh(self._cluster, self._index)
         moved = [{"range": {name: later}} for name in ("born", "from", "until")]
-        loads = set(commit.loads.values())
+        loads = {*commit.loads.values(), _KEPT_PLACE}
         taken_back = {"bool": {"must_not": [{"terms": {"load": sorted(loads)}}]}}
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages({"bool": {"should": [*moved, taken_back]}}, ["load", "born", "from", "until"]):

@@ -21,6 +21,11 @@ def create(index: str, name: str, document: Mapping[str, Any]) -> Action:
     return {"create": {"_index": index, "_id": name}}, document
 
 
+def index(where: str, name: str, document: Mapping[str, Any]) -> Action:
+    """Write a document, whether or not it is there."""
+    return {"index": {"_index": where, "_id": name}}, document
+
+
 def update(index: str, name: str, changes: Mapping[str, Any]) -> Action:
     """Change fields of a document that is there; null takes a field's value away."""
     return {"update": {"_index": index, "_id": name, "retry_on_conflict": 3}}, {"doc": changes}
