@@ -319,7 +319,8 @@ def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:
     raw = _power(relative_to_siblings(rows, group, across, "k_raw"))
     if power is None:
         return ""
-    before = f", {raw:z.2f} before the fixed cost was taken out" if raw is not None else ""
+    corrected = any(row["k"] != row["k_raw"] for row in rows)
+    before = f", {raw:z.2f} before the fixed cost was taken out" if corrected and raw is not None else ""
     return (
         f"Within WLCG sites, k grows like events per job to the power {power:z.2f}{before}".replace("-", "−")
         + " (0: no fixed cost left; 1: nothing but fixed cost)."

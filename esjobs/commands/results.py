@@ -9,6 +9,8 @@ from esjobs.commands.options import Context, emit, rows_options, window_option
 from esjobs.core.tables import LEVELS, METHODS
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from esjobs.session import Session
 
 SHOWN = (
@@ -61,12 +63,13 @@ def show(
         )
         chosen = {"processing_type": types, "name": names}
         found = [column for column, values in chosen.items() if set(values) <= set(frame.get(column, ()))]
+        run_shown = _run_shown(session, frame) if form == "table" and what != "runs" else ""
         _hint(obj, unknown_values(session, what, chosen, found, run=run_id, window=window))
     if form == "table":
         from esjobs.terminal import for_people
 
         frame, title, prose = for_people(what, frame)
-        emit(frame, form, out, title=title, prose=prose)
+        emit(frame, form, out, title=", ".join(filter(None, (run_shown, title))), prose=prose)
     else:
         emit(frame, form, out)
 
@@ -127,6 +130,19 @@ def _hint(obj: Context, lines: Iterable[str]) -> None:
             say(visible(f"hint: {line}"), err=True)
 
 
+def _run_shown(session: "Session", frame: "DataFrame") -> str:
+    """Which run the rows are of, and to what it was restricted; empty when they are of several or of none."""
+    import json
+
+    runs = list(frame["run"].unique()) if "run" in frame else []
+    if len(runs) != 1:
+        return ""
+    settings = [json.loads(text) for text in session.show("runs", run=runs[0])["settings"].dropna()]
+    chosen = [settings[0][name] for name in ("tasks", "where") if settings and settings[0].get(name)]
+    restricted = [f"restricted to {value}" for value in (item for each in chosen for item in each)]
+    return ", ".join([f"run {runs[0]}", *restricted])
+
+
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
     """Without a window everything stored was taken: say which span that is."""
     if window is None and not obj.quiet:
@@ -168,7 +184,9 @@ def export(
             emit(session.jobs(where=where, window=window), form or "json", out)
         else:
             chosen = form or ("csv" if out == "-" else None)
-            session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
+            jobs = session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
+            if not obj.quiet:
+                click.echo(f"{jobs:,} jobs written to {'standard output' if out == '-' else out}", err=True)
         _say_window(obj, session, window)
 
 

@@ -36,7 +36,8 @@ def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
 
     ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
     the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
-    overstates it when the runs share jobs. ``sigma`` is their ratio. Null where a run has no factor.
+    overstates it when the runs share jobs. ``sigma`` is ln(1 + change) over its error: the other order of
+    runs gives the same with the other sign. Null where a run has no factor.
     """
     runs = [find_run(store, "fit", run) for run in (run_a, run_b)]
     if runs[0].run == runs[1].run:
@@ -59,8 +60,10 @@ def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
         if scale is not None and _comparable(a) and _comparable(b):
             change = b["k"] / a["k"] / scale - 1
             change = 0.0 if abs(change) < _ROUND_OFF else change
-            error = (1 + change) * float(np.hypot(a["k_err"] / a["k"], b["k_err"] / b["k"]))
-            row |= {"change": change, "change_err": error, "sigma": change / error if error > 0 else None}
+            relative = float(np.hypot(a["k_err"] / a["k"], b["k_err"] / b["k"]))
+            # of the logarithm, so that the other order of runs gives the same with the other sign
+            sigma = float(np.log1p(change)) / relative if relative > 0 else None
+            row |= {"change": change, "change_err": (1 + change) * relative, "sigma": sigma}
         rows.append(row)
     if not rows:
         raise NoResultError(f"runs {run_a} and {run_b} have no factors to compare; see: esjobs show runs")

@@ -234,3 +234,22 @@ def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) 
     nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site=X")
     assert nothing.exit_code == 1
     assert "what there is: esjobs query --by site" in nothing.stderr
+
+
+def test_a_table_says_which_run_it_shows_and_to_what_it_was_restricted(filled: Path, tmp_path: Path) -> None:
+    store = f"duckdb:{tmp_path / 'copy.duckdb'}"
+    (tmp_path / "copy.duckdb").write_bytes(filled.read_bytes())
+    rows = json.loads(run("--store", store, "show", "runs", "--format", "json").stdout)
+    shown = run("--store", store, "show", "lines").stdout
+    assert shown.startswith(f"run {rows[0]['run']}")
+    assert "restricted" not in shown
+    task = json.loads(run("--store", store, "show", "tasks", "--format", "json").stdout)[0]["task_id"]
+    assert run("--store", store, "run", "--task", task).exit_code == 0
+    assert f"restricted to {task}" in run("--store", store, "show", "flags").stdout.splitlines()[0]
+
+
+def test_an_export_says_how_many_jobs_it_wrote(filled: Path, tmp_path: Path) -> None:
+    store = f"duckdb:{filled}"
+    (jobs,) = json.loads(run("--store", store, "query", "--by", "source", "--format", "json").stdout)
+    result = run("--store", store, "export", "jobs", "--out", str(tmp_path / "jobs.csv"))
+    assert f"{jobs['jobs']:,} jobs written to {tmp_path / 'jobs.csv'}" in result.stderr

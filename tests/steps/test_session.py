@@ -197,6 +197,9 @@ def test_two_runs_compare(tmp_path: Path) -> None:
         changes = session.compare(first, second)
         assert changes["sigma"].abs().max() < 5
         assert (changes["sigma"].abs().dropna().diff().dropna() <= 0).all()
+        key = ["level", "name", "processing_type", "method"]
+        back = session.compare(second, first).set_index(key)["sigma"]
+        pd.testing.assert_series_equal(changes.set_index(key)["sigma"].sort_index(), -back.sort_index())
         with pytest.raises(UsageError, match="the same run"):
             session.compare(first, first[:6])
         with pytest.raises(NoResultError):
