@@ -8,10 +8,10 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -39,6 +39,33 @@ class FitSettings(BaseModel):
     """Relative deviation that matters."""
 
 
+class ClusterSettings(BaseModel):
+    """How to reach Elasticsearch or OpenSearch, when the store is an address of one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "esjobs"
+    """What the names of all indices of esjobs begin with."""
+    product: Literal["elasticsearch", "opensearch"] | None = None
+    """Which client to use; found out by asking when not set."""
+    api_key: SecretStr | None = None
+    """API key (Elasticsearch), as the cluster gave it out, encoded."""
+    token: SecretStr | None = None
+    """Bearer token."""
+    user: str | None = None
+    password: SecretStr | None = None
+    ca_file: Path | None = None
+    """Certificates to trust, PEM; the system's when not set."""
+    certificate: Path | None = None
+    """Certificate of the client, PEM."""
+    key: Path | None = None
+    """Private key of the client's certificate, PEM."""
+    verify: bool = True
+    """Whether the cluster's certificate is checked."""
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    retries: Annotated[int, Field(ge=0)] = 3
+
+
 class Settings(BaseSettings):
     """All settings, validated and frozen."""
 
@@ -47,9 +74,10 @@ class Settings(BaseSettings):
     )
 
     store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}")
-    """Where jobs and results live: ``duckdb:PATH`` or ``duckdb::memory:``."""
+    """Where jobs and results live: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
     memory: Annotated[str, Field(pattern=_SIZE)] = "1GB"
     """How much memory the embedded store may use before it spills to disk."""
+    cluster: ClusterSettings = ClusterSettings()
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
 
@@ -107,6 +135,8 @@ def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
     first = error.errors()[0]
     parts = [str(part) for part in first["loc"]]
     variable = "ESJOBS_" + "__".join(parts[:2]).upper()
+    if parts[0] == "cluster":  # may be a secret
+        return SettingsError(f"setting '{'.'.join(parts)}' ({variable}) is not accepted: {first['msg']}")
     if variable in os.environ:
         what, where = f"{variable}={os.environ[variable]}", "the environment"
     else:
@@ -123,6 +153,7 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
     """Name an unknown key and the keys that exist: a misspelt setting must not be passed over."""
     sections: dict[str, Iterable[str]] = {
         "": Settings.model_fields,
+        "cluster": ClusterSettings.model_fields,
         "fit": FitSettings.model_fields,
         "rules": (field.name for field in dataclasses.fields(CleaningRules)),
     }

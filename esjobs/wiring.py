@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
@@ -13,9 +15,12 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
     Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
     """
     kind, _, rest = settings.store.partition(":")
+    if kind in ("http", "https") and rest.startswith("//"):
+        return _open_cluster(settings)
     if kind != "duckdb" or not rest:
         raise UsageError(
-            f"'{settings.store}' is no store; expected duckdb:PATH or duckdb::memory: (--store, ESJOBS_STORE)"
+            f"'{settings.store}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
+            "cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
         )
     from esjobs.store.duck import DuckStore
 
@@ -34,3 +39,28 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
             "name another place with --store duckdb:PATH"
         ) from error
     return DuckStore(path, memory_limit=settings.memory)
+
+
+def _open_cluster(settings: Settings) -> JobStore:
+    from esjobs.store.elastic.access import Access, split_user
+    from esjobs.store.elastic.connect import connect
+    from esjobs.store.elastic.store import ElasticStore
+
+    given = settings.cluster
+    location, user, password = split_user(settings.store)
+    files = (given.ca_file, given.certificate, given.key)
+    ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
+    access = Access(
+        location,
+        api_key=given.api_key,
+        token=given.token,
+        user=given.user or user,
+        password=given.password or (SecretStr(password) if password is not None else None),
+        ca_file=ca_file,
+        certificate=certificate,
+        key=key,
+        verify=given.verify,
+        timeout_s=given.timeout_s,
+        retries=given.retries,
+    )
+    return ElasticStore(connect(access, given.product), given.prefix)

@@ -25,10 +25,14 @@ def documents(rows: pa.RecordBatch) -> list[Document]:
         if pa.types.is_floating(item.type):
             strange = pc.invert(pc.fill_null(pc.is_finite(column), True))
             odd += [(row, item.name) for row in pc.indices_nonzero(strange).to_pylist()]
-    found = [
-        {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        for values in zip(*columns, strict=True)
-    ] if names else []
+    found = (
+        [
+            {name: value for name, value in zip(names, values, strict=True) if value is not None}
+            for values in zip(*columns, strict=True)
+        ]
+        if names
+        else []
+    )
     for row, name in odd:
         found[row].setdefault(NOT_FINITE, {})[name] = repr(found[row].pop(name))
     return found

@@ -51,7 +51,9 @@ class ElasticsearchCluster:
         self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
     ) -> Any:
         """One request with a JSON body and a JSON answer."""
-        return self._perform(method, path, _JSON if body is not None else {"accept": "application/json"}, body, params)
+        return self._perform(
+            method, path, _JSON if body is not None else {"accept": "application/json"}, body, params
+        )
 
     def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
         """One ``_bulk`` request of newline-delimited JSON."""
@@ -77,7 +79,9 @@ class ElasticsearchCluster:
         try:
             answer = self._client.perform_request(method, path, params=params, headers=headers, body=body)
         except elasticsearch.UnsupportedProductError as error:
-            raise OtherProduct(f"{self.location} is no Elasticsearch; name the address of a cluster") from error
+            raise OtherProduct(
+                f"{self.location} is no Elasticsearch; name the address of a cluster"
+            ) from error
         except elasticsearch.ApiError as error:
             raise refusal(self.location, method, path, error.status_code, error.body) from error
         except elastic_transport.TransportError as error:
@@ -90,7 +94,13 @@ def _unreachable(location: str, error: elastic_transport.TransportError) -> Unre
     if isinstance(error, elastic_transport.TlsError):
         return Unreachable(f"{location} has no certificate to trust ({reason}); name a CA bundle")
     if isinstance(error, elastic_transport.ConnectionTimeout):
-        return Unreachable(f"{location} did not answer in time ({reason}); run it again, or raise the timeout")
+        return Unreachable(
+            f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
+        )
     if isinstance(error, elastic_transport.SerializationError):
-        return Unreachable(f"{location} answered with something that is no JSON ({reason}); check the address")
-    return Unreachable(f"{location} cannot be reached ({reason}); check the address and that the cluster runs")
+        return Unreachable(
+            f"{location} answered with something that is no JSON ({reason}); check the address"
+        )
+    return Unreachable(
+        f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
+    )

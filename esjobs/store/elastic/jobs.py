@@ -94,9 +94,7 @@ class Jobs:
             self._writing = False
         return counts
 
-    def _put(
-        self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str
-    ) -> tuple[PutCounts, Commit]:
+    def _put(self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str) -> tuple[PutCounts, Commit]:
         number, load = old.number + 1, old.loads.get(load_id, old.next_load)
         again: list[_Version] = []
         seen: set[str] = set()
@@ -126,9 +124,7 @@ class Jobs:
             found.append(_Version(name, name, document["end_time"], load, place, False, False, document))
         return found
 
-    def _settle(
-        self, again: Sequence[_Version], number: int, rows: int, loads: Set[int]
-    ) -> PutCounts:
+    def _settle(self, again: Sequence[_Version], number: int, rows: int, loads: Set[int]) -> PutCounts:
         """Decide about the jobs that have several versions, and write those that are not written yet."""
         names = sorted({version.identity for version in again})
         if not names:
@@ -178,9 +174,7 @@ class Jobs:
         else:
             yield create(self._index, mine[0].name, _marked(mine[0], number, span))
 
-    def _stored(
-        self, names: Sequence[str], number: int, loads: Set[int]
-    ) -> Iterator[tuple[_Version, bool]]:
+    def _stored(self, names: Sequence[str], number: int, loads: Set[int]) -> Iterator[tuple[_Version, bool]]:
         """All versions of some jobs, and whether this load has just written them."""
         source = ["identity", "end_time", "load", "row", "born", "from", "until"]
         source += ["source", "job_id", "origin_file", "origin_line"]
@@ -195,8 +189,14 @@ class Jobs:
                         visible = held["from"] < number and (held.get("until") or number) >= number
                         yield (
                             _Version(
-                                hit["_id"], held["identity"], held["end_time"], held["load"], held["row"],
-                                visible and held["from"] > 0, False, held,
+                                hit["_id"],
+                                held["identity"],
+                                held["end_time"],
+                                held["load"],
+                                held["row"],
+                                visible and held["from"] > 0,
+                                False,
+                                held,
                             ),
                             held["born"] == number,
                         )
@@ -271,7 +271,9 @@ class Jobs:
         loads = {*commit.loads.values(), _KEPT_PLACE}
         taken_back = {"bool": {"must_not": [{"terms": {"load": sorted(loads)}}]}}
         with PointInTime(self._cluster, self._index) as at:
-            for hits in at.pages({"bool": {"should": [*moved, taken_back]}}, ["load", "born", "from", "until"]):
+            for hits in at.pages(
+                {"bool": {"should": [*moved, taken_back]}}, ["load", "born", "from", "until"]
+            ):
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
     def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
@@ -292,16 +294,28 @@ class Jobs:
                 return Span(0, None, None)
             # aggregations know milliseconds only: the ends are read from the documents
             first, last = (
-                at.search({"size": 1, "query": body["query"], "_source": ["end_time"],
-                           "sort": [{"end_time": order}], "track_total_hits": False})
+                at.search(
+                    {
+                        "size": 1,
+                        "query": body["query"],
+                        "_source": ["end_time"],
+                        "sort": [{"end_time": order}],
+                        "track_total_hits": False,
+                    }
+                )
                 for order in ("asc", "desc")
             )
-        return Span(jobs, *(_moment(found["hits"]["hits"][0]["_source"]["end_time"]) for found in (first, last)))
+        return Span(
+            jobs, *(_moment(found["hits"]["hits"][0]["_source"]["end_time"]) for found in (first, last))
+        )
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Jobs per day and sums of their marks: independent of order, moved by any change."""
         sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
-        days = {"date_histogram": {"field": "end_time", "fixed_interval": "1d", "min_doc_count": 1}, "aggs": sums}
+        days = {
+            "date_histogram": {"field": "end_time", "fixed_interval": "1d", "min_doc_count": 1},
+            "aggs": sums,
+        }
         query = {"bool": {"filter": [self.visible(), *within(window)]}}
         with PointInTime(self._cluster, self._index) as at:
             answer = at.search({"size": 0, "query": query, "aggs": {"days": days}, "track_total_hits": False})

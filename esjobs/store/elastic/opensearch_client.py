@@ -74,7 +74,9 @@ class OpenSearchCluster:
         except opensearchpy.exceptions.TransportError as error:
             raise refusal(self.location, method, path, int(error.status_code), error.info) from error
         except opensearchpy.exceptions.OpenSearchException as error:
-            raise StoreError(f"{self.location}: {' '.join(str(error).split())[:200]}; check the address") from error
+            raise StoreError(
+                f"{self.location}: {' '.join(str(error).split())[:200]}; check the address"
+            ) from error
 
 
 def _unreachable(location: str, error: Exception) -> Unreachable:
@@ -82,5 +84,9 @@ def _unreachable(location: str, error: Exception) -> Unreachable:
     if isinstance(error, opensearchpy.exceptions.SSLError):
         return Unreachable(f"{location} has no certificate to trust ({reason}); name a CA bundle")
     if isinstance(error, opensearchpy.exceptions.ConnectionTimeout):
-        return Unreachable(f"{location} did not answer in time ({reason}); run it again, or raise the timeout")
-    return Unreachable(f"{location} cannot be reached ({reason}); check the address and that the cluster runs")
+        return Unreachable(
+            f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
+        )
+    return Unreachable(
+        f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
+    )

@@ -48,7 +48,13 @@ class PointInTime:
     def pages(self, query: Mapping[str, Any], source: Sequence[str] | bool = True) -> Iterator[list[Any]]:
         """Hits of a query, page after page, ordered by nothing; ``source``: the columns to fetch."""
         fetched = source if isinstance(source, bool) else list(source)
-        body = {"size": PAGE, "query": query, "sort": ["_shard_doc"], "track_total_hits": False, "_source": fetched}
+        body = {
+            "size": PAGE,
+            "query": query,
+            "sort": ["_shard_doc"],
+            "track_total_hits": False,
+            "_source": fetched,
+        }
         after: list[Any] | None = None
         while True:
             answer = self.search(body if after is None else {**body, "search_after": after})

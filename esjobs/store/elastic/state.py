@@ -43,7 +43,10 @@ class State:
 
     def advance(self, old: Commit, new: Commit) -> None:
         """Switch readers of jobs from one commit to the next; raises :class:`StoreBusyError` if another was first."""
-        body = {"kind": _COMMIT, "commit": {"number": new.number, "loads": dict(new.loads), "next_load": new.next_load}}
+        body = {
+            "kind": _COMMIT,
+            "commit": {"number": new.number, "loads": dict(new.loads), "next_load": new.next_load},
+        }
         if not self._put(_COMMIT, body, old.place):
             raise StoreBusyError(
                 f"another process wrote jobs to {self._cluster.location} at the same time; run it again"

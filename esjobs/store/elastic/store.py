@@ -201,5 +201,3 @@ class _Stream:
             self._state = "closed"
             if hasattr(self._batches, "close"):
                 self._batches.close()
-
-

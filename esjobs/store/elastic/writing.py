@@ -73,7 +73,7 @@ def _send(cluster: Cluster, lines: list[bytes]) -> list[str]:
         return []
     present = []
     for item in answer["items"]:
-        (kind, result), = item.items()
+        ((kind, result),) = item.items()
         status = result["status"]
         if status < 300 or (kind == "delete" and status == 404):  # noqa: PLR2004
             continue

@@ -1,0 +1,27 @@
+"""Finds out which product answers at an address, and connects with its client."""
+
+from typing import Literal
+
+from esjobs.store.elastic.access import Access
+from esjobs.store.elastic.cluster import Cluster
+
+Product = Literal["elasticsearch", "opensearch"]
+
+
+def connect(access: Access, product: Product | None = None) -> Cluster:
+    """Connect to a cluster; ``product`` None: whatever answers.
+
+    Raises :class:`StoreError` when nothing answers or access is refused, :class:`MissingExtraError` when it is
+    OpenSearch and its client is not installed.
+    """
+    if product != "opensearch":
+        from esjobs.store.elastic.elasticsearch_client import ElasticsearchCluster, OtherProduct
+
+        try:
+            return ElasticsearchCluster(access)
+        except OtherProduct:
+            if product == "elasticsearch":
+                raise
+    from esjobs.store.elastic.opensearch_client import OpenSearchCluster
+
+    return OpenSearchCluster(access)
