@@ -11,7 +11,7 @@ from esjobs.core.errors import StoreBusyError, StoreError
 Body = Mapping[str, Any]
 
 
-class Refused(StoreError):
+class RefusedError(StoreError):
     """The cluster answered with an error; ``status`` and ``kind`` say which, for whoever can go on."""
 
     def __init__(self, message: str, status: int, kind: str) -> None:
@@ -20,7 +20,7 @@ class Refused(StoreError):
         self.kind = kind
 
 
-class Unreachable(StoreError):
+class UnreachableError(StoreError):
     """The cluster did not answer."""
 
 
@@ -35,7 +35,10 @@ class Cluster(Protocol):
     def call(
         self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
     ) -> Any:
-        """One request with a JSON body and a JSON answer. Raises :class:`Refused` or :class:`Unreachable`."""
+        """One request with a JSON body and a JSON answer.
+
+        Raises :class:`RefusedError` when the answer is an error, :class:`UnreachableError` without one.
+        """
 
     def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
         """One ``_bulk`` request of newline-delimited JSON; failures of single items are in the answer."""
@@ -45,7 +48,7 @@ class Cluster(Protocol):
 
 
 _WAYS_OUT: dict[str, str] = {
-    "cluster_block_exception": "the cluster blocks writes (a disk that is too full?); free the disk and run it again",
+    "cluster_block_exception": "the cluster blocks writes (is a disk too full?); mend that and run it again",
     "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
     "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
     "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
@@ -57,7 +60,7 @@ _WAYS_OUT: dict[str, str] = {
 def refusal(location: str, method: str, path: str, status: int, error: object) -> StoreError:
     """What an answer with an error becomes; ``error`` is the answer's body."""
     kind, reason = _described(error)
-    if status == 401:  # noqa: PLR2004
+    if status == 401:
         way = "check the user, the password or the key"
     else:
         way = _WAYS_OUT.get(kind, "see the log of the cluster")
@@ -65,7 +68,7 @@ def refusal(location: str, method: str, path: str, status: int, error: object) -
     text = f"{' '.join(what.split())[:400]}; {way}"
     if kind == "cluster_block_exception":
         return StoreBusyError(text)
-    return Refused(text, status, kind)
+    return RefusedError(text, status, kind)
 
 
 def _described(error: object) -> tuple[str, str]:

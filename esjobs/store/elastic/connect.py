@@ -11,15 +11,15 @@ Product = Literal["elasticsearch", "opensearch"]
 def connect(access: Access, product: Product | None = None) -> Cluster:
     """Connect to a cluster; ``product`` None: whatever answers.
 
-    Raises :class:`StoreError` when nothing answers or access is refused, :class:`MissingExtraError` when it is
-    OpenSearch and its client is not installed.
+    Raises :class:`StoreError` when nothing answers or access is refused, :class:`MissingExtraError` when it
+    is OpenSearch and its client is not installed.
     """
     if product != "opensearch":
-        from esjobs.store.elastic.elasticsearch_client import ElasticsearchCluster, OtherProduct
+        from esjobs.store.elastic.elasticsearch_client import ElasticsearchCluster, OtherProductError
 
         try:
             return ElasticsearchCluster(access)
-        except OtherProduct:
+        except OtherProductError:
             if product == "elasticsearch":
                 raise
     from esjobs.store.elastic.opensearch_client import OpenSearchCluster

@@ -1,7 +1,7 @@
 """Arrow rows as JSON documents and back, column by column.
 
-Times are text with microseconds, days text. What JSON cannot write, NaN and the infinities, stands as text in a
-hidden object of the document and comes back as what it was.
+Times are text with microseconds, days text. What JSON cannot write, NaN and the infinities, stands as text
+in a hidden object of the document and comes back as what it was.
 """
 
 from collections.abc import Mapping, Sequence

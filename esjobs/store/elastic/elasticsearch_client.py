@@ -8,18 +8,18 @@ import elasticsearch
 
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, Unreachable, refusal
+from esjobs.store.elastic.cluster import Body, UnreachableError, refusal
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
 
 
-class OtherProduct(StoreError):
+class OtherProductError(StoreError):
     """What answers is no Elasticsearch."""
 
 
 class ElasticsearchCluster:
-    """A connection to Elasticsearch. Raises :class:`OtherProduct` when something else answers."""
+    """A connection to Elasticsearch. Raises :class:`OtherProductError` when something else answers."""
 
     product = "elasticsearch"
 
@@ -67,7 +67,7 @@ class ElasticsearchCluster:
         # Minimal distributions have no root page; this one needs the right to monitor.
         try:
             return str(self.call("GET", "/")["version"]["number"])
-        except OtherProduct:
+        except OtherProductError:
             raise
         except (StoreError, KeyError, TypeError):
             nodes = self.call("GET", "/_nodes/_local")["nodes"]
@@ -79,7 +79,7 @@ class ElasticsearchCluster:
         try:
             answer = self._client.perform_request(method, path, params=params, headers=headers, body=body)
         except elasticsearch.UnsupportedProductError as error:
-            raise OtherProduct(
+            raise OtherProductError(
                 f"{self.location} is no Elasticsearch; name the address of a cluster"
             ) from error
         except elasticsearch.ApiError as error:
@@ -89,18 +89,18 @@ class ElasticsearchCluster:
         return answer.body
 
 
-def _unreachable(location: str, error: elastic_transport.TransportError) -> Unreachable:
+def _unreachable(location: str, error: elastic_transport.TransportError) -> UnreachableError:
     reason = " ".join(str(error.message).split())[:200]
     if isinstance(error, elastic_transport.TlsError):
-        return Unreachable(f"{location} has no certificate to trust ({reason}); name a CA bundle")
+        return UnreachableError(f"{location} has no certificate to trust ({reason}); name a CA bundle")
     if isinstance(error, elastic_transport.ConnectionTimeout):
-        return Unreachable(
+        return UnreachableError(
             f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
         )
     if isinstance(error, elastic_transport.SerializationError):
-        return Unreachable(
+        return UnreachableError(
             f"{location} answered with something that is no JSON ({reason}); check the address"
         )
-    return Unreachable(
+    return UnreachableError(
         f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
     )

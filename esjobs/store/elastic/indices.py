@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.errors import SchemaError
-from esjobs.store.elastic.cluster import Cluster, Refused
+from esjobs.store.elastic.cluster import Cluster, RefusedError
 from esjobs.store.elastic.layout import LAYOUT
 
 _EXISTS = "resource_already_exists_exception"
@@ -15,16 +15,19 @@ def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None
     """Make an index unless it is there."""
     try:
         cluster.call("PUT", f"/{name}", layout)
-    except Refused as error:
+    except RefusedError as error:
         if error.kind != _EXISTS:
             raise
 
 
 def require_layout(cluster: Cluster, name: str) -> bool:
-    """Whether an index exists; raises :class:`SchemaError` if another version of esjobs, or another program, made it."""
+    """Whether an index exists.
+
+    Raises :class:`SchemaError` if another program made it, or a version of esjobs with another layout.
+    """
     try:
         found = cluster.call("GET", f"/{name}/_mapping")
-    except Refused as error:
+    except RefusedError as error:
         if error.status == _NOT_FOUND:
             return False
         raise
@@ -32,7 +35,7 @@ def require_layout(cluster: Cluster, name: str) -> bool:
         layout = held["mappings"].get("_meta", {}).get("layout")
         if layout != LAYOUT:
             raise SchemaError(
-                f"index {index} has layout {layout or 'of another program'}, this version of esjobs writes layout "
-                f"{LAYOUT}: name another prefix, or use the version that wrote it"
+                f"index {index} has layout {layout or 'of another program'}, this version of esjobs writes "
+                f"layout {LAYOUT}: name another prefix, or use the version that wrote it"
             )
     return True

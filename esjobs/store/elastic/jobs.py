@@ -1,12 +1,14 @@
 """Jobs in the cluster: loads, duplicates, undoing, fingerprints, all or nothing without transactions.
 
-Every version of a job is a document. It is visible from commit ``from`` on (inclusive) and until commit ``until``
-(exclusive; absent: to this day); ``born`` is the commit that brought the document. What a load writes is of the next
-commit, which readers do not see until one document says that it is now. What a process left behind before that is
-cleared away by whoever writes next: documents born later are deleted, shown or hidden ones are put back.
+Every version of a job is a document. It is visible from commit ``from`` on (inclusive) and until commit
+``until`` (exclusive; absent: to this day); ``born`` is the commit that brought the document. What a load
+writes is of the next commit, which readers do not see until one document says that it is now. What a
+process left behind before that is cleared away by whoever writes next: documents born later are deleted,
+shown or hidden ones are put back.
 
-Of every job the version with the newest end time is visible; among equal end times the one of the latest load (in
-the order in which loads were first put), then the latest row. The others wait hidden for that load to be undone.
+Of every job the version with the newest end time is visible; among equal end times the one of the latest
+load (in the order in which loads were first put), then the latest row. The others wait hidden for that load
+to be undone.
 """
 
 import hashlib
@@ -102,7 +104,7 @@ class Jobs:
         for batch in batches:
             incoming = self._versions(conformed(batch, PUT_SCHEMA, "jobs"), load, number, rows)
             rows += len(incoming)
-            first = []
+            first: list[_Version] = []
             for version in incoming:
                 (again if version.identity in seen else first).append(version)
                 seen.add(version.identity)
@@ -161,7 +163,7 @@ class Jobs:
         return PutCounts(rows - len(superseded) - updated, updated, table)
 
     def _best_of_load(self, contested: Sequence[_Version], number: int) -> Iterator[Action]:
-        """Write the best version that this load has of a job: shown if it is the first of all, else waiting."""
+        """Write the best version that this load has of a job: shown if it is the first of all, or waiting."""
         mine = [version for version in contested if not version.stored]
         if not mine:
             return

@@ -1,13 +1,13 @@
 """The catalogue as indices: names, mappings, the number of the layout. Pure values, no connection.
 
-- ``PREFIX-jobs``: versions of jobs, one document each: the catalogue's stored fields, where the row came from, and
-  ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
+- ``PREFIX-jobs``: versions of jobs, one document each: the catalogue's stored fields, where the row came
+  from, and ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
 - ``PREFIX-TABLE-000001``: rows of a result table, whatever generation; the alias ``PREFIX-TABLE`` shows the
   published ones.
 - ``PREFIX-state``: one document per named value, and one that says what is committed.
 
-Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term can be
-are kept, and only the index does not know them.
+Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term
+can be are kept, and only the index does not know them.
 """
 
 from collections.abc import Mapping

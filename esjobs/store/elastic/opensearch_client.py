@@ -5,7 +5,7 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError, StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, Unreachable, refusal
+from esjobs.store.elastic.cluster import Body, UnreachableError, refusal
 
 try:
     import opensearchpy
@@ -79,14 +79,14 @@ class OpenSearchCluster:
             ) from error
 
 
-def _unreachable(location: str, error: Exception) -> Unreachable:
+def _unreachable(location: str, error: Exception) -> UnreachableError:
     reason = " ".join(str(error).split())[:200]
     if isinstance(error, opensearchpy.exceptions.SSLError):
-        return Unreachable(f"{location} has no certificate to trust ({reason}); name a CA bundle")
+        return UnreachableError(f"{location} has no certificate to trust ({reason}); name a CA bundle")
     if isinstance(error, opensearchpy.exceptions.ConnectionTimeout):
-        return Unreachable(
+        return UnreachableError(
             f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
         )
-    return Unreachable(
+    return UnreachableError(
         f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
     )

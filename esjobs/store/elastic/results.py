@@ -1,7 +1,8 @@
 """Results in the cluster: rows are written under a generation, readers follow an alias with a filter.
 
-The alias of a table says which generations readers see; one request changes the aliases of all tables at once. The
-filter of an alias is the only record of what is published, so that Kibana and esjobs cannot disagree.
+The alias of a table says which generations readers see; one request changes the aliases of all tables at
+once. The filter of an alias is the only record of what is published, so that Kibana and esjobs cannot
+disagree.
 """
 
 import uuid
@@ -17,7 +18,7 @@ from esjobs.core.tables import TABLES, Table
 from esjobs.core.tables import table as table_named
 from esjobs.store.base import Generation, Retired
 from esjobs.store.batches import conformed
-from esjobs.store.elastic.cluster import Cluster, Refused
+from esjobs.store.elastic.cluster import Cluster, RefusedError
 from esjobs.store.elastic.documents import columns as columns_of
 from esjobs.store.elastic.documents import documents
 from esjobs.store.elastic.indices import ensure_index
@@ -90,7 +91,7 @@ class Results:
         index, alias = self._names.rows(table), self._names.alias(table)
         try:
             found = self._cluster.call("GET", f"/{index}/_alias/{alias}")
-        except Refused as error:
+        except RefusedError as error:
             if error.status == _NOT_FOUND:
                 return {}
             raise
@@ -132,7 +133,7 @@ class Results:
     def _exists(self, table: Table) -> bool:
         try:
             self._cluster.call("GET", f"/{self._names.rows(table)}", params={"filter_path": "*.aliases"})
-        except Refused as error:
+        except RefusedError as error:
             if error.status == _NOT_FOUND:
                 return False
             raise
@@ -143,7 +144,7 @@ class Results:
         try:
             found = self._cluster.call("GET", f"/{self._names.rows(table)}/_doc/{quote(number, safe='')}")
             written = found["_source"]["written"]
-        except Refused as error:
+        except RefusedError as error:
             if error.status != _NOT_FOUND:
                 raise
         if written != generation.partition:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from esjobs.core.errors import StoreError
-from esjobs.store.elastic.cluster import Cluster, Refused
+from esjobs.store.elastic.cluster import Cluster, RefusedError
 
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
@@ -29,7 +29,7 @@ class PointInTime:
         try:
             answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
             self._id = answer["id" if self._elastic else "pit_id"]
-        except Refused as error:
+        except RefusedError as error:
             if error.status != _NOT_FOUND:
                 raise
 
@@ -86,6 +86,6 @@ def require_whole(location: str, index: str, answer: Mapping[str, Any]) -> None:
     shards = answer.get("_shards", {})
     if answer.get("timed_out") or shards.get("failed"):
         raise StoreError(
-            f"{location} answered for a part of {index} only ({shards.get('failed', 0)} of {shards.get('total')} shards "
-            "failed, or the search ran out of time); nothing was counted, run it again"
+            f"{location} answered for a part of {index} only ({shards.get('failed', 0)} of "
+            f"{shards.get('total')} shards failed, or the search ran out of time); nothing was counted, run it again"
         )

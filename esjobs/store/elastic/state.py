@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esjobs.core.errors import StoreBusyError
-from esjobs.store.elastic.cluster import Cluster, Refused
-from esjobs.store.elastic.layout import Names, state_index
+from esjobs.store.elastic.cluster import Cluster, RefusedError
 from esjobs.store.elastic.indices import ensure_index
+from esjobs.store.elastic.layout import Names, state_index
 
 _CONFLICT, _NOT_FOUND = 409, 404
 _COMMIT = "commit"
@@ -42,7 +42,7 @@ class State:
         return Commit(held["number"], dict(held["loads"]), held["next_load"], place)
 
     def advance(self, old: Commit, new: Commit) -> None:
-        """Switch readers of jobs from one commit to the next; raises :class:`StoreBusyError` if another was first."""
+        """Switch readers of jobs to the next commit; :class:`StoreBusyError` if another was first."""
         body = {
             "kind": _COMMIT,
             "commit": {"number": new.number, "loads": dict(new.loads), "next_load": new.next_load},
@@ -66,7 +66,7 @@ class State:
     def _get(self, name: str) -> Any:
         try:
             return self._cluster.call("GET", f"/{self._index}/_doc/{name}")
-        except Refused as error:
+        except RefusedError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
@@ -85,7 +85,7 @@ class State:
     ) -> bool:
         try:
             self._cluster.call(method, f"/{self._index}/_doc/{name}", body, params=how)
-        except Refused as error:
+        except RefusedError as error:
             if error.status in (_CONFLICT, _NOT_FOUND):
                 return False
             raise

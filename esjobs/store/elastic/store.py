@@ -1,7 +1,7 @@
 """Elasticsearch or OpenSearch as a store: jobs in an index of ours, results behind filtered aliases.
 
-What the query language can say and a cluster cannot answer exactly is worked out here, from the documents that the
-cluster finds, by the embedded store: one implementation of the language for every engine.
+What the query language can say and a cluster cannot answer exactly is worked out here, from the documents
+that the cluster finds, by the embedded store: one implementation of the language for every engine.
 """
 
 import contextlib

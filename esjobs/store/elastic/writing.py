@@ -5,8 +5,7 @@ from typing import Any
 
 import orjson
 
-from esjobs.core.errors import StoreError
-from esjobs.store.elastic.cluster import Cluster, Refused, refusal
+from esjobs.store.elastic.cluster import Cluster, RefusedError, refusal
 
 _REQUEST_BYTES = 5_000_000
 _TOO_LARGE = 413
@@ -39,7 +38,7 @@ def delete(index: str, name: str) -> Action:
 def write(cluster: Cluster, actions: Iterable[Action]) -> list[str]:
     """Perform actions in bulk; the ids of documents that ``create`` found there already.
 
-    Raises :class:`StoreError` for any other item that the cluster refused; what came before it is written.
+    Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
     """
     present: list[str] = []
     for lines in _requests(actions):
@@ -64,8 +63,8 @@ def _requests(actions: Iterable[Action]) -> Iterator[list[bytes]]:
 def _send(cluster: Cluster, lines: list[bytes]) -> list[str]:
     try:
         answer = cluster.bulk(b"".join(lines))
-    except Refused as error:
-        if error.status != _TOO_LARGE or len(lines) < 2:  # noqa: PLR2004
+    except RefusedError as error:
+        if error.status != _TOO_LARGE or len(lines) < 2:
             raise
         half = len(lines) // 2
         return _send(cluster, lines[:half]) + _send(cluster, lines[half:])
@@ -75,13 +74,12 @@ def _send(cluster: Cluster, lines: list[bytes]) -> list[str]:
     for item in answer["items"]:
         ((kind, result),) = item.items()
         status = result["status"]
-        if status < 300 or (kind == "delete" and status == 404):  # noqa: PLR2004
+        if status < 300 or (kind == "delete" and status == 404):
             continue
-        if kind == "create" and status == 409:  # noqa: PLR2004
+        if kind == "create" and status == 409:
             present.append(result["_id"])
             continue
-        found = refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
-        raise found if isinstance(found, StoreError) else StoreError(str(found))
+        raise refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
     return present
 
 
