@@ -95,6 +95,11 @@ class Settings(BaseSettings):
         return env_settings, init_settings
 
 
+def secret(text: str) -> SecretStr:
+    """A text that no message shows."""
+    return SecretStr(text)
+
+
 def default_store_path() -> Path:
     """The embedded store in the user's data directory; nothing is created here."""
     return user_data_path("esjobs") / "jobs.duckdb"

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from esjobs.core.errors import StoreError, UsageError
-from esjobs.settings import Settings
+from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
 
 
@@ -55,7 +53,7 @@ def _open_cluster(settings: Settings) -> JobStore:
         api_key=given.api_key,
         token=given.token,
         user=given.user or user,
-        password=given.password or (SecretStr(password) if password is not None else None),
+        password=given.password or (secret(password) if password is not None else None),
         ca_file=ca_file,
         certificate=certificate,
         key=key,

@@ -23,7 +23,10 @@ ROOMS = {
 THIRD_PARTY = {
     "esjobs.core": {"numpy", "pyarrow"},
     "esjobs.ingest": {"numpy", "pyarrow"},
-    "esjobs.store": {"numpy", "pandas", "pyarrow", "duckdb"},
+    "esjobs.store": {
+        *("numpy", "pandas", "pyarrow", "duckdb", "orjson"),
+        *("elasticsearch", "elastic_transport", "opensearchpy"),
+    },
     "esjobs.analysis": {"numpy"},
     "esjobs.demo": {"numpy", "pyarrow"},
     "fitters": {"numpy", "scipy", "iminuit", "numba", "matplotlib"},
@@ -32,6 +35,10 @@ THIRD_PARTY = {
 
 ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "duckdb": "esjobs/store/duck",
+    "elasticsearch": "esjobs/store/elastic/elasticsearch_client.py",
+    "elastic_transport": "esjobs/store/elastic/elasticsearch_client.py",
+    "opensearchpy": "esjobs/store/elastic/opensearch_client.py",
+    "orjson": "esjobs/store/elastic/writing.py",
     "numba": "fitters/kernels",
     "iminuit": "fitters/",
     "click": ("esjobs/cli.py", "esjobs/commands/", "esjobs/terminal.py"),

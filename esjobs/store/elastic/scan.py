@@ -87,5 +87,6 @@ def require_whole(location: str, index: str, answer: Mapping[str, Any]) -> None:
     if answer.get("timed_out") or shards.get("failed"):
         raise StoreError(
             f"{location} answered for a part of {index} only ({shards.get('failed', 0)} of "
-            f"{shards.get('total')} shards failed, or the search ran out of time); nothing was counted, run it again"
+            f"{shards.get('total')} shards failed, or the search ran out of time); "
+            "nothing was counted, run it again"
         )
