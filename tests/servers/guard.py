@@ -3,8 +3,8 @@
 Run as a program, by path: ``guard.py FOLDER UID GID COMMAND...``; UID and GID are numbers or ``-``. The tests
 hold the other end of its standard input and write a letter: ``t`` ends the server gracefully, ``k`` kills it.
 When the pipe closes or the parent changes, which also happens when the tests are killed with signal 9, the
-server and all its children are killed and the folder is removed. The guard leaves when nothing of the server is
-left.
+server and all its children are killed and the folder is removed. The guard leaves when nothing of the server
+is left.
 """
 
 import os

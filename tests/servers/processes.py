@@ -18,6 +18,7 @@ def alive(pids: set[int]) -> set[int]:
 
 def _lives(pid: int) -> bool:
     try:
-        return str(psutil.Process(pid).status()) != psutil.STATUS_ZOMBIE
+        state: str = psutil.Process(pid).status()
+        return state != str(psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
