@@ -77,19 +77,27 @@ def _download(product: Product, folder: Path) -> Path:
         ["dependency:get", "-Dtransitive=false"],
         ["dependency:copy", f"-DoutputDirectory={folder}"],
     ):
-        done = subprocess.run(
-            [maven, "-q", "-B", *step, f"-Dartifact={product.artifact}"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_DOWNLOAD_TIMEOUT_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [maven, "-q", "-B", *step, f"-Dartifact={product.artifact}"],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_DOWNLOAD_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise MissingToolError(f"Maven could not fetch {product.artifact}: {error}") from error
         if done.returncode != 0:
-            raise MissingToolError(f"Maven could not fetch {product.artifact}:\n{done.stdout[-2000:]}")
+            raise MissingToolError(f"Maven could not fetch {product.artifact}: {_reason(done.stdout)}")
     return folder / f"{product.folder_name}.zip"
+
+
+def _reason(output: str) -> str:
+    """The first error that Maven names; all that it said, if it names none."""
+    return next((line for line in output.splitlines() if "[ERROR]" in line), output).strip()
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -146,5 +146,11 @@ class Node:
         if self._process is not None:
             if self._process.stdin is not None:
                 self._process.stdin.close()
-            self._process.wait()
+            try:
+                self._process.wait(_STOP_TIMEOUT_S)
+            except (
+                subprocess.TimeoutExpired
+            ):  # its server is not to be had, as a process in a dead disk's hands
+                self._process.kill()
+                self._process.wait()
             self._process = None

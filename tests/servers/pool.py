@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.servers.missing import MissingToolError, skip_or_fail
-from tests.servers.products import PRODUCTS, Product, Setting, Vendor
+from tests.servers.products import PRODUCTS, Product, Setting
 from tests.servers.security import Security
 from tests.servers.server import Server, ServerError
 
@@ -19,22 +19,21 @@ class Servers:
     def __init__(self) -> None:
         self._known: dict[str, Server] = {}
         self._failed: dict[str, ServerError] = {}
+        self._missing: dict[str, MissingToolError] = {}
 
     def running(self, name: str) -> Server:
         """The shared server of a product, running; skips the test, or fails it on CI, when a tool is missing.
 
         Raises ``ServerError`` when it does not start; asked again, at once.
         """
-        product = PRODUCTS[name]
         if name in self._failed:
             raise self._failed[name]
+        if name not in self._known:
+            self._known[name] = self._make(PRODUCTS[name])
+        server = self._known[name]
+        self._stop_others(server)
         try:
-            if name not in self._known:
-                self._known[name] = Server(product)
-            self._stop_others(product.vendor, self._known[name])
-            return self._known[name].start()
-        except MissingToolError as problem:
-            skip_or_fail(problem)
+            return server.start()
         except ServerError as error:
             self._failed[name] = error
             raise
@@ -52,12 +51,8 @@ class Servers:
 
         The shared one of the vendor stops and starts again, with its data, when the next test wants it.
         """
-        product = PRODUCTS[name]
-        try:
-            server = Server(product, nodes=nodes, settings=settings, security=security)
-        except MissingToolError as problem:
-            skip_or_fail(problem)
-        self._stop_others(product.vendor, server)
+        server = self._make(PRODUCTS[name], nodes=nodes, settings=settings, security=security)
+        self._stop_others(server)
         with server:
             yield server
 
@@ -72,7 +67,24 @@ class Servers:
             if product is None or name != product.name:
                 server.close()
 
-    def _stop_others(self, vendor: Vendor, but: Server) -> None:
+    def _make(
+        self,
+        product: Product,
+        *,
+        nodes: int = 1,
+        settings: Mapping[str, Setting] | None = None,
+        security: Security | None = None,
+    ) -> Server:
+        """A server that was not started; what was missing once is not looked for again."""
+        try:
+            if product.name in self._missing:
+                raise self._missing[product.name]
+            return Server(product, nodes=nodes, settings=settings, security=security)
+        except MissingToolError as problem:
+            self._missing[product.name] = problem
+            skip_or_fail(problem)
+
+    def _stop_others(self, but: Server) -> None:
         for server in self._known.values():
-            if server is not but and server.product.vendor == vendor:
+            if server is not but and server.product.vendor == but.product.vendor:
                 server.stop()

@@ -89,7 +89,7 @@ class Server:
     def start(self) -> Self:
         """Start what does not run and wait until all nodes answer as one and have their data: 5 to 30 s.
 
-        Raises ``ServerError`` with the end of the log when it ends by itself or does not answer in 3 minutes.
+        Raises ``ServerError`` with the end of the log when it ends by itself or takes more than 3 minutes.
         """
         self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o711)
@@ -121,7 +121,11 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except ServerError:
+            self.close()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -154,17 +158,20 @@ class Server:
         deadline = time.monotonic() + _START_TIMEOUT_S
         health = "_cluster/health?wait_for_status=yellow&wait_for_no_initializing_shards=true&timeout=1s"
         path = f"{health}&wait_for_nodes={len(self.nodes)}"
+        last = "nothing"
         while time.monotonic() < deadline:
             for node in self.nodes:
                 if not node.running:
                     self._fail(node, "ended while it started")
             try:
-                if all(call("GET", url, path, login=self._admin()).status == 200 for url in self.urls):
+                answers = [call("GET", url, path, login=self._admin()) for url in self.urls]
+                if all(answer.status == 200 for answer in answers):
                     return
-            except (OSError, http.client.HTTPException):
-                pass
+                last = str(answers)
+            except (OSError, http.client.HTTPException) as error:
+                last = str(error)
             time.sleep(_POLL_S)
-        self._fail(self.nodes[0], f"did not answer in {_START_TIMEOUT_S:.0f} s")
+        self._fail(self.nodes[0], f"was not ready in {_START_TIMEOUT_S:.0f} s, last answer: {last}")
 
     def _admin(self) -> Login:
         return None if self.security is None else self.security.login()

@@ -1,6 +1,5 @@
 """The servers of the tests start, answer, survive and disappear."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.indices import remove_all
 from tests.servers.missing import MissingToolError, skip_or_fail
 from tests.servers.plugin import server_params
 from tests.servers.pool import Servers
@@ -53,22 +53,22 @@ def test_many_documents_arrive_by_one_request(server: Server, index_prefix: str)
     assert count(server, f"{index_prefix}jobs") == 100
 
 
-LEFT: dict[str, str] = {}
-
-
-@pytest.mark.parametrize("visit", ["first", "second"])
-def test_nothing_is_left_of_the_test_before(server: Server, index_prefix: str, visit: str) -> None:
-    if visit == "second":
-        before = LEFT.pop(server.product.name)
-        assert before != index_prefix
-        assert server.json("GET", f"_cat/indices/{before}*?format=json&expand_wildcards=all") == []
-        assert server.request("GET", f"_index_template/{before}*").json["index_templates"] == []
-    put(server, f"{index_prefix}jobs", 1)
-    server.json("PUT", f"{index_prefix}jobs/_alias/{index_prefix}readers")
-    template = {"index_patterns": [f"{index_prefix}new-*"], "template": {}}
-    server.json("PUT", f"_index_template/{index_prefix}jobs", template)
-    if visit == "first":
-        LEFT[server.product.name] = index_prefix
+def test_a_test_removes_what_is_its_own(server: Server, index_prefix: str) -> None:
+    mine, others = f"{index_prefix}mine-", f"{index_prefix}others-"
+    for prefix in (mine, others):
+        put(server, f"{prefix}jobs", 1)
+        server.json("PUT", f"{prefix}jobs/_alias/{prefix}readers")
+        server.json("PUT", f"_component_template/{prefix}part", {"template": {}})
+        template = {"index_patterns": [f"{prefix}new-*"], "composed_of": [f"{prefix}part"]}
+        server.json("PUT", f"_index_template/{prefix}jobs", template)
+    remove_all(server, mine)
+    left = server.json("GET", f"_resolve/index/{index_prefix}*?expand_wildcards=all")
+    assert {entry["name"] for kind in left.values() for entry in kind} == {
+        f"{others}jobs",
+        f"{others}readers",
+    }
+    assert server.request("GET", f"_component_template/{mine}part").status == 404
+    assert server.request("GET", f"_index_template/{mine}jobs").status == 404
 
 
 def test_documents_survive_a_kill(server: Server, index_prefix: str) -> None:
@@ -120,7 +120,6 @@ def test_a_server_dies_with_the_process_that_started_it() -> None:
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "PYTHONPATH": "."},
     ) as parent:
         assert parent.stdout is not None
         folder, *pids = parent.stdout.readline().split()
