@@ -59,7 +59,7 @@ def index_prefix(server: Server) -> Iterator[str]:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Keep the tests of a vendor together in one process."""
     product = _product(item)
-    if product is not None:
+    if product is not None and item.config.pluginmanager.hasplugin("xdist"):
         item.add_marker(pytest.mark.xdist_group(product.vendor.name))
 
 

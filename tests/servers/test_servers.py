@@ -88,15 +88,14 @@ def test_documents_survive_a_restart(server: Server, index_prefix: str) -> None:
     assert count(server.restart(), f"{index_prefix}jobs") == 1
 
 
-@pytest.mark.parametrize("name", server_params())
-def test_nothing_is_left_of_a_server(servers: Servers, name: str) -> None:
-    with servers.of_its_own(name) as server:
-        processes = server_pids(server)
-        assert len(alive(processes)) >= 2
-        assert server.folder.is_dir()
-        server.stop()
-        assert not alive(processes)
-        assert "closed" in server.nodes[0].log_tail()
+def test_nothing_is_left_of_a_server(server: Server) -> None:
+    processes = server_pids(server)
+    assert len(alive(processes)) >= 2
+    assert server.folder.is_dir()
+    server.stop()
+    assert not alive(processes)
+    assert "closed" in server.nodes[0].log_tail()
+    server.close()
     assert not server.folder.exists()
 
 
