@@ -6,8 +6,8 @@ A test names what it needs by a fixture or by a marker:
 - the same for some products only:
   ``@pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)``;
 - ``index_prefix``: a prefix for the names of indices and templates, all of them removed after the test;
-- ``@pytest.mark.server("elasticsearch8")`` and the fixture ``servers``: a server of its own, as a cluster or
-  with users.
+- ``servers`` and ``@pytest.mark.parametrize("name", server_params("elasticsearch8"))``: a server of its own, as a
+  cluster or with users.
 
 The tests of one vendor run one after the other in one process, version by version; no server idles beside
 tests that need none.
@@ -23,6 +23,7 @@ from tests.servers.indices import remove_all
 from tests.servers.pool import Servers
 from tests.servers.products import PRODUCTS, Product
 from tests.servers.server import Server
+from tests.servers.vendors import vendor_of
 
 _POOL = pytest.StashKey[Servers]()
 
@@ -57,16 +58,36 @@ def index_prefix(server: Server) -> Iterator[str]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the tests of a vendor together in one process."""
+    """Keep the tests of a vendor together in one process; their names have to tell the product."""
     product = _product(item)
-    if product is not None and item.config.pluginmanager.hasplugin("xdist"):
+    if product is None:
+        return
+    if vendor_of(item.nodeid) != product.vendor.name:
+        raise pytest.UsageError(f"{item.nodeid}: mark it by a parameter, server_params({product.name!r})")
+    if item.config.pluginmanager.hasplugin("xdist"):
         item.add_marker(pytest.mark.xdist_group(product.vendor.name))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Distribute by vendor where groups are asked for."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from tests.servers.scheduler import VendorScheduling
+
+    return VendorScheduling(config, log)
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of one version side by side, after all tests that need no server."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests of one version side by side.
+
+    In one process they come last, as the slowest; of several processes each begins with one vendor, so that
+    the other tests fill the rest of the time.
+    """
     items.sort(key=_visit)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _product(item) is None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.servers.plugin import server_params
 from tests.servers.products import PRODUCTS
+from tests.servers.vendors import vendor_of
 
 
 def test_tests_of_a_version_stay_together_and_those_of_a_vendor_in_one_process(
@@ -19,6 +20,12 @@ def test_tests_of_a_version_stay_together_and_those_of_a_vendor_in_one_process(
         assert groups == ([] if marker is None else [PRODUCTS[marker.args[0]].vendor.name])
     visits = [name for name, _ in groupby(names)]
     assert len(visits) == len(set(visits))
+
+
+def test_names_tell_the_vendor() -> None:
+    assert vendor_of("tests/a.py::test_x[elasticsearch9]") == "elasticsearch"
+    assert vendor_of("tests/a.py::test_x[case-opensearch2-other]@opensearch") == "opensearch"
+    assert vendor_of("tests/opensearch2.py::test_opensearch2") is None
 
 
 def test_parameters_carry_the_mark_of_their_product() -> None:

@@ -99,23 +99,23 @@ def test_nothing_is_left_of_a_server(server: Server) -> None:
     assert not server.folder.exists()
 
 
-@pytest.mark.server("opensearch2")
-def test_a_server_dies_with_the_process_that_started_it() -> None:
+@pytest.mark.parametrize("name", server_params("opensearch2"))
+def test_a_server_dies_with_the_process_that_started_it(name: str) -> None:
     program = (
-        "import time\n"
+        "import sys, time\n"
         "from tests.servers.processes import server_pids\n"
         "from tests.servers.products import PRODUCTS\n"
         "from tests.servers.server import Server\n"
-        "server = Server(PRODUCTS['opensearch2']).start()\n"
+        "server = Server(PRODUCTS[sys.argv[1]]).start()\n"
         "print(server.folder, *server_pids(server), flush=True)\n"
         "time.sleep(600)\n"
     )
     try:
-        Server(PRODUCTS["opensearch2"]).close()  # here a missing tool is noticed
+        Server(PRODUCTS[name]).close()  # here a missing tool is noticed
     except MissingToolError as problem:
         skip_or_fail(problem)
     with subprocess.Popen(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, name],
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -132,9 +132,9 @@ def test_a_server_dies_with_the_process_that_started_it() -> None:
     assert not Path(folder).exists()
 
 
-@pytest.mark.server("elasticsearch8")
-def test_a_cluster_survives_the_death_of_its_master(servers: Servers) -> None:
-    with servers.of_its_own("elasticsearch8", nodes=3) as cluster:
+@pytest.mark.parametrize("name", server_params("elasticsearch8"))
+def test_a_cluster_survives_the_death_of_its_master(servers: Servers, name: str) -> None:
+    with servers.of_its_own(name, nodes=3) as cluster:
         index = {"settings": {"number_of_shards": 2, "number_of_replicas": 1}}
         cluster.json("PUT", "jobs?wait_for_active_shards=all", index)
         for number in range(10):
@@ -149,10 +149,10 @@ def test_a_cluster_survives_the_death_of_its_master(servers: Servers) -> None:
         assert cluster.json("GET", "_cluster/health?wait_for_status=green&timeout=30s")["status"] == "green"
 
 
-@pytest.mark.server("elasticsearch9")
-def test_who_may_only_read_may_not_write(servers: Servers) -> None:
+@pytest.mark.parametrize("name", server_params("elasticsearch9"))
+def test_who_may_only_read_may_not_write(servers: Servers, name: str) -> None:
     security = Security(roles={"reader": Role({"jobs*": ["read"]})}, users={"reader": ["reader"]})
-    with servers.of_its_own("elasticsearch9", security=security) as server:
+    with servers.of_its_own(name, security=security) as server:
         put(server, "jobs", 1)
         put(server, "secrets", 1)
         reader = security.login("reader")
@@ -163,11 +163,11 @@ def test_who_may_only_read_may_not_write(servers: Servers) -> None:
         assert server.request("POST", "jobs/_search", login=("reader", "wrong")).status == 401
 
 
-@pytest.mark.server("opensearch2")
-def test_a_server_that_does_not_start_shows_its_log(servers: Servers) -> None:
+@pytest.mark.parametrize("name", server_params("opensearch2"))
+def test_a_server_that_does_not_start_shows_its_log(servers: Servers, name: str) -> None:
     with (
         pytest.raises(ServerError, match=r"OpenSearch 2 2\.19\.3 ended(.|\n)*no\.such\.setting") as caught,
-        servers.of_its_own("opensearch2", settings={"no.such.setting": 1}),
+        servers.of_its_own(name, settings={"no.such.setting": 1}),
     ):
         pytest.fail("it started")
     assert "node-0" in str(caught.value)
