@@ -6,8 +6,8 @@ A test names what it needs by a fixture or by a marker:
 - the same for some products only:
   ``@pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)``;
 - ``index_prefix``: a prefix for the names of indices and templates, all of them removed after the test;
-- ``servers`` and ``@pytest.mark.parametrize("name", server_params("elasticsearch8"))``: a server of its own, as a
-  cluster or with users.
+- ``servers`` and ``@pytest.mark.parametrize("name", server_params("elasticsearch8"))``: a server of its own,
+  as a cluster or with users.
 
 The tests of one vendor run one after the other in one process, version by version; no server idles beside
 tests that need none.

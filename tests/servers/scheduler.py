@@ -8,8 +8,8 @@ from tests.servers.vendors import vendor_of
 class VendorScheduling(LoadGroupScheduling):  # type: ignore[misc]  # it has no types
     """``--dist loadgroup`` that knows a server's tests by their names.
 
-    pytest-xdist 3.8 hands groups to the scheduler in a field that pytest 9.2 no longer reads, so that tests with
-    the mark ``xdist_group`` are distributed as if they had none.
+    pytest-xdist 3.8 hands groups to the scheduler in a field that pytest 9.2 no longer reads, so that tests
+    with the mark ``xdist_group`` are distributed as if they had none.
     """
 
     def _split_scope(self, nodeid: str) -> str:
