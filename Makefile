@@ -1,10 +1,11 @@
-# make demo   a look at a result, on a made-up grid
-# make test   everything that continuous integration runs
+# make demo        a look at a result, on a made-up grid
+# make test        everything that continuous integration runs
+# make test-fast   the same without real search servers
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test test-fast lint docs clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -30,7 +31,10 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: lint
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not server'
 
 docs: $(VENV)/installed-test
 	$(BIN)/python -m docs.generate

@@ -11,6 +11,8 @@ import esjobs
 from esjobs.session import Session
 from esjobs.settings import Settings
 
+pytest_plugins = ["tests.servers.plugin"]
+
 SHARED_DATA = Path(__file__).parents[1].parent / "shared" / "data"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -1,11 +1,21 @@
 """The engines that keep the store's promises, and what each of them cannot do yet or never will."""
 
+import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from esjobs.store.base import JobStore
 from esjobs.store.duck import DuckStore
+from esjobs.store.elastic.access import Access
+from esjobs.store.elastic.connect import connect
+from esjobs.store.elastic.store import ElasticStore
+from tests.servers.products import PRODUCTS
+
+PREFIX = "contract-"
+"""What the names of all indices of these tests begin with."""
 
 
 @dataclass(frozen=True)
@@ -13,13 +23,21 @@ class Engine:
     """A way to open a store.
 
     ``open``: the store kept at a place; opening the same place again finds what was written, if ``durable``.
+    ``server``: the product whose server must run. ``rows``: jobs enough for a write to be in its middle.
     ``gaps``: name of a test -> why this engine fails it; such a test must fail, or its entry goes.
     """
 
     name: str
     open: Callable[[Path], JobStore]
     durable: bool
+    server: str | None = None
+    rows: int = 130_000
     gaps: Mapping[str, str] = field(default_factory=dict)
+
+
+def variable(product: str) -> str:
+    """The environment variable that tells where the server of a product is, to other processes too."""
+    return f"TEST_SERVER_{product.upper()}"
 
 
 def _memory(_: Path) -> JobStore:
@@ -30,24 +48,11 @@ def _file(place: Path) -> JobStore:
     return DuckStore(place / "jobs.duckdb")
 
 
-import hashlib
-
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.elasticsearch_client import ElasticsearchCluster
-from esjobs.store.elastic.opensearch_client import OpenSearchCluster
-from esjobs.store.elastic.store import ElasticStore
-
-
-def _prefix(place: Path) -> str:
-    return "t" + hashlib.sha1(str(place).encode()).hexdigest()[:12]
-
-
-def _es(place: Path) -> JobStore:
-    return ElasticStore(ElasticsearchCluster(Access("http://127.0.0.1:9208")), _prefix(place))
-
-
-def _os(place: Path) -> JobStore:
-    return ElasticStore(OpenSearchCluster(Access("http://127.0.0.1:9203")), _prefix(place))
+def _cluster(product: str, place: Path) -> JobStore:
+    """A store under a prefix of its own; a place stands for a prefix."""
+    digest = hashlib.sha256(str(place).encode()).hexdigest()[:12]
+    cluster = connect(Access(os.environ[variable(product)]))
+    return ElasticStore(cluster, f"{PREFIX}{digest}")
 
 
 ENGINES = {
@@ -55,7 +60,9 @@ ENGINES = {
     for engine in (
         Engine("duckdb-memory", _memory, durable=False),
         Engine("duckdb-file", _file, durable=True),
-        Engine("es", _es, durable=True),
-        Engine("os", _os, durable=True),
+        *(
+            Engine(product, partial(_cluster, product), durable=True, server=product, rows=3000)
+            for product in PRODUCTS
+        ),
     )
 }

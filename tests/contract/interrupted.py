@@ -12,14 +12,11 @@ from esjobs.core.tables import FACTORS
 from tests.contract.engines import ENGINES
 from tests.contract.jobs import batch, job, table_batch
 
-ROWS = 130_000
-"""More than a store holds back before it begins to write."""
 
-
-def jobs(changed: int) -> pa.RecordBatch:
+def jobs(changed: int, rows: int) -> pa.RecordBatch:
     """Many jobs; ``changed`` is their number of events."""
-    one = batch([job(0, events=changed)]).take(pa.array([0] * ROWS))
-    ids = pa.array([str(number) for number in range(ROWS)])
+    one = batch([job(0, events=changed)]).take(pa.array([0] * rows))
+    ids = pa.array([str(number) for number in range(rows)])
     return one.set_column(one.schema.get_field_index("job_id"), "job_id", ids)
 
 
@@ -39,12 +36,12 @@ def _dying(first: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def main(engine: str, place: str, moment: str) -> None:
     """Do what ``moment`` names and be killed."""
-    store = ENGINES[engine].open(Path(place))
+    store, rows = ENGINES[engine].open(Path(place)), ENGINES[engine].rows
     match moment:
         case "in put_jobs":
-            store.put_jobs(_dying(jobs(2)), "second")
+            store.put_jobs(_dying(jobs(2, rows)), "second")
         case "after put_jobs":
-            store.put_jobs([jobs(2)], "second")
+            store.put_jobs([jobs(2, rows)], "second")
         case "in replace":
             store.replace(FACTORS, "r1", _dying(factors("new")))
         case "before publish":
@@ -53,7 +50,7 @@ def main(engine: str, place: str, moment: str) -> None:
             store.publish([store.replace(FACTORS, "r1", [factors("new")])])
         case "at any time":
             for number in range(2, 1000):
-                store.put_jobs([jobs(number)], str(number))
+                store.put_jobs([jobs(number, rows)], str(number))
                 store.publish([store.replace(FACTORS, "r1", [factors(str(number))])])
                 print(number, flush=True)
     _die()

@@ -15,7 +15,7 @@ from esjobs.core.tables import FACTORS
 from esjobs.store.base import JobStore
 from tests.contract import interrupted
 from tests.contract.engines import Engine
-from tests.contract.interrupted import ROWS, factors, jobs
+from tests.contract.interrupted import factors, jobs
 from tests.contract.jobs import groups, visible
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def start(engine: Engine, place: Path, moment: str) -> "subprocess.Popen[str]":
 def before(engine: Engine, place: Path) -> None:
     """Jobs with one event each, and one published partition."""
     store = engine.open(place)
-    store.put_jobs([jobs(1)], "first")
+    store.put_jobs([jobs(1, engine.rows)], "first")
     store.publish([store.replace(FACTORS, "r1", [factors("old")])])
     store.close()
 
@@ -69,14 +69,14 @@ def test_a_kill_leaves_all_or_nothing(
     with start(durable, tmp_path, moment) as process:
         assert process.wait(60) == -signal.SIGKILL
     store = durable.open(tmp_path)
-    assert state(store) == ({events: ROWS}, {name})
-    counts = store.put_jobs([jobs(2)], "second")
-    assert (counts.stored, counts.updated, counts.superseded) == (0, ROWS, 0)
+    assert state(store) == ({events: durable.rows}, {name})
+    counts = store.put_jobs([jobs(2, durable.rows)], "second")
+    assert (counts.stored, counts.updated, counts.superseded) == (0, durable.rows, 0)
     store.publish([store.replace(FACTORS, "r1", [factors("rerun")])])
     store.sweep()
-    assert state(store) == ({2: ROWS}, {"rerun"})
+    assert state(store) == ({2: durable.rows}, {"rerun"})
     store.undo_load("second")
-    assert state(store) == ({1: ROWS}, {"rerun"})
+    assert state(store) == ({1: durable.rows}, {"rerun"})
     store.close()
 
 
@@ -93,7 +93,7 @@ def test_a_kill_at_any_time_leaves_a_state_that_once_was(durable: Engine, tmp_pa
     store = durable.open(tmp_path)
     ((events, count),) = state(store)[0].items()
     (name,) = state(store)[1]
-    assert count == ROWS
+    assert count == durable.rows
     assert events in (reached, reached + 1)
     assert name in (str(reached), str(reached + 1))
     store.close()

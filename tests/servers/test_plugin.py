@@ -1,0 +1,35 @@
+"""Tests that need a server are put in an order that starts each server once."""
+
+from itertools import groupby
+
+import pytest
+
+from tests.servers.plugin import server_params
+from tests.servers.products import PRODUCTS
+from tests.servers.vendors import vendor_of
+
+
+def test_tests_of_a_version_stay_together_and_those_of_a_vendor_in_one_process(
+    request: pytest.FixtureRequest,
+) -> None:
+    names = []
+    for item in request.session.items:
+        groups = [marker.args[0] for marker in item.iter_markers("xdist_group")]
+        marker = item.get_closest_marker("server")
+        names.append(None if marker is None else marker.args[0])
+        assert groups == ([] if marker is None else [PRODUCTS[marker.args[0]].vendor.name])
+    visits = [name for name, _ in groupby(names)]
+    assert len(visits) == len(set(visits))
+
+
+def test_names_tell_the_vendor() -> None:
+    assert vendor_of("tests/a.py::test_x[elasticsearch9]") == "elasticsearch"
+    assert vendor_of("tests/a.py::test_x[case-opensearch2-other]@opensearch") == "opensearch"
+    assert vendor_of("tests/opensearch2.py::test_opensearch2") is None
+
+
+def test_parameters_carry_the_mark_of_their_product() -> None:
+    assert [param.id for param in server_params()] == list(PRODUCTS)
+    (one,) = server_params("opensearch3")
+    assert one.values == ("opensearch3",)
+    assert [mark.name for mark in one.marks] == ["server"]
