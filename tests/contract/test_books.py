@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from esjobs.core.query import Count, DropRule, In, NotLike, Present, Query, Range, Sum, SumProduct
+from esjobs.core.query import Count, DropRule, In, NotLike, Present, Query, Range, Select, Sum, SumProduct
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.store.base import JobStore
@@ -130,6 +130,14 @@ _DIRTY = st.fixed_dictionaries(
 )
 
 
+def test_selecting_with_rules_yields_the_jobs_that_they_keep(store: JobStore) -> None:
+    rows = [job(number, **changes) for number, (changes, _) in enumerate(FIRST_FAILURE)]
+    put(store, "a", *rows)
+    kept = [str(number) for number, (_, outcome) in enumerate(FIRST_FAILURE) if outcome == "binned"]
+    batches = store.select(Select(("job_id",), drops=CLEAN))
+    assert sorted(row["job_id"] for batch in batches for row in batch.to_pylist()) == sorted(kept)
+
+
 @given(st.lists(_DIRTY, max_size=25))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_dirty_jobs_balance_and_agree_with_the_model(engine: Engine, dirty: list[Row]) -> None:
@@ -142,6 +150,10 @@ def test_any_dirty_jobs_balance_and_agree_with_the_model(engine: Engine, dirty: 
             found_books = books(store, QUERY)
             assert found_books == expected_books
             assert sum(n for (_, _, kind), n in found_books.items() if kind != "note") == len(rows)
+            kept = store.select(Select(("job_id",), drops=CLEAN))
+            binned = [row["job_id"] for batch in kept for row in batch.to_pylist()]
+            assert len(set(binned)) == len(binned)
+            assert len(binned) == sum(n for (_, _, kind), n in expected_books.items() if kind == "binned")
             found_groups = groups(store, QUERY)
             assert found_groups.keys() == expected_groups.keys()
             for key, row in found_groups.items():

@@ -54,7 +54,7 @@ def test_a_store_in_memory_leaves_nothing_behind(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     store = DuckStore(path)
-    store.put_jobs([jobs(1)], "a")
+    store.put_jobs([jobs(1, 130_000)], "a")
     assert store.capabilities().location == ":memory:"
     other = DuckStore(path)
     assert other.span().jobs == 0
@@ -69,7 +69,7 @@ def test_a_store_in_a_file_leaves_the_file_alone_behind(tmp_path: Path) -> None:
     able = store.capabilities()
     assert able.location == os.fspath(path)
     assert able.details["threads"] == "1"
-    store.put_jobs([jobs(1)], "a")
+    store.put_jobs([jobs(1, 130_000)], "a")
     store.close()
     assert [found.name for found in path.parent.iterdir()] == ["jobs.duckdb"]
 
@@ -93,7 +93,7 @@ def test_nothing_is_drawn_on_standard_output_however_long_it_takes() -> None:
 
 def test_a_load_larger_than_a_block_keeps_its_order(tmp_path: Path) -> None:
     store = DuckStore(tmp_path / "jobs.duckdb")
-    counts = store.put_jobs([jobs(1), jobs(2), jobs(3)], "a")
+    counts = store.put_jobs([jobs(1, 130_000), jobs(2, 130_000), jobs(3, 130_000)], "a")
     assert counts.stored == store.span().jobs
     assert counts.updated == 2 * counts.stored
     events = pa.Table.from_batches(store.select(Select(("events",))))["events"]

@@ -181,7 +181,7 @@ def test_memory_that_does_not_suffice_is_said_and_costs_nothing(tmp_path: Path) 
     store = DuckStore(tmp_path / "jobs.duckdb", memory_limit="10MB", threads=1)
     put(store, "a", job(1))
     with pytest.raises(StoreError, match="give it more memory"):
-        store.put_jobs([jobs(1)], "b")
+        store.put_jobs([jobs(1, 130_000)], "b")
     assert store.span().jobs == 1
     store.close()
 

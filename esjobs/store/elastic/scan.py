@@ -25,10 +25,12 @@ class PointInTime:
         self._elastic = cluster.product == "elasticsearch"
         self.index = index
         self._id: str | None = None
+        self._one_shard = False
         path = f"/{index}/_pit" if self._elastic else f"/{index}/_search/point_in_time"
         try:
             answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
             self._id = answer["id" if self._elastic else "pit_id"]
+            self._one_shard = answer["_shards"]["total"] == 1 if not self._elastic else False
         except RefusedError as error:
             if error.status != _NOT_FOUND:
                 raise
@@ -51,7 +53,8 @@ class PointInTime:
         body = {
             "size": PAGE,
             "query": query,
-            "sort": ["_shard_doc"],
+            # OpenSearch before 3.3 has no order over several shards; the indices of esjobs have one
+            "sort": ["_doc" if self._one_shard else "_shard_doc"],
             "track_total_hits": False,
             "_source": fetched,
         }
