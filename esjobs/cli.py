@@ -121,6 +121,7 @@ for _command in (
     results.export,
     results.report,
     system.demo,
+    system.setup,
     system.doctor,
 ):
     main.add_command(_command)

@@ -28,6 +28,19 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 
 
 @click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.pass_obj
+def setup(obj: Context, dry_run: bool) -> None:
+    """Make the indices and aliases that a cluster lacks; print the role that esjobs needs."""
+    with obj.session(create=True) as session:
+        prepared = session.store.set_up(dry_run=dry_run)
+    for line in prepared.done or ("nothing is missing",):
+        click.echo(line, err=True)
+    if prepared.role:
+        click.echo(prepared.role)
+
+
+@click.command()
 @rows_options
 @click.pass_obj
 def doctor(obj: Context, form: str, out: str) -> None:

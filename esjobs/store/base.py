@@ -82,6 +82,14 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """What setting up did, or would do: ``done``, a line each; ``role``: the least rights of a user."""
+
+    done: tuple[str, ...]
+    role: str
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What a store is and can do; shown by ``esjobs doctor``."""
 
@@ -144,6 +152,9 @@ class JobStore(Protocol):
 
     def capabilities(self) -> Capabilities:
         """What this store is."""
+
+    def set_up(self, *, dry_run: bool = False) -> Preparation:
+        """Make what the store lacks before anything is written, or only say what; again: nothing is left."""
 
     def close(self) -> None:
         """Release the store; further calls raise."""

@@ -24,7 +24,7 @@ from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store import duck_aggregate, duck_jobs, duck_results, schema
-from esjobs.store.base import Aggregate, Capabilities, Generation, PutCounts, Retired, Span
+from esjobs.store.base import Aggregate, Capabilities, Generation, Preparation, PutCounts, Retired, Span
 from esjobs.store.compile_sql import compile_select
 
 _BATCH_ROWS = 65_536
@@ -123,6 +123,11 @@ class DuckStore:
         )
         details = {"memory limit": str(memory), "threads": str(threads), "layout": schema.LAYOUT}
         return Capabilities("duckdb", duckdb.__version__, self._session.location, 7, details)
+
+    def set_up(self, *, dry_run: bool = False) -> Preparation:
+        """Nothing to do: opening a file lays it out."""
+        del dry_run
+        return Preparation((), "")
 
     def close(self) -> None:
         """Release the file. Closing again does nothing; any other call raises :class:`StoreError`.

@@ -1,5 +1,6 @@
 """Elasticsearch 8 and 9 through the official client. The only importer of ``elasticsearch``."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,10 @@ import elasticsearch
 
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, UnreachableError, refusal
+from esjobs.store.elastic.cluster import Body, RefusedError, UnreachableError, refusal
+
+# What it warns of comes back as an error, or was mended by asking again.
+logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
@@ -64,14 +68,12 @@ class ElasticsearchCluster:
         self._client.close()
 
     def _version(self) -> str:
-        # Minimal distributions have no root page; this one needs the right to monitor.
+        # Minimal distributions have no root page, and the page of the node needs the right to monitor.
         try:
-            return str(self.call("GET", "/")["version"]["number"])
-        except OtherProductError:
-            raise
-        except (StoreError, KeyError, TypeError):
             nodes = self.call("GET", "/_nodes/_local")["nodes"]
             return str(next(iter(nodes.values()))["version"])
+        except RefusedError:
+            return str(self.call("GET", "/")["version"]["number"])
 
     def _perform(
         self, method: str, path: str, headers: Mapping[str, str], body: Any, params: Mapping[str, Any] | None
@@ -82,8 +84,8 @@ class ElasticsearchCluster:
             raise OtherProductError(
                 f"{self.location} is no Elasticsearch; name the address of a cluster"
             ) from error
-        except elasticsearch.ApiError as error:
-            raise refusal(self.location, method, path, error.status_code, error.body) from error
+        except elastic_transport.ApiError as error:
+            raise refusal(self.location, method, path, error.meta.status, error.body) from error
         except elastic_transport.TransportError as error:
             raise _unreachable(self.location, error) from error
         return answer.body

@@ -1,5 +1,6 @@
 """OpenSearch 2 and 3 through its official client, an extra. The only importer of ``opensearchpy``."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,15 @@ except ImportError as error:
     raise MissingExtraError(
         "OpenSearch needs a package that is not installed; run: pip install 'esjobs[opensearch]'"
     ) from error
+
+# What it warns of comes back as an error, or was mended by asking again.
+logging.getLogger("opensearch").setLevel(logging.CRITICAL)
+
+_OTHERS = (
+    opensearchpy.exceptions.OpenSearchException,
+    opensearchpy.exceptions.OpenSearchDslException,
+    opensearchpy.exceptions.ImproperlyConfigured,
+)
 
 _LINES = {"content-type": "application/x-ndjson"}
 
@@ -73,7 +83,7 @@ class OpenSearchCluster:
             raise _unreachable(self.location, error) from error
         except opensearchpy.exceptions.TransportError as error:
             raise refusal(self.location, method, path, int(error.status_code), error.info) from error
-        except opensearchpy.exceptions.OpenSearchException as error:
+        except _OTHERS as error:
             raise StoreError(
                 f"{self.location}: {' '.join(str(error).split())[:200]}; check the address"
             ) from error

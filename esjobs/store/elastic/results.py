@@ -154,6 +154,24 @@ class Results:
             )
 
 
+def has_alias(cluster: Cluster, names: Names, table: Table) -> bool:
+    """Whether a table has the alias that readers ask."""
+    try:
+        cluster.call("GET", f"/{names.rows(table)}/_alias/{names.alias(table)}")
+    except RefusedError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        return False
+    return True
+
+
+def ensure_alias(cluster: Cluster, names: Names, table: Table) -> None:
+    """Give a table that has never been published an alias that shows nothing."""
+    if not has_alias(cluster, names, table):
+        alias = {"index": names.rows(table), "alias": names.alias(table), "is_write_index": False}
+        cluster.call("POST", "/_aliases", {"actions": [{"add": alias | {"filter": _shown({})}}]})
+
+
 def _shown(published: Mapping[str, str]) -> dict[str, Any]:
     """The rows that readers see, as the filter of an alias: two lists in the same order.
 

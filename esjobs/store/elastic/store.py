@@ -16,7 +16,7 @@ from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.store.base import Aggregate, Capabilities, Generation, PutCounts, Retired, Span
+from esjobs.store.base import Aggregate, Capabilities, Generation, Preparation, PutCounts, Retired, Span
 from esjobs.store.compile_sql import compile_aggregate, compile_read, compile_select
 from esjobs.store.duck import DuckStore
 from esjobs.store.elastic.cluster import Cluster
@@ -26,6 +26,7 @@ from esjobs.store.elastic.jobs import Jobs, within
 from esjobs.store.elastic.layout import LAYOUT, STORED, Names
 from esjobs.store.elastic.results import Results, known
 from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.setup import role, set_up
 from esjobs.store.elastic.state import State
 
 
@@ -154,6 +155,12 @@ class ElasticStore:
         cluster = self._open()
         details = {"prefix": self._names.prefix, "layout": LAYOUT}
         return Capabilities(cluster.product, cluster.version, self._location, 1, details)
+
+    def set_up(self, *, dry_run: bool = False) -> Preparation:
+        """Make all indices and aliases, also those that nothing was written to yet."""
+        cluster = self._open()
+        done = set_up(cluster, self._names, dry_run=dry_run)
+        return Preparation(tuple(done), role(cluster.product, self._names))
 
     def close(self) -> None:
         """Release the connections. Closing again does nothing; any other call raises :class:`StoreError`."""
