@@ -39,8 +39,8 @@ def test_the_main_job_gives_the_same_numbers(
     settings = Settings(store=server.url, cluster=ClusterSettings(prefix=index_prefix.rstrip("-")))
     with esjobs.open(settings=settings) as session:
         after_the_job(session, panda_files)
-        key = ("day", "task_id", "core_class", "site", "processing_type")
-        ours, theirs = rows(session, "buckets", *key), rows(embedded, "buckets", *key)
+        parts = ("day", "task_id", "core_class", "site", "processing_type")
+        ours, theirs = rows(session, "buckets", *parts), rows(embedded, "buckets", *parts)
         assert (ours["n_jobs"] == theirs["n_jobs"]).all()
         for name in theirs.select_dtypes("number").columns:
             np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, err_msg=name)

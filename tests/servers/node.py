@@ -20,7 +20,7 @@ _NOT_OURS = re.compile(r"-Xm[sx]|gc\.log|HeapDump|ErrorFile")
 """Options of the vendor that set the heap, or write beside the program, which all servers share."""
 
 _JAVA_OPTIONS = (
-    # without the second compiler a start takes 5 to 8 s of processor time, not 10 to 12; no good for benchmarks
+    # without the second compiler a start takes 5 to 8 s of processor time, not 10 to 12; not for benchmarks
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
 )

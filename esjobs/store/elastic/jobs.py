@@ -11,6 +11,7 @@ load (in the order in which loads were first put), then the latest row. The othe
 to be undone.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from esjobs.store.elastic.cluster import Cluster
 from esjobs.store.elastic.documents import Document, documents
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, jobs_index
+from esjobs.store.elastic.lease import Lease
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.writing import Action, create, delete, index, refresh, update, write
@@ -69,6 +71,7 @@ class Jobs:
         self._cluster = cluster
         self._index = names.jobs
         self._state = state
+        self._lease = Lease(state, cluster.location)
         self._writing = False
 
     def visible(self, commit: Commit | None = None) -> dict[str, Any]:
@@ -88,12 +91,13 @@ class Jobs:
         try:
             counts, new = self._put(old, batches, load_id)
             refresh(self._cluster, self._index)
+            self._lease.keep()
             self._state.advance(old, new)
         except BaseException:
-            self._clear(old)
+            self._take_back(old)
             raise
         finally:
-            self._writing = False
+            self._end()
         return counts
 
     def _put(self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str) -> tuple[PutCounts, Commit]:
@@ -108,6 +112,7 @@ class Jobs:
             for version in incoming:
                 (again if version.identity in seen else first).append(version)
                 seen.add(version.identity)
+            self._lease.keep()
             present = set(write(self._cluster, (_fresh(self._index, v, number) for v in first)))
             again += [version for version in first if version.name in present]
         counts = self._settle(again, number, rows, set(old.loads.values()))
@@ -227,10 +232,10 @@ class Jobs:
             loads = {name: held for name, held in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.place))
         except BaseException:
-            self._clear(old)
+            self._take_back(old)
             raise
         finally:
-            self._writing = False
+            self._end()
         write(self._cluster, (self._removal(version, set(best)) for version in gone))
         return len({version.identity for version in gone})
 
@@ -257,13 +262,26 @@ class Jobs:
             raise StoreError("the store is in the middle of a write; finish it before the next one starts")
         self._writing = True
         try:
+            self._lease.take()
             ensure_index(self._cluster, self._index, jobs_index())
             commit = self._state.commit()
             self._clear(commit)
         except BaseException:
-            self._writing = False
+            self._end()
             raise
         return commit
+
+    def _end(self) -> None:
+        self._writing = False
+        # a lease that cannot be given back ends with this process
+        with contextlib.suppress(StoreError):
+            self._lease.give_back()
+
+    def _take_back(self, commit: Commit) -> None:
+        """Clear away what this write left; if that fails, too, the next write will do it."""
+        if self._lease.held:
+            with contextlib.suppress(StoreError):
+                self._clear(commit)
 
     def _clear(self, commit: Commit) -> None:
         """Take back whatever is of a later commit than this one."""

@@ -52,9 +52,14 @@ class State:
                 f"another process wrote jobs to {self._cluster.location} at the same time; run it again"
             )
 
+    def value(self, key: str) -> str | None:
+        """A named value; None when there is none."""
+        found = self._get(_name(key))
+        return None if found is None else str(found["_source"]["value"])
+
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
-        name = "value-" + hashlib.sha256(key.encode()).hexdigest()
+        name = _name(key)
         found = self._get(name)
         if (found["_source"]["value"] if found else None) != old:
             return False
@@ -90,3 +95,7 @@ class State:
                 return False
             raise
         return True
+
+
+def _name(key: str) -> str:
+    return "value-" + hashlib.sha256(key.encode()).hexdigest()
