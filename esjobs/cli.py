@@ -82,7 +82,12 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="esjobs")
-@click.option("--store", metavar="URL", envvar="ESJOBS_STORE", help="duckdb:PATH or duckdb::memory:.")
+@click.option(
+    "--store",
+    metavar="URL",
+    envvar="ESJOBS_STORE",
+    help="duckdb:PATH, duckdb::memory: or http(s)://HOST:9200.",
+)
 @click.option(
     "--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings file (esjobs.toml)."
 )

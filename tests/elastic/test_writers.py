@@ -12,7 +12,7 @@ from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
-from esjobs.store.elastic.lease import Lease
+from esjobs.store.elastic.lease import Lease  # noqa: F401  for the process that dies
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
 from tests.contract.jobs import batch, job, put, selected

@@ -6,6 +6,7 @@ import time
 import uuid
 from pathlib import Path
 
+from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreBusyError
 from esjobs.store.elastic.state import State
 
@@ -17,25 +18,26 @@ _RENEWED_S = 60.0
 
 
 class Lease:
-    """The right to write jobs; of a process of this machine that died it is taken over at once, else at its end."""
+    """The right to write jobs; of a dead process of this machine it is taken over at once, else at its end."""
 
-    def __init__(self, state: State, location: str) -> None:
+    def __init__(self, state: State, location: str, clock: Clock = system_clock) -> None:
         self._state = state
         self._location = location
+        self._clock = clock
         self._held: str | None = None
         self._renewed = 0.0
 
     def take(self) -> None:
         """Raises :class:`StoreBusyError` while another process writes."""
         found = self._state.value(_KEY)
-        if found is not None and not _is_over(found):
+        if found is not None and not _is_over(found, self._clock):
             raise StoreBusyError(
                 f"{_holder(found)} is writing jobs to {self._location}; wait until it is done"
             )
         self._set(found)
 
     def keep(self) -> None:
-        """Make it last; to be called between writes. Raises :class:`StoreBusyError` if another has taken it."""
+        """Make it last; to be called between writes. Raises :class:`StoreBusyError` if another took it."""
         if time.monotonic() - self._renewed > _RENEWED_S:
             self._set(self._held)
 
@@ -51,7 +53,7 @@ class Lease:
         return self._held is not None
 
     def _set(self, old: str | None) -> None:
-        ends, pid = f"{time.time() + _LASTS_S:.0f}", os.getpid()
+        ends, pid = f"{self._clock().timestamp() + _LASTS_S:.0f}", os.getpid()
         mine = f"{ends} {pid} {_began(pid)} {uuid.uuid4().hex} {socket.gethostname()}"
         self._held = mine if self._state.compare_and_set(_KEY, old, mine) else None
         if self._held is None:
@@ -61,9 +63,9 @@ class Lease:
         self._renewed = time.monotonic()
 
 
-def _is_over(held: str) -> bool:
+def _is_over(held: str, clock: Clock) -> bool:
     ends, pid, began, _, host = held.split(" ", 4)
-    if float(ends) < time.time():
+    if float(ends) < clock().timestamp():
         return True
     return host == socket.gethostname() and _began(int(pid)) != began
 
