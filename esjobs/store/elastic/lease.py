@@ -18,7 +18,7 @@ _RENEWED_S = 60.0
 
 
 class Lease:
-    """The right to write jobs; of a dead process of this machine it is taken over at once, else at its end."""
+    """The right to write jobs; of a dead process of this machine it is taken at once, else when it ends."""
 
     def __init__(self, state: State, location: str, clock: Clock = system_clock) -> None:
         self._state = state
