@@ -142,7 +142,7 @@ store.close()
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
 store = DuckStore(sys.argv[1])
 try:
-    store.put_jobs((jobs(number) for number in range(20)), "too much")
+    store.put_jobs((jobs(number, 130_000) for number in range(20)), "too much")
 except StoreError as error:
     print(type(error).__name__, error)
 try:
