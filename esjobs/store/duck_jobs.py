@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
+from esjobs.core.errors import StoreError
 from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import gathered
@@ -135,11 +136,11 @@ def _gather_contested(session: SqlSession, load: _Load) -> None:
         """
         CREATE TEMP TABLE contested AS
         WITH versions AS (
-            SELECT rowid AS row_at, TRUE AS stored, load_number = $1 AND load_row >= $2 AS incoming,
+            SELECT TRUE AS stored, load_number = $1 AND load_row >= $2 AS incoming,
                 source, job_id, end_time, load_number, load_row
             FROM jobs WHERE row_identity IN (FROM several)
             UNION ALL
-            SELECT rowid, FALSE, FALSE, source, job_id, end_time, load_number, load_row
+            SELECT FALSE, FALSE, source, job_id, end_time, load_number, load_row
             FROM internal.replaced_jobs WHERE row_identity IN (FROM several)
         )
         SELECT *,
@@ -161,7 +162,8 @@ def _count(session: SqlSession) -> tuple[pa.Table, int]:
     """The incoming rows that lost against a newer end time, and how many of the others were updates."""
     superseded = session.table(
         "SELECT j.source, j.job_id, j.origin_file, j.origin_line FROM contested c "
-        "JOIN jobs j ON j.rowid = c.row_at WHERE c.incoming AND c.end_time < c.newest "
+        "JOIN jobs j ON j.load_number = c.load_number AND j.load_row = c.load_row "
+        "WHERE c.incoming AND c.end_time < c.newest "
         "ORDER BY c.load_row",
         _SUPERSEDED,
     )
@@ -173,16 +175,30 @@ def _count(session: SqlSession) -> tuple[pa.Table, int]:
 
 def _settle(session: SqlSession) -> None:
     """Move what lost against another load aside, delete what lost against its own."""
-    lost = "SELECT row_at FROM contested WHERE stored AND place > 1"
-    session.run(
-        "DELETE FROM internal.replaced_jobs WHERE rowid IN "
-        "(SELECT row_at FROM contested WHERE NOT stored AND place_in_load > 1)"
-    )
+    lost = "SELECT load_number, load_row FROM contested WHERE stored AND place > 1"
+    outdone = "SELECT load_number, load_row FROM contested WHERE NOT stored AND place_in_load > 1"
+    _delete(session, "internal.replaced_jobs", outdone)
     session.run(
         f"INSERT INTO internal.replaced_jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM jobs "  # noqa: S608
-        f"WHERE rowid IN ({lost} AND place_in_load = 1)"
+        f"WHERE (load_number, load_row) IN ({lost} AND place_in_load = 1)"
     )
-    session.run(f"DELETE FROM jobs WHERE rowid IN ({lost})")  # noqa: S608
+    _delete(session, "jobs", lost)
+
+
+def _delete(session: SqlSession, table: str, places: str) -> None:
+    """Delete the rows that a query names by load and row, and make sure that these are gone.
+
+    Rows are never named by DuckDB's rowid: on a busy machine such a deletion was once seen to leave a row of
+    the same transaction behind, and a job was there twice.
+    """
+    ((named,),) = session.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
+    ((deleted,),) = session.rows(
+        f"DELETE FROM {table} WHERE (load_number, load_row) IN ({places})"  # noqa: S608
+    )
+    if deleted != named:
+        raise StoreError(
+            f"the store deleted {deleted} of {named} rows that had lost; nothing was stored, run it again"
+        )
 
 
 def undo_load(session: SqlSession, load_id: str) -> int:
@@ -201,7 +217,7 @@ def undo_load(session: SqlSession, load_id: str) -> int:
         session.run(
             """
             CREATE TEMP TABLE revived AS
-            SELECT r.rowid AS row_at FROM internal.replaced_jobs r
+            SELECT r.load_number, r.load_row FROM internal.replaced_jobs r
             SEMI JOIN (SELECT source, job_id, row_identity FROM jobs WHERE load_number = $1) gone
             ON r.row_identity = gone.row_identity AND r.job_id = gone.job_id
                 AND r.source IS NOT DISTINCT FROM gone.source
@@ -214,9 +230,9 @@ def undo_load(session: SqlSession, load_id: str) -> int:
         session.run("DELETE FROM jobs WHERE load_number = $1", [number])
         session.run(
             f"INSERT INTO jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM internal.replaced_jobs "  # noqa: S608
-            "WHERE rowid IN (FROM revived)"
+            "WHERE (load_number, load_row) IN (FROM revived)"
         )
-        session.run("DELETE FROM internal.replaced_jobs WHERE rowid IN (FROM revived)")
+        _delete(session, "internal.replaced_jobs", "SELECT load_number, load_row FROM revived")
         session.run("DELETE FROM internal.load_numbers WHERE number = $1", [number])
         session.run("DROP TABLE revived")
     return int(visible + waiting)
