@@ -46,6 +46,11 @@ class _Group(click.Group):
             _interrupted()
         except BrokenPipeError:
             _reader_gone()
+        except RuntimeError as error:
+            # what Python makes of Ctrl-C while it builds a class of a module that is being imported
+            if not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
+            _interrupted()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx

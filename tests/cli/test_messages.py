@@ -253,3 +253,18 @@ def test_an_export_says_how_many_jobs_it_wrote(filled: Path, tmp_path: Path) -> 
     (jobs,) = json.loads(run("--store", store, "query", "--by", "source", "--format", "json").stdout)
     result = run("--store", store, "export", "jobs", "--out", str(tmp_path / "jobs.csv"))
     assert f"{jobs['jobs']:,} jobs written to {tmp_path / 'jobs.csv'}" in result.stderr
+
+
+def test_an_interrupt_inside_an_import_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python wraps what is raised while it builds a class in a RuntimeError; any other one is a defect."""
+    causes: list[BaseException] = [KeyboardInterrupt(), ValueError("a defect")]
+
+    def interrupted(*_: object) -> object:
+        raise RuntimeError("Error calling __set_name__ on 'Field' instance") from causes.pop(0)
+
+    monkeypatch.setattr("esjobs.doctor.examine", interrupted)
+    result = run("doctor")
+    assert result.exit_code == 130
+    assert "interrupted; results published" in result.stderr
+    with pytest.raises(RuntimeError, match="__set_name__"):
+        run("doctor")
