@@ -115,21 +115,24 @@ def judge(
     start = solution.theta
     penalty = propagation.penalty
 
+    # Minuit refers to itself and so to these functions until the next garbage collection: not to the buckets
+    held, known = [part], [known_hessian]
+
     def cost(theta: Floats) -> float:
-        value, *_ = evaluate(part, np.exp(np.clip(theta, -300, 300)), mode)
+        value, *_ = evaluate(held[0], np.exp(np.clip(theta, -300, 300)), mode)
         value = (value + 0.5 * penalty * float((theta - start).sum()) ** 2) / variance
         return value if np.isfinite(value) else far_cost
 
     def gradient(theta: Floats) -> Floats:
-        *_, slope = evaluate(part, np.exp(np.clip(theta, -300, 300)), mode)
+        *_, slope = evaluate(held[0], np.exp(np.clip(theta, -300, 300)), mode)
         slope += penalty * float((theta - start).sum())
         return slope / variance
 
     def hessian(theta: Floats) -> Floats:
         if np.array_equal(theta, start):
-            full = symmetric(known_hessian)
+            full = symmetric(known[0])
         else:
-            full = symmetric(hessian_of(part, np.exp(np.clip(theta, -300, 300)), mode))
+            full = symmetric(hessian_of(held[0], np.exp(np.clip(theta, -300, 300)), mode))
         return (full + penalty) / variance
 
     minuit = _minuit(cost, start, gradient, hessian, _QuietMinuit)
@@ -146,6 +149,8 @@ def judge(
     summary = minuit.fmin
     if summary is None:  # cannot happen after MIGRAD; tells the type checker
         raise AssertionError
+    held.clear()
+    known.clear()
     return Verdict(
         valid=bool(summary.is_valid),
         accurate=bool(minuit.accurate),
@@ -209,22 +214,24 @@ def minos(
     penalty = 100.0 * propagation.penalty
     variance = max(variance, smallest_variance)
 
+    held = [part]  # as above
+
     def cost(k: Floats) -> float:
         if not np.min(k) > 0:
             return far_cost
-        value, *_ = evaluate(part, k, mode)
+        value, *_ = evaluate(held[0], k, mode)
         value = (value + 0.5 * penalty * float(k.sum() - n) ** 2) / variance
         return value if np.isfinite(value) else far_cost
 
     def gradient(k: Floats) -> Floats:
         k = np.maximum(k, 1e-300)
-        *_, slope = evaluate(part, k, mode)
+        *_, slope = evaluate(held[0], k, mode)
         return (slope / k + penalty * float(k.sum() - n)) / variance
 
     def hessian(k: Floats) -> Floats:
         k = np.maximum(k, 1e-300)
-        *_, slope = evaluate(part, k, mode)
-        full = symmetric(hessian_of(part, k, mode)) - np.diag(slope)
+        *_, slope = evaluate(held[0], k, mode)
+        full = symmetric(hessian_of(held[0], k, mode)) - np.diag(slope)
         return (full / np.outer(k, k) + penalty) / variance
 
     minuit = _minuit(cost, propagation.k, gradient, hessian)
@@ -241,4 +248,5 @@ def minos(
             lower = float(errors.lower) if errors.lower_valid else lower
             upper = float(errors.upper) if errors.upper_valid else upper
         intervals.append(MinosInterval(name, float(propagation.k[place]), lower, upper, valid))
+    held.clear()
     return tuple(intervals)

@@ -1,8 +1,10 @@
 """A large grid, and what happens beside other work and between processes."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,21 @@ def test_300_sites_by_20000_tasks() -> None:
     pull = (np.log(result.units.k) - toy.ln_k) * result.units.k / result.units.k_err
     assert pull.std() == pytest.approx(1, abs=0.03 + 4 / np.sqrt(600))
     assert min(result.timings.values()) >= 0
+
+
+def test_a_result_is_freed_when_it_is_let_go() -> None:
+    """Not at the next garbage collection: a service that fits every night would hold several at once."""
+    toy = make(np.random.default_rng(1), 10, 50)
+    buckets = toy.buckets()
+    gone = weakref.ref(buckets.value)
+    gc.disable()
+    try:
+        result = fit_speed_factors(buckets, minos=[buckets.unit_names.tolist()[0]])
+        assert result.minos
+        del result, buckets
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_threads_of_the_linear_algebra_are_given_back() -> None:
