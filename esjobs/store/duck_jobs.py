@@ -18,13 +18,12 @@ from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import gathered
 from esjobs.store.compile_sql import compile_window
+from esjobs.store.promises import FINGERPRINTS, SUPERSEDED
 from esjobs.store.row_hash import Hashes, identity_hash
 from esjobs.store.schema import JOB_COLUMNS, quote
 from esjobs.store.sql import SqlSession
 
 _COLUMNS = ", ".join(quote(name) for name in JOB_COLUMNS)
-_SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
-_FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def put_jobs(session: SqlSession, batches: Iterable[pa.RecordBatch], load_id: st
             [load.first_row + rows, load.number],
         )
         if not _find_several(session, load, identities):
-            return PutCounts(rows, 0, _SUPERSEDED.empty_table())
+            return PutCounts(rows, 0, SUPERSEDED.empty_table())
         _gather_contested(session, load)
         superseded_rows, updated = _count(session)
         _settle(session)
@@ -165,7 +164,7 @@ def _count(session: SqlSession) -> tuple[pa.Table, int]:
         "JOIN jobs j ON j.load_number = c.load_number AND j.load_row = c.load_row "
         "WHERE c.incoming AND c.end_time < c.newest "
         "ORDER BY c.load_row",
-        _SUPERSEDED,
+        SUPERSEDED,
     )
     ((updated,),) = session.rows(
         "SELECT count(*) FROM contested WHERE incoming AND end_time = newest AND (known OR place > 1)"
@@ -258,6 +257,6 @@ def day_fingerprints(session: SqlSession, window: Window | None) -> pa.Table:
     return session.table(
         "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608
         f"CAST(sum(row_mark) AS VARCHAR) AS mark FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
-        _FINGERPRINTS,
+        FINGERPRINTS,
         where.params,
     )

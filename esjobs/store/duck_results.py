@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 import pyarrow as pa
 
 from esjobs.core.arrow import schema_of, table_schema
-from esjobs.core.errors import StoreError, UsageError
+from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
 from esjobs.core.tables import TABLES, Table
-from esjobs.core.tables import table as table_named
 from esjobs.store.base import Generation, Retired
 from esjobs.store.batches import gathered
 from esjobs.store.compile_sql import compile_read
+from esjobs.store.promises import known, require_once
 from esjobs.store.schema import quote, results_name
 from esjobs.store.sql import SqlSession
 
@@ -49,9 +49,7 @@ def publish(session: SqlSession, changes: Sequence[Generation | Retired]) -> Non
     Raises :class:`StoreError` when a generation was never written or is swept, and :class:`UsageError` when
     a partition is named twice; nothing is switched then.
     """
-    places = [(change.table.name, change.partition) for change in changes]
-    if len(set(places)) < len(places):
-        raise UsageError("a partition is published twice in one step; publish each of them once")
+    require_once(changes)
     with session.transaction():
         for change in changes:
             name, partition = known(change.table).name, change.partition
@@ -133,10 +131,3 @@ def compare_and_set(session: SqlSession, key: str, old: str | None, new: str | N
         if new is not None:
             session.run("INSERT INTO internal.named_values VALUES ($1, $2)", [key, new])
     return True
-
-
-def known(table: Table) -> Table:
-    """The table itself if it is one of the catalogue's; names become identifiers only through here."""
-    if table_named(table.name) != table:
-        raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
-    return table

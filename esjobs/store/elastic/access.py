@@ -1,7 +1,7 @@
 """Where a cluster is and who asks: address, credentials, certificates, patience."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 
@@ -31,6 +31,24 @@ class Access:
     verify: bool = True
     timeout_s: float = 60.0
     retries: int = 3
+
+    def login(self) -> tuple[str, str] | None:
+        """User and password, where these are used."""
+        if self.user is None:
+            return None
+        return self.user, self.password.get_secret_value() if self.password else ""
+
+    def transport(self) -> dict[str, Any]:
+        """What the clients of both products take alike: repetitions and, for https, certificates."""
+        options: dict[str, Any] = {
+            "max_retries": self.retries,
+            "retry_on_timeout": False,
+            "retry_on_status": (429, 502, 503, 504),
+        }
+        if self.location.startswith("https"):
+            options |= {"verify_certs": self.verify, "ca_certs": self.ca_file}
+            options |= {"client_cert": self.certificate, "client_key": self.key}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 def split_user(address: str) -> tuple[str, str | None, str | None]:

@@ -1,6 +1,7 @@
 """What the parts of this store need of a cluster, and the errors that leave it.
 
-A product's client is one file that implements :class:`Cluster`; nothing else knows which product it is.
+A product's client is one file that implements :class:`Cluster`. Beyond it only points in
+time (`scan`) and roles (`setup`) differ by product.
 """
 
 from collections.abc import Mapping
@@ -47,6 +48,18 @@ class Cluster(Protocol):
         """Release the connections."""
 
 
+def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None) -> Any:
+    """The answer to a GET; None when what it asks for is not there."""
+    try:
+        return cluster.call("GET", path, params=params)
+    except RefusedError as error:
+        if error.status == _NOT_FOUND:
+            return None
+        raise
+
+
+_NOT_FOUND = 404
+
 _WAYS_OUT: dict[str, str] = {
     "cluster_block_exception": "the cluster blocks writes (is a disk too full?); mend that and run it again",
     "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
@@ -69,6 +82,20 @@ def refusal(location: str, method: str, path: str, status: int, error: object) -
     if kind == "cluster_block_exception":
         return StoreBusyError(text)
     return RefusedError(text, status, kind)
+
+
+def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> UnreachableError:
+    """What no answer becomes; ``tls``: the certificate is at fault, ``late``: the time ran out."""
+    reason = " ".join(reason.split())[:200]
+    if tls:
+        return UnreachableError(f"{location} has no certificate to trust ({reason}); name a CA bundle")
+    if late:
+        return UnreachableError(
+            f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
+        )
+    return UnreachableError(
+        f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
+    )
 
 
 def _described(error: object) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import elasticsearch
 
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, RefusedError, UnreachableError, refusal
+from esjobs.store.elastic.cluster import Body, RefusedError, UnreachableError, refusal, unreachable
 
 # What it warns of comes back as an error, or was mended by asking again.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
@@ -34,20 +34,14 @@ class ElasticsearchCluster:
             options["api_key"] = access.api_key.get_secret_value()
         elif access.token is not None:
             options["bearer_auth"] = access.token.get_secret_value()
-        elif access.user is not None:
-            password = access.password.get_secret_value() if access.password else ""
-            options["basic_auth"] = (access.user, password)
-        if access.location.startswith("https"):
-            options |= {"verify_certs": access.verify, "ca_certs": access.ca_file}
-            options |= {"client_cert": access.certificate, "client_key": access.key}
+        elif (login := access.login()) is not None:
+            options["basic_auth"] = login
         self._client = elasticsearch.Elasticsearch(
             access.location,
             request_timeout=access.timeout_s,
-            max_retries=access.retries,
-            retry_on_timeout=False,
-            retry_on_status=(429, 502, 503, 504),
             serializers={"application/json": elasticsearch.OrjsonSerializer()},
-            **{name: value for name, value in options.items() if value is not None},
+            **access.transport(),
+            **options,
         )
         self.version = self._version()
 
@@ -87,22 +81,14 @@ class ElasticsearchCluster:
         except elastic_transport.ApiError as error:
             raise refusal(self.location, method, path, error.meta.status, error.body) from error
         except elastic_transport.TransportError as error:
-            raise _unreachable(self.location, error) from error
+            if isinstance(error, elastic_transport.SerializationError):
+                raise UnreachableError(
+                    f"{self.location} answered with something that is no JSON "
+                    f"({' '.join(str(error.message).split())[:200]}); check the address"
+                ) from error
+            tls, late = (
+                isinstance(error, kind)
+                for kind in (elastic_transport.TlsError, elastic_transport.ConnectionTimeout)
+            )
+            raise unreachable(self.location, str(error.message), tls=tls, late=late) from error
         return answer.body
-
-
-def _unreachable(location: str, error: elastic_transport.TransportError) -> UnreachableError:
-    reason = " ".join(str(error.message).split())[:200]
-    if isinstance(error, elastic_transport.TlsError):
-        return UnreachableError(f"{location} has no certificate to trust ({reason}); name a CA bundle")
-    if isinstance(error, elastic_transport.ConnectionTimeout):
-        return UnreachableError(
-            f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
-        )
-    if isinstance(error, elastic_transport.SerializationError):
-        return UnreachableError(
-            f"{location} answered with something that is no JSON ({reason}); check the address"
-        )
-    return UnreachableError(
-        f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
-    )

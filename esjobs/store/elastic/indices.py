@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.errors import SchemaError
-from esjobs.store.elastic.cluster import Cluster, RefusedError
+from esjobs.store.elastic.cluster import Cluster, RefusedError, ask
 from esjobs.store.elastic.layout import LAYOUT
 
 _EXISTS = "resource_already_exists_exception"
-_NOT_FOUND = 404
 
 
 def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
@@ -25,12 +24,9 @@ def require_layout(cluster: Cluster, name: str) -> bool:
 
     Raises :class:`SchemaError` if another program made it, or a version of esjobs with another layout.
     """
-    try:
-        found = cluster.call("GET", f"/{name}/_mapping")
-    except RefusedError as error:
-        if error.status == _NOT_FOUND:
-            return False
-        raise
+    found = ask(cluster, f"/{name}/_mapping")
+    if found is None:
+        return False
     for index, held in found.items():
         layout = held["mappings"].get("_meta", {}).get("layout")
         if layout != LAYOUT:

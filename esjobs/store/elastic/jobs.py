@@ -35,9 +35,8 @@ from esjobs.store.elastic.lease import Lease
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.writing import Action, create, delete, index, refresh, update, write
+from esjobs.store.promises import FINGERPRINTS, SUPERSEDED
 
-_SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
-_FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
 _REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 _CHUNK = 1000
 """Identities asked for in one search."""
@@ -74,9 +73,9 @@ class Jobs:
         self._lease = Lease(state, cluster.location)
         self._writing = False
 
-    def visible(self, commit: Commit | None = None) -> dict[str, Any]:
+    def visible(self) -> dict[str, Any]:
         """The query of the jobs that readers see."""
-        number = (commit or self._state.commit()).number
+        number = self._state.commit().number
         late = {"range": {"until": {"lte": number}}}
         return {"bool": {"filter": [{"range": {"from": {"lte": number}}}], "must_not": [late]}}
 
@@ -135,7 +134,7 @@ class Jobs:
         """Decide about the jobs that have several versions, and write those that are not written yet."""
         names = sorted({version.identity for version in again})
         if not names:
-            return PutCounts(rows, 0, _SUPERSEDED.empty_table())
+            return PutCounts(rows, 0, SUPERSEDED.empty_table())
         refresh(self._cluster, self._index)
         versions: dict[str, list[_Version]] = {name: [] for name in names}
         for version, fresh in self._stored(names, number, loads):
@@ -163,7 +162,7 @@ class Jobs:
         write(self._cluster, actions)
         superseded.sort(key=lambda item: item[0])
         table = pa.Table.from_pylist(
-            [{name: row.get(name) for name in _SUPERSEDED.names} for _, row in superseded], schema=_SUPERSEDED
+            [{name: row.get(name) for name in SUPERSEDED.names} for _, row in superseded], schema=SUPERSEDED
         )
         return PutCounts(rows - len(superseded) - updated, updated, table)
 
@@ -193,7 +192,6 @@ class Jobs:
                         held = hit["_source"]
                         if held["load"] not in loads and held["born"] != number:
                             continue  # of a load that was taken back
-                        visible = held["from"] < number and (held.get("until") or number) >= number
                         yield (
                             _Version(
                                 hit["_id"],
@@ -201,7 +199,7 @@ class Jobs:
                                 held["end_time"],
                                 held["load"],
                                 held["row"],
-                                visible and held["from"] > 0,
+                                _was_visible(held, number),
                                 False,
                                 held,
                             ),
@@ -251,7 +249,7 @@ class Jobs:
             for hits in at.pages({"term": {"load": load}}, source):
                 for hit in hits:
                     held = hit["_source"]
-                    visible = 0 < held["from"] < number and (held.get("until") or number) >= number
+                    visible = _was_visible(held, number)
                     yield _Version(
                         hit["_id"], held["identity"], held["end_time"], load, held["row"], visible, True
                     )
@@ -349,8 +347,13 @@ class Jobs:
                 }
                 for found in buckets
             ],
-            schema=_FINGERPRINTS,
+            schema=FINGERPRINTS,
         )
+
+
+def _was_visible(held: Mapping[str, Any], number: int) -> bool:
+    """Whether readers saw a version just before a commit."""
+    return 0 < held["from"] < number and (held.get("until") or number) >= number
 
 
 def within(window: Window | None) -> list[dict[str, Any]]:

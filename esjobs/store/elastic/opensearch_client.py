@@ -6,7 +6,7 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError, StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, UnreachableError, refusal
+from esjobs.store.elastic.cluster import Body, refusal, unreachable
 
 try:
     import opensearchpy
@@ -37,19 +37,13 @@ class OpenSearchCluster:
         options: dict[str, Any] = {}
         if access.token is not None:
             options["headers"] = {"authorization": f"Bearer {access.token.get_secret_value()}"}
-        elif access.user is not None:
-            password = access.password.get_secret_value() if access.password else ""
-            options["http_auth"] = (access.user, password)
-        if access.location.startswith("https"):
-            options |= {"verify_certs": access.verify, "ca_certs": access.ca_file}
-            options |= {"client_cert": access.certificate, "client_key": access.key}
+        elif (login := access.login()) is not None:
+            options["http_auth"] = login
         self._client = opensearchpy.OpenSearch(
             access.location,
             timeout=access.timeout_s,
-            max_retries=access.retries,
-            retry_on_timeout=False,
-            retry_on_status=(429, 502, 503, 504),
-            **{name: value for name, value in options.items() if value is not None},
+            **access.transport(),
+            **options,
         )
         self.version = str(self.call("GET", "/")["version"]["number"])
 
@@ -80,23 +74,14 @@ class OpenSearchCluster:
                 method, path, params=dict(params or {}), headers=headers, body=body
             )
         except opensearchpy.exceptions.ConnectionError as error:
-            raise _unreachable(self.location, error) from error
+            tls, late = (
+                isinstance(error, kind)
+                for kind in (opensearchpy.exceptions.SSLError, opensearchpy.exceptions.ConnectionTimeout)
+            )
+            raise unreachable(self.location, str(error), tls=tls, late=late) from error
         except opensearchpy.exceptions.TransportError as error:
             raise refusal(self.location, method, path, int(error.status_code), error.info) from error
         except _OTHERS as error:
             raise StoreError(
                 f"{self.location}: {' '.join(str(error).split())[:200]}; check the address"
             ) from error
-
-
-def _unreachable(location: str, error: Exception) -> UnreachableError:
-    reason = " ".join(str(error).split())[:200]
-    if isinstance(error, opensearchpy.exceptions.SSLError):
-        return UnreachableError(f"{location} has no certificate to trust ({reason}); name a CA bundle")
-    if isinstance(error, opensearchpy.exceptions.ConnectionTimeout):
-        return UnreachableError(
-            f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
-        )
-    return UnreachableError(
-        f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
-    )

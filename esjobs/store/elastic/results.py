@@ -13,20 +13,19 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import StoreError, UsageError
+from esjobs.core.errors import StoreError
 from esjobs.core.tables import TABLES, Table
-from esjobs.core.tables import table as table_named
 from esjobs.store.base import Generation, Retired
 from esjobs.store.batches import conformed
-from esjobs.store.elastic.cluster import Cluster, RefusedError
+from esjobs.store.elastic.cluster import Cluster, ask
 from esjobs.store.elastic.documents import columns as columns_of
 from esjobs.store.elastic.documents import documents
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, rows_index
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.writing import Action, create, delete, refresh, write
+from esjobs.store.promises import known, require_once
 
-_NOT_FOUND = 404
 _NOTHING = "none"
 """Stands in the filter of an alias that shows nothing."""
 
@@ -61,40 +60,32 @@ class Results:
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
         """Switch readers of every named partition in one request."""
-        places = [(change.table.name, change.partition) for change in changes]
-        if len(set(places)) < len(places):
-            raise UsageError("a partition is published twice in one step; publish each of them once")
+        require_once(changes)
         tables = {change.table.name: known(change.table) for change in changes}
-        for table in tables.values():
-            for change in changes:
-                if isinstance(change, Generation) and change.table == table:
-                    self._require_written(change)
+        for change in changes:
+            if isinstance(change, Generation):
+                self._require_written(change)
         actions = [self._switch(table, changes) for table in tables.values() if self._exists(table)]
         if actions:
             self._cluster.call("POST", "/_aliases", {"actions": actions})
 
     def _switch(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, Any]:
         """The part of a switch that concerns one table."""
-        index = self._names.rows(table)
-        refresh(self._cluster, index)
+        refresh(self._cluster, self._names.rows(table))
         shown = self.published(table)
         for change in changes:
             if change.table == table:
                 shown.pop(change.partition, None)
                 if isinstance(change, Generation):
                     shown[change.partition] = change.number
-        alias = {"index": index, "alias": self._names.alias(table), "is_write_index": False}
-        return {"add": alias | {"filter": _shown(shown)}}
+        return _alias(self._names, table, shown)
 
     def published(self, table: Table) -> dict[str, str]:
         """The generation that readers of a table see of each partition."""
         index, alias = self._names.rows(table), self._names.alias(table)
-        try:
-            found = self._cluster.call("GET", f"/{index}/_alias/{alias}")
-        except RefusedError as error:
-            if error.status == _NOT_FOUND:
-                return {}
-            raise
+        found = ask(self._cluster, f"/{index}/_alias/{alias}")
+        if found is None:
+            return {}
         numbers, partitions = found[index]["aliases"][alias]["filter"]["bool"]["filter"]
         pairs = zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True)
         return {partition: number for partition, number in pairs if number != _NOTHING}
@@ -131,22 +122,13 @@ class Results:
         return deleted
 
     def _exists(self, table: Table) -> bool:
-        try:
-            self._cluster.call("GET", f"/{self._names.rows(table)}", params={"filter_path": "*.aliases"})
-        except RefusedError as error:
-            if error.status == _NOT_FOUND:
-                return False
-            raise
-        return True
+        only = {"filter_path": "*.aliases"}
+        return ask(self._cluster, f"/{self._names.rows(table)}", params=only) is not None
 
     def _require_written(self, generation: Generation) -> None:
-        table, number, written = generation.table, generation.number, None
-        try:
-            found = self._cluster.call("GET", f"/{self._names.rows(table)}/_doc/{quote(number, safe='')}")
-            written = found["_source"]["written"]
-        except RefusedError as error:
-            if error.status != _NOT_FOUND:
-                raise
+        table, number = generation.table, generation.number
+        found = ask(self._cluster, f"/{self._names.rows(table)}/_doc/{quote(number, safe='')}")
+        written = found["_source"].get("written") if found else None
         if written != generation.partition:
             raise StoreError(
                 f"generation {number} of '{table.name}' {generation.partition} is not in the store "
@@ -156,20 +138,19 @@ class Results:
 
 def has_alias(cluster: Cluster, names: Names, table: Table) -> bool:
     """Whether a table has the alias that readers ask."""
-    try:
-        cluster.call("GET", f"/{names.rows(table)}/_alias/{names.alias(table)}")
-    except RefusedError as error:
-        if error.status != _NOT_FOUND:
-            raise
-        return False
-    return True
+    return ask(cluster, f"/{names.rows(table)}/_alias/{names.alias(table)}") is not None
 
 
 def ensure_alias(cluster: Cluster, names: Names, table: Table) -> None:
     """Give a table that has never been published an alias that shows nothing."""
     if not has_alias(cluster, names, table):
-        alias = {"index": names.rows(table), "alias": names.alias(table), "is_write_index": False}
-        cluster.call("POST", "/_aliases", {"actions": [{"add": alias | {"filter": _shown({})}}]})
+        cluster.call("POST", "/_aliases", {"actions": [_alias(names, table, {})]})
+
+
+def _alias(names: Names, table: Table, published: Mapping[str, str]) -> dict[str, Any]:
+    """The action that makes an alias show these generations, whatever it showed before."""
+    alias = {"index": names.rows(table), "alias": names.alias(table), "is_write_index": False}
+    return {"add": alias | {"filter": _shown(published)}}
 
 
 def _shown(published: Mapping[str, str]) -> dict[str, Any]:
@@ -180,10 +161,3 @@ def _shown(published: Mapping[str, str]) -> dict[str, Any]:
     shown = published or {_NOTHING: _NOTHING}
     generations = {"terms": {"generation": list(shown.values())}}
     return {"bool": {"filter": [generations, {"terms": {"partition": list(shown)}}]}}
-
-
-def known(table: Table) -> Table:
-    """The table itself if it is one of the catalogue's; names become indices only through here."""
-    if table_named(table.name) != table:
-        raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
-    return table

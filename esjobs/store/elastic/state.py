@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esjobs.core.errors import StoreBusyError
-from esjobs.store.elastic.cluster import Cluster, RefusedError
+from esjobs.store.elastic.cluster import Cluster, RefusedError, ask
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, state_index
 
@@ -69,12 +69,7 @@ class State:
         return self._put(name, {"kind": "value", "value": new}, place)
 
     def _get(self, name: str) -> Any:
-        try:
-            return self._cluster.call("GET", f"/{self._index}/_doc/{name}")
-        except RefusedError as error:
-            if error.status == _NOT_FOUND:
-                return None
-            raise
+        return ask(self._cluster, f"/{self._index}/_doc/{name}")
 
     def _put(self, name: str, body: Mapping[str, Any], place: tuple[int, int] | None) -> bool:
         ensure_index(self._cluster, self._index, state_index())

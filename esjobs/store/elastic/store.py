@@ -23,11 +23,12 @@ from esjobs.store.elastic.cluster import Cluster
 from esjobs.store.elastic.documents import columns
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs import Jobs, within
-from esjobs.store.elastic.layout import LAYOUT, STORED, Names
-from esjobs.store.elastic.results import Results, known
+from esjobs.store.elastic.layout import LAYOUT, NOT_FINITE, STORED, Names
+from esjobs.store.elastic.results import Results
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.setup import role, set_up
 from esjobs.store.elastic.state import State
+from esjobs.store.promises import known
 
 
 class ElasticStore:
@@ -93,7 +94,7 @@ class ElasticStore:
 
         def batches() -> Iterator[pa.RecordBatch]:
             with at:
-                for hits in at.pages(query, [*STORED, "not_finite"]):
+                for hits in at.pages(query, [*STORED, NOT_FINITE]):
                     yield columns([hit["_source"] for hit in hits], PUT_SCHEMA)
 
         return batches()
