@@ -9,20 +9,33 @@ import elasticsearch
 
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, RefusedError, UnreachableError, refusal, unreachable
+from esjobs.store.elastic.cluster import Cluster, RefusedError, no_json, refusal, unreachable
 
 # What it warns of comes back as an error, or was mended by asking again.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
-_JSON = {"accept": "application/json", "content-type": "application/json"}
-_LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
+_ACCEPT = {"accept": "application/json"}
+
+
+class _Undecoded(elastic_transport.Serializer):
+    """Answers as they come; whoever asked decodes them. Bodies are bytes already."""
+
+    mimetype = "application/json"
+
+    def loads(self, data: bytes) -> bytes:
+        """The answer itself."""
+        return data
+
+    def dumps(self, data: bytes) -> bytes:
+        """The body itself."""
+        return data
 
 
 class OtherProductError(StoreError):
     """What answers is no Elasticsearch."""
 
 
-class ElasticsearchCluster:
+class ElasticsearchCluster(Cluster):
     """A connection to Elasticsearch. Raises :class:`OtherProductError` when something else answers."""
 
     product = "elasticsearch"
@@ -39,23 +52,11 @@ class ElasticsearchCluster:
         self._client = elasticsearch.Elasticsearch(
             access.location,
             request_timeout=access.timeout_s,
-            serializers={"application/json": elasticsearch.OrjsonSerializer()},
+            serializers={_Undecoded.mimetype: _Undecoded()},
             **access.transport(),
             **options,
         )
         self.version = self._version()
-
-    def call(
-        self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
-    ) -> Any:
-        """One request with a JSON body and a JSON answer."""
-        return self._perform(
-            method, path, _JSON if body is not None else {"accept": "application/json"}, body, params
-        )
-
-    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
-        """One ``_bulk`` request of newline-delimited JSON."""
-        return self._perform("POST", "/_bulk", _LINES, lines, params)
 
     def close(self) -> None:
         """Release the connections."""
@@ -69,11 +70,18 @@ class ElasticsearchCluster:
         except RefusedError:
             return str(self.call("GET", "/")["version"]["number"])
 
-    def _perform(
-        self, method: str, path: str, headers: Mapping[str, str], body: Any, params: Mapping[str, Any] | None
-    ) -> Any:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
         try:
-            answer = self._client.perform_request(method, path, params=params, headers=headers, body=body)
+            answer = self._client.perform_request(
+                method, path, params=params, headers=_ACCEPT | dict(headers), body=body
+            )
         except elasticsearch.UnsupportedProductError as error:
             raise OtherProductError(
                 f"{self.location} is no Elasticsearch; name the address of a cluster"
@@ -82,13 +90,11 @@ class ElasticsearchCluster:
             raise refusal(self.location, method, path, error.meta.status, error.body) from error
         except elastic_transport.TransportError as error:
             if isinstance(error, elastic_transport.SerializationError):
-                raise UnreachableError(
-                    f"{self.location} answered with something that is no JSON "
-                    f"({' '.join(str(error.message).split())[:200]}); check the address"
-                ) from error
+                raise no_json(self.location, str(error.message)) from error
             tls, late = (
                 isinstance(error, kind)
                 for kind in (elastic_transport.TlsError, elastic_transport.ConnectionTimeout)
             )
             raise unreachable(self.location, str(error.message), tls=tls, late=late) from error
-        return answer.body
+        found = answer.body
+        return found if isinstance(found, bytes | str) else b""

@@ -6,7 +6,7 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError, StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Body, refusal, unreachable
+from esjobs.store.elastic.cluster import Cluster, refusal, unreachable
 
 try:
     import opensearchpy
@@ -24,10 +24,16 @@ _OTHERS = (
     opensearchpy.exceptions.ImproperlyConfigured,
 )
 
-_LINES = {"content-type": "application/x-ndjson"}
+
+class _Undecoded(opensearchpy.JSONSerializer):
+    """Answers as they come; whoever asked decodes them. Bodies are bytes already."""
+
+    def loads(self, s: str) -> str:
+        """The answer itself."""
+        return s
 
 
-class OpenSearchCluster:
+class OpenSearchCluster(Cluster):
     """A connection to OpenSearch."""
 
     product = "opensearch"
@@ -42,37 +48,29 @@ class OpenSearchCluster:
         self._client = opensearchpy.OpenSearch(
             access.location,
             timeout=access.timeout_s,
+            serializer=_Undecoded(),
             **access.transport(),
             **options,
         )
         self.version = str(self.call("GET", "/")["version"]["number"])
 
-    def call(
-        self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
-    ) -> Any:
-        """One request with a JSON body and a JSON answer."""
-        return self._perform(method, path, None, body, params)
-
-    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
-        """One ``_bulk`` request of newline-delimited JSON."""
-        return self._perform("POST", "/_bulk", _LINES, lines, params)
-
     def close(self) -> None:
         """Release the connections."""
         self._client.close()
 
-    def _perform(
+    def _send(
         self,
         method: str,
         path: str,
-        headers: Mapping[str, str] | None,
-        body: Any,
-        params: Mapping[str, Any] | None,
-    ) -> Any:
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
         try:
-            return self._client.transport.perform_request(
-                method, path, params=dict(params or {}), headers=headers, body=body
+            found = self._client.transport.perform_request(
+                method, path, params=dict(params), headers=headers, body=body
             )
+            return found if isinstance(found, bytes | str) else b""
         except opensearchpy.exceptions.ConnectionError as error:
             tls, late = (
                 isinstance(error, kind)
