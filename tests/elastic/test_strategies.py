@@ -56,7 +56,12 @@ def rows(found: Aggregate, query: Query) -> dict[tuple[Any, ...], dict[str, Any]
 def require_same(query: Query, *found: tuple[dict[Any, Any], dict[Any, int]]) -> None:
     (groups, books), *others = found
     for other_groups, other_books in others:
-        assert other_books == books
+        differing = {
+            place: (other_books.get(place), books.get(place))
+            for place in other_books.keys() | books.keys()
+            if other_books.get(place) != books.get(place)
+        }
+        assert not differing, query
         assert other_groups.keys() == groups.keys()
         for key, row in groups.items():
             for name, value in row.items():

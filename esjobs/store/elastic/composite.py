@@ -8,6 +8,7 @@ paging: a wrong cut costs time, never groups.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -98,7 +99,8 @@ def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.
 
 def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
     """The distinct values of a path; None when there are more than 10 000."""
-    found = [key for key, _ in _counts(at, path, clause, _MOST_VALUES + 1)]
+    counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
+    found = [key for key, _ in counts]
     return found if len(found) <= _MOST_VALUES else None
 
 
@@ -111,7 +113,7 @@ def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> It
     without = n_jobs
     first: Any = None
     held = 0
-    for key, count in _counts(at, path, clause, None):
+    for key, count in _counts(at, path, clause, _PAGE):
         if held and held + count > _SLICE:
             yield all_of([clause, {"range": {path: {"gte": first, "lt": key}}}])
             first, held = key, 0
@@ -131,9 +133,9 @@ def _cut_by(asked: Grouping) -> str | None:
     return None
 
 
-def _counts(at: PointInTime, path: str, clause: Clause, most: int | None) -> Iterator[tuple[Any, int]]:
+def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
     """Documents per value of a path, in the order of the values."""
-    size = min(_PAGE, most or _PAGE)
+    size = min(_PAGE, page)
     composite: dict[str, Any] = {"size": size, "sources": [{"value": {"terms": {"field": path}}}]}
     while True:
         body = {"size": 0, "query": clause, "aggs": {"values": {"composite": composite}}}
@@ -141,7 +143,7 @@ def _counts(at: PointInTime, path: str, clause: Clause, most: int | None) -> Ite
         found = answer["aggregations"]["values"] if answer else {"buckets": []}
         for bucket in found["buckets"]:
             yield bucket["key"]["value"], bucket["doc_count"]
-        if len(found["buckets"]) < size or most is not None:
+        if len(found["buckets"]) < size:
             return
         composite["after"] = found["after_key"]
 
