@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.store.elastic.cluster import Cluster, RefusedError
 
 PAGE = 10_000
@@ -67,7 +67,7 @@ class PointInTime:
     def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
         """Refuse an answer that does not cover all shards, or whose search ran out of time."""
         if timed_out or failed or not total:
-            raise StoreError(
+            raise PartialAnswerError(
                 f"{self._cluster.location} answered for a part of {self.index} only ({failed} of {total} "
                 "shards failed, or the search ran out of time); nothing was counted, run it again"
             )
@@ -122,7 +122,7 @@ class PointInTime:
                 break
             after = hits[-1]["sort"]
         if read != total:
-            raise StoreError(
+            raise PartialAnswerError(
                 f"{self._cluster.location} found {total} documents in {self.index} and handed out {read}; "
                 "nothing was counted, run it again"
             )
