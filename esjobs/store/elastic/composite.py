@@ -5,7 +5,7 @@ first key that hold few documents each, it collects each document once. A range 
 paging: a wrong cut costs time, never groups.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +32,7 @@ _SLICE = 20_000
 _IN_FLIGHT = 3
 _PAGE = 60_000
 """Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
+_LEAST_PAGE = 100
 _TOO_MANY = "too_many_buckets_exception"
 _MOST_VALUES = 10_000
 
@@ -135,17 +136,41 @@ def _cut_by(asked: Grouping) -> str | None:
 
 def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
     """Documents per value of a path, in the order of the values."""
-    size = min(_PAGE, page)
-    composite: dict[str, Any] = {"size": size, "sources": [{"value": {"terms": {"field": path}}}]}
-    while True:
-        body = {"size": 0, "query": clause, "aggs": {"values": {"composite": composite}}}
-        answer = at.search({**body, "track_total_hits": False})
-        found = answer["aggregations"]["values"] if answer else {"buckets": []}
-        for bucket in found["buckets"]:
+    sources = [{"value": {"terms": {"field": path}}}]
+
+    def ask(composite: dict[str, Any]) -> _Page:
+        groups_of = {"values": {"composite": composite}}
+        answer = at.search({"size": 0, "query": clause, "aggs": groups_of, "track_total_hits": False})
+        found = answer["aggregations"]["values"]
+        return found["buckets"], found.get("after_key")
+
+    for buckets in _paged(ask, sources, page):
+        for bucket in buckets:
             yield bucket["key"]["value"], bucket["doc_count"]
-        if len(found["buckets"]) < size:
+
+
+_Page = tuple[Sequence[Any], Any]
+
+
+def _paged(
+    ask: Callable[[dict[str, Any]], _Page], sources: Sequence[Any], page: int
+) -> Iterator[Sequence[Any]]:
+    """All buckets of a composite aggregation, in pages as large as the cluster allows."""
+    size = min(_PAGE, page)
+    after: Any = None
+    while True:
+        more = {} if after is None else {"after": after}
+        try:
+            buckets, last = ask({"size": size, "sources": list(sources), **more})
+        except RefusedError as error:
+            if error.kind != _TOO_MANY or size <= _LEAST_PAGE:
+                raise
+            size = max(size // 4, _LEAST_PAGE)
+            continue
+        yield buckets
+        if len(buckets) < size:
             return
-        composite["after"] = found["after_key"]
+        after = last
 
 
 def _range_groups(
@@ -174,25 +199,16 @@ def _pages(
     sources = [
         {name: {"terms": {"field": path, "missing_bucket": True}}} for name, path in asked.columns.items()
     ]
-    size = _PAGE
-    after: Any = None
-    while True:
-        composite = {"size": size, "sources": sources, **({"after": after} if after is not None else {})}
+
+    def ask(composite: dict[str, Any]) -> _Page:
         groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
         body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
-        try:
-            answer = decoder.decode(at.raw_search(body))
-        except RefusedError as error:
-            if error.kind != _TOO_MANY or size < 1000:
-                raise
-            size //= 4  # the cluster allows fewer
-            continue
+        answer = decoder.decode(at.raw_search(body))
         answer.require_whole(at)
         found = answer.aggregations.groups
-        yield found.buckets
-        if len(found.buckets) < size:
-            return
-        after = found.after_key
+        return found.buckets, found.after_key
+
+    yield from _paged(ask, sources, _PAGE)
 
 
 def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
