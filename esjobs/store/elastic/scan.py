@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.store.elastic.cluster import Cluster, RefusedError
@@ -10,10 +11,11 @@ from esjobs.store.elastic.cluster import Cluster, RefusedError
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
 
+PATTERN = "*,"
+"""What stands unquoted in the name of indices."""
 _KEEP_ALIVE = "5m"
 _WHOLE = {"allow_partial_search_results": "false"}
 _NOT_FOUND = 404
-_FIRST_ORDERED = (3, 3)
 
 
 class PointInTime:
@@ -28,9 +30,8 @@ class PointInTime:
         self.index = index
         self._id: str | None = None
         self._one_shard = False
-        # OpenSearch before 3.3 has no order of documents over several shards
-        self._ordered = self._elastic or _release(cluster.version) >= _FIRST_ORDERED
-        path = f"/{index}/_pit" if self._elastic else f"/{index}/_search/point_in_time"
+        place = quote(index, safe=PATTERN)
+        path = f"/{place}/_pit" if self._elastic else f"/{place}/_search/point_in_time"
         try:
             answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
             # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
@@ -104,8 +105,10 @@ class PointInTime:
         Raises :class:`StoreError` when the pages do not hold as many documents as the query finds.
         """
         order: list[Any] = [self._order]
-        if not self._one_shard and not self._ordered:
-            order = [{"_seq_no": "asc"}, *({name: "asc"} for name in tie)]
+        if not self._one_shard and not self._elastic:
+            # OpenSearch has no order over shards before 3.3, and then one that is the same for the shards
+            # of the same number of several indices
+            order = [{"_seq_no": "asc"}, {"_index": "asc"}, *({name: "asc"} for name in tie)]
         body = {"size": PAGE, "query": query, "sort": order, "_source": False, "fields": list(wanted)}
         after: list[Any] | None = None
         total = read = 0
@@ -141,7 +144,3 @@ class PointInTime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2])
