@@ -12,40 +12,6 @@ import pyarrow.compute as pc
 
 from esjobs.store.elastic.layout import NOT_FINITE
 
-Document = dict[str, Any]
-
-
-def documents(rows: pa.RecordBatch) -> list[Document]:
-    """One document per row; what is null is left out."""
-    names, columns, odd = [], [], []
-    for item in rows.schema:
-        column = rows.column(item.name)
-        names.append(item.name)
-        columns.append(_plain(column, item.type).to_pylist())
-        if pa.types.is_floating(item.type):
-            strange = pc.invert(pc.fill_null(pc.is_finite(column), True))
-            odd += [(row, item.name) for row in pc.indices_nonzero(strange).to_pylist()]
-    found = (
-        [
-            {name: value for name, value in zip(names, values, strict=True) if value is not None}
-            for values in zip(*columns, strict=True)
-        ]
-        if names
-        else []
-    )
-    for row, name in odd:
-        found[row].setdefault(NOT_FINITE, {})[name] = repr(found[row].pop(name))
-    return found
-
-
-def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column in a type whose Python values JSON can write."""
-    if pa.types.is_timestamp(kind):
-        return pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ")
-    if pa.types.is_date(kind):
-        return pc.strftime(column, format="%Y-%m-%d")
-    return column
-
 
 def columns(found: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Documents as a batch; what a document lacks is null."""

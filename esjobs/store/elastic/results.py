@@ -5,25 +5,27 @@ once. The filter of an alias is the only record of what is published, so that Ki
 disagree.
 """
 
+import contextlib
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.tables import TABLES, Table
 from esjobs.store.base import Generation, Retired
-from esjobs.store.batches import conformed
+from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster, ask
 from esjobs.store.elastic.documents import columns as columns_of
-from esjobs.store.elastic.documents import documents
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, rows_index
+from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.scan import PointInTime
-from esjobs.store.elastic.writing import Action, create, delete, refresh, write
+from esjobs.store.elastic.writing import create, delete, parts, refresh, sent, write
 from esjobs.store.promises import known, require_once
 
 _NOTHING = "none"
@@ -42,20 +44,29 @@ class Results:
         index = self._names.rows(known(table))
         number = uuid.uuid4().hex
         schema = table_schema(table)
-        rows = 0
+        common = {"generation": number, "partition": partition}
 
-        def actions() -> Iterator[Action]:
-            nonlocal rows
-            # says that the generation was written, even if it has no rows
-            yield create(index, number, {"generation": number, "written": partition})
-            for batch in batches:
-                for document in documents(conformed(batch, schema, f"rows of '{table.name}'")):
-                    rows += 1
-                    marked = document | {"generation": number, "partition": partition}
-                    yield create(index, f"{number}.{rows}", marked)
+        def requests() -> Iterator[tuple[list[bytes], None]]:
+            row = 0
+            for rows in blocks(batches, schema, f"rows of '{table.name}'", PIECE_ROWS, PIECE_BYTES):
+                counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
+                row += rows.num_rows
+                names = pc.binary_join_element_wise(number, counted.cast(pa.string()), ".")
+                for _, lines in create_lines(index, names, rows, common):
+                    yield from ((part, None) for part in parts(lines))
 
         ensure_index(self._cluster, index, rows_index(table))
-        write(self._cluster, actions())
+        try:
+            with contextlib.closing(sent(self._cluster, requests())) as answers:
+                for _ in answers:
+                    pass
+            # says that the generation was written whole, even if it has no rows
+            write(self._cluster, [create(index, number, {"generation": number, "written": partition})])
+        except BaseException:
+            # what cannot be deleted now is swept later
+            with contextlib.suppress(StoreError):
+                self._delete(index, {"term": {"generation": number}})
+            raise
         return Generation(table, partition, number)
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
@@ -109,9 +120,12 @@ class Results:
         index = self._names.rows(table)
         if not self._exists(table):
             return 0
-        refresh(self._cluster, index)
         kept = [*self.published(table).values(), *pending]
-        query = {"bool": {"must_not": [{"terms": {"generation": kept}}]}}
+        return self._delete(index, {"bool": {"must_not": [{"terms": {"generation": kept}}]}})
+
+    def _delete(self, index: str, query: Mapping[str, Any]) -> int:
+        """Delete what is found; the number of rows, without the documents that say what was written."""
+        refresh(self._cluster, index)
         deleted = 0
         with PointInTime(self._cluster, index) as at:
             for hits in at.pages(query, False):
