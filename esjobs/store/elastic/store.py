@@ -11,19 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.arrow import PUT_SCHEMA, schema_of
+from esjobs.core.arrow import PUT_SCHEMA, schema_of, table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import Aggregate, Capabilities, Generation, Preparation, PutCounts, Retired, Span
+from esjobs.store.batches import blocks
 from esjobs.store.compile_sql import compile_aggregate, compile_read, compile_select
 from esjobs.store.duck import DuckStore
 from esjobs.store.elastic.cluster import Cluster
-from esjobs.store.elastic.documents import columns
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs import Jobs, within
-from esjobs.store.elastic.layout import LAYOUT, NOT_FINITE, STORED, Names
+from esjobs.store.elastic.layout import LAYOUT, STORED, Names
 from esjobs.store.elastic.results import Results
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.setup import role, set_up
@@ -94,8 +94,7 @@ class ElasticStore:
 
         def batches() -> Iterator[pa.RecordBatch]:
             with at:
-                for hits in at.pages(query, [*STORED, NOT_FINITE]):
-                    yield columns([hit["_source"] for hit in hits], PUT_SCHEMA)
+                yield from at.batches(query, PUT_SCHEMA)
 
         return batches()
 
@@ -133,15 +132,17 @@ class ElasticStore:
         """Stream the visible rows of a table as of the moment of the call."""
         self._open()
         compile_read(known(table), where, columns)  # refuses what makes no sense before anything is asked
-        return self._stream(self._rows(table, where, columns, self._results.read(table)))
+        return self._stream(self._rows(table, where, columns, self._results.read(table, where)))
 
     def _rows(
         self, table: Table, where: Sequence[Filter], names: Sequence[str], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if not where:
+        if not where:
+            for batch in batches:
                 yield batch.select(list(names)) if names else batch
-                continue
+            return
+        # the cluster has found no row too few; what it cannot say is asked here
+        for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
             with contextlib.closing(DuckStore(None)) as scratch:
                 scratch.publish([scratch.replace(table, "scan", [batch])])
                 yield from scratch.read(table, where, names)
