@@ -5,11 +5,11 @@ as text in a hidden object of the document and comes back as what it was.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-from msgspec.structs import astuple
 
 from esjobs.store.elastic.layout import NOT_FINITE
 
@@ -20,9 +20,9 @@ class _Shards(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """One page. ``rows``: a tuple per document, the hidden object first. ``after``: where the next begins."""
+    """One page. ``rows``: what :meth:`Reader.batch` takes. ``after``: where the next page begins."""
 
-    rows: list[tuple[Any, ...]]
+    rows: list[Any]
     after: Any
     total: int | None
     timed_out: bool
@@ -59,7 +59,7 @@ class Reader:
         found: Any = self._decoder.decode(raw)
         hits = found.hits.hits
         return Answer(
-            [astuple(hit.source) for hit in hits],
+            [hit.source for hit in hits],
             msgspec.json.decode(hits[-1].sort) if hits else None,
             found.hits.total.value if found.hits.total else None,
             found.timed_out,
@@ -67,18 +67,15 @@ class Reader:
             found.pit_id,
         )
 
-    def batch(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    def batch(self, rows: Sequence[Any]) -> pa.RecordBatch:
         """Rows as columns; what a document lacks is null."""
-        hidden, *columns = zip(*rows, strict=True) if rows else ((), *(() for _ in self.schema))
-        odd = [(row, strange) for row, strange in enumerate(hidden) if strange]
+        odd = [(row, found.hidden) for row, found in enumerate(rows) if found.hidden]
         arrays = []
-        for item, found in zip(self.schema, columns, strict=True):
-            values: Sequence[Any] = found
-            if odd and any(item.name in strange for _, strange in odd):
-                values = list(found)
-                for row, strange in odd:
-                    if item.name in strange:
-                        values[row] = float(strange[item.name])
+        for number, item in enumerate(self.schema):
+            values = list(map(attrgetter(f"c{number}"), rows))
+            for row, strange in odd:
+                if item.name in strange:
+                    values[row] = float(strange[item.name])
             text = _decoded(item.type) is str
             array = pa.array(values, pa.string() if text else item.type)
             arrays.append(array.cast(item.type) if text else array)

@@ -15,6 +15,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -303,10 +304,10 @@ class Jobs:
         refresh(self._cluster, self._index)
         moved = [{"range": {name: later}} for name in ("born", "from", "until")]
         loads = {*commit.loads.values(), _KEPT_PLACE}
-        taken_back = {"bool": {"must_not": [{"terms": {"load": sorted(loads)}}]}}
+        taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages(
-                {"bool": {"should": [*moved, taken_back]}}, ["load", "born", "from", "until"]
+                {"bool": {"should": [*moved, *taken_back]}}, ["load", "born", "from", "until"]
             ):
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
@@ -370,6 +371,17 @@ class Jobs:
 def _was_visible(held: Mapping[str, Any], number: int) -> bool:
     """Whether readers saw a version just before a commit."""
     return 0 < held["from"] < number and (held.get("until") or number) >= number
+
+
+def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
+    """The numbers that no load has, as ranges: found at once, where "none of these" looks at every job.
+
+    >>> list(_gaps({0, 1, 2, 5}))
+    [{'gt': 2, 'lt': 5}, {'gt': 5}]
+    """
+    known = sorted(loads)
+    yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
+    yield {"gt": known[-1]}
 
 
 def within(window: Window | None) -> list[dict[str, Any]]:

@@ -105,15 +105,20 @@ class Results:
         pairs = zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True)
         return {partition: number for partition, number in pairs if number != _NOTHING}
 
-    def read(self, table: Table, where: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
-        """Stream the rows that readers see, as of the moment of the call.
+    def read(
+        self, table: Table, where: Sequence[Filter] = (), names: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the rows that readers see, as of the moment of the call; all columns when none are named.
 
-        Of the filters those are asked that the cluster answers as fast as it finds the rows: with a year of
-        history a day costs what it costs with a week's. Rows that fail other filters are among the answer.
+        ``where``: filters that :func:`clause` knows; with a year of history a day costs what it costs with a
+        week's.
         """
-        asked = [_shown(self.published(known(table))), *_sought(table, where)]
+        asked = [_shown(self.published(known(table))), *(clause(table, item) for item in where)]
         at = PointInTime(self._cluster, self._names.rows(table))
-        return self._stream(at, {"bool": {"filter": asked}}, table_schema(table))
+        schema = table_schema(table)
+        if names:
+            schema = pa.schema([schema.field(name) for name in names])
+        return self._stream(at, {"bool": {"filter": asked}}, schema)
 
     def _stream(
         self, at: PointInTime, query: Mapping[str, Any], schema: pa.Schema
@@ -159,18 +164,18 @@ class Results:
             )
 
 
-def _sought(table: Table, where: Sequence[Filter]) -> Iterator[dict[str, Any]]:
-    """Clauses of the filters that name values of an indexed text or day."""
-    kinds = {column.name: column.type for column in table.columns}
-    for clause in where:
-        if not isinstance(clause, In) or len(clause.values) > _MOST_VALUES:
-            continue
-        texts = [str(value) for value in clause.values]
-        if kinds[clause.field] == "day":
-            yield {"terms": {clause.field: [str(date.fromisoformat(text)) for text in texts]}}
+def clause(table: Table, item: Filter) -> dict[str, Any] | None:
+    """A filter that names values of an indexed text or day, as part of a query; None for any other."""
+    if not isinstance(item, In) or len(item.values) > _MOST_VALUES:
+        return None
+    texts = [str(value) for value in item.values]
+    match {column.name: column.type for column in table.columns}[item.field]:
+        case "day":
+            return {"terms": {item.field: [str(date.fromisoformat(text)) for text in texts]}}
         # an index counts a letter beyond the first plane twice
-        if kinds[clause.field] == "keyword" and all(2 * len(text) <= LONGEST_TERM for text in texts):
-            yield {"terms": {clause.field: texts}}
+        case "keyword" if all(2 * len(text) <= LONGEST_TERM for text in texts):
+            return {"terms": {item.field: texts}}
+    return None
 
 
 def has_alias(cluster: Cluster, names: Names, table: Table) -> bool:

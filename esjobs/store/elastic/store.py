@@ -24,7 +24,7 @@ from esjobs.store.elastic.cluster import Cluster
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs import Jobs, within
 from esjobs.store.elastic.layout import LAYOUT, STORED, Names
-from esjobs.store.elastic.results import Results
+from esjobs.store.elastic.results import Results, clause
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.setup import role, set_up
 from esjobs.store.elastic.state import State
@@ -132,16 +132,15 @@ class ElasticStore:
         """Stream the visible rows of a table as of the moment of the call."""
         self._open()
         compile_read(known(table), where, columns)  # refuses what makes no sense before anything is asked
-        return self._stream(self._rows(table, where, columns, self._results.read(table, where)))
+        asked = [item for item in where if clause(table, item) is not None]
+        left = [item for item in where if item not in asked]
+        found = self._results.read(table, asked, () if left else columns)
+        return self._stream(self._rows(table, left, columns, found) if left else found)
 
     def _rows(
         self, table: Table, where: Sequence[Filter], names: Sequence[str], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        if not where:
-            for batch in batches:
-                yield batch.select(list(names)) if names else batch
-            return
-        # the cluster has found no row too few; what it cannot say is asked here
+        """Of rows that the cluster found those that pass the filters which it was not asked."""
         for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
             with contextlib.closing(DuckStore(None)) as scratch:
                 scratch.publish([scratch.replace(table, "scan", [batch])])
