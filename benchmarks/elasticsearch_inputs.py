@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.arrow import PUT_SCHEMA, table_schema
+from esjobs.core.tables import BUCKETS
 
 DAY = date(2018, 8, 1)
 BATCH = 50_000
 
-_JOBS_PER_TASK = 470
+_JOBS_PER_TASK = 500
 _SITES, _MODELS, _MODELS_OF_SITE = 130, 60, 5
 _TYPES = np.array(["evgen", "simul", "pile", "reprocessing", "deriv", "recon"])
 _STATES = np.array(["finished", "failed", "cancelled"])
@@ -90,3 +91,22 @@ def _repeated(text: str, rows: int) -> pa.Array:
 
 def _times(micros: Whole) -> pa.Array:
     return pc.cast(pa.array(micros, pa.timestamp("us")), pa.timestamp("us"))
+
+
+def buckets(rows: int, seed: int = 1, day: date = DAY) -> pa.RecordBatch:
+    """Rows of the table of buckets of a day; their sums are like real ones, not those of the jobs above."""
+    random = np.random.default_rng((seed, day.toordinal()))
+    found: dict[str, pa.Array] = {
+        "day": pa.repeat(pa.scalar(day), rows),
+        "task_id": pa.array(14_000_000 + random.integers(0, 5000, rows)).cast(pa.string()),
+        "core_class": pa.array(["single", "multi"]).take(pa.array(random.integers(0, 2, rows))),
+        "site": _named("SITE-{:03d}_PROD", random.integers(0, _SITES, rows), _SITES),
+        "cpu_model": _named("Intel Xeon E5-{:04d} v4", random.integers(0, _MODELS, rows), _MODELS),
+        "processing_type": pa.array(_TYPES).take(pa.array(random.integers(0, len(_TYPES), rows))),
+        "n_jobs": pa.array(random.integers(1, 5, rows)),
+    }
+    schema = table_schema(BUCKETS)
+    columns = [
+        found[item.name] if item.name in found else pa.array(random.lognormal(10, 2, rows)) for item in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
