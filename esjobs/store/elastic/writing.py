@@ -1,7 +1,9 @@
 """Bulk writes: bounded requests, every item's answer looked at."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 import orjson
 
@@ -10,6 +12,13 @@ from esjobs.store.elastic.cluster import Cluster, RefusedError, refusal
 _REQUEST_BYTES = 5_000_000
 _TOO_LARGE = 413
 _BUSY = 429
+_IN_FLIGHT = 2
+"""More requests at a time hardly help: what indexes is busy with two."""
+
+_ANSWER = {"filter_path": "errors,items.*.status,items.*.error,items.*._id,items.*._index"}
+"""What is read of the answers: a third of them."""
+
+What = TypeVar("What")
 
 Action = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 """What to do with which document, and its body (None for a deletion)."""
@@ -35,22 +44,59 @@ def delete(index: str, name: str) -> Action:
     return {"delete": {"_index": index, "_id": name}}, None
 
 
-def write(cluster: Cluster, actions: Iterable[Action]) -> list[str]:
+def write(
+    cluster: Cluster, actions: Iterable[Action], *, before: Callable[[], None] | None = None
+) -> list[str]:
     """Perform actions in bulk; the ids of documents that ``create`` found there already.
 
     Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
     """
     present: list[str] = []
-    for lines in _requests(actions):
-        present += _send(cluster, lines)
+    requests = ((lines, None) for lines in parts(map(_line, actions)))
+    with contextlib.closing(sent(cluster, requests, before)) as answers:
+        for found, _ in answers:
+            present += found
     return present
 
 
-def _requests(actions: Iterable[Action]) -> Iterator[list[bytes]]:
+def sent(
+    cluster: Cluster,
+    requests: Iterable[tuple[list[bytes], What]],
+    before: Callable[[], None] | None = None,
+) -> Generator[tuple[list[str], What]]:
+    """Send bulk requests, two at a time, and yield the answers as they come, in any order.
+
+    ``requests``: lines, and what they are. Answers: ids of documents that ``create`` found there already, and
+    what the lines were. ``before`` is called ahead of each request.
+
+    When a request fails no other begins, those under way are waited for, and its error is raised.
+    """
+    pending: dict[Future[list[str]], What] = {}
+    pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-bulk")
+    try:
+        for lines, what in requests:
+            if before is not None:
+                before()
+            pending[pool.submit(_send, cluster, lines)] = what
+            if len(pending) >= _IN_FLIGHT:
+                yield from _answers(pending)
+        while pending:
+            yield from _answers(pending)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _answers(pending: dict[Future[list[str]], What]) -> Iterator[tuple[list[str], What]]:
+    """Wait until at least one request is answered."""
+    for done in wait(pending, return_when=FIRST_COMPLETED).done:
+        yield done.result(), pending.pop(done)
+
+
+def parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Lines cut into requests of at most 5 MB, or of one line."""
     held: list[bytes] = []
     size = 0
-    for head, body in actions:
-        line = orjson.dumps(head) + b"\n" + (orjson.dumps(body) + b"\n" if body is not None else b"")
+    for line in lines:
         if held and size + len(line) > _REQUEST_BYTES:
             yield held
             held, size = [], 0
@@ -60,9 +106,14 @@ def _requests(actions: Iterable[Action]) -> Iterator[list[bytes]]:
         yield held
 
 
+def _line(action: Action) -> bytes:
+    head, body = action
+    return orjson.dumps(head) + b"\n" + (orjson.dumps(body) + b"\n" if body is not None else b"")
+
+
 def _send(cluster: Cluster, lines: list[bytes]) -> list[str]:
     try:
-        answer = cluster.bulk(b"".join(lines))
+        answer = cluster.bulk(b"".join(lines), params=_ANSWER)
     except RefusedError as error:
         if error.status != _TOO_LARGE or len(lines) < 2:
             raise
