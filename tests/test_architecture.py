@@ -24,7 +24,7 @@ THIRD_PARTY = {
     "esjobs.core": {"numpy", "pyarrow"},
     "esjobs.ingest": {"numpy", "pyarrow"},
     "esjobs.store": {
-        *("numpy", "pandas", "pyarrow", "duckdb", "orjson"),
+        *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "tenacity"),
         *("elasticsearch", "elastic_transport", "opensearchpy"),
     },
     "esjobs.analysis": {"numpy"},
@@ -38,7 +38,8 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "elasticsearch": "esjobs/store/elastic/elasticsearch_client.py",
     "elastic_transport": "esjobs/store/elastic/elasticsearch_client.py",
     "opensearchpy": "esjobs/store/elastic/opensearch_client.py",
-    "orjson": "esjobs/store/elastic/writing.py",
+    "orjson": "esjobs/store/elastic/",
+    "tenacity": "esjobs/store/elastic/patience.py",
     "numba": "fitters/kernels",
     "iminuit": "fitters/",
     "click": ("esjobs/cli.py", "esjobs/commands/", "esjobs/terminal.py"),

@@ -70,7 +70,7 @@ class Jobs:
         self._cluster = cluster
         self._index = names.jobs
         self._state = state
-        self._lease = Lease(state, cluster.location)
+        self._lease = Lease(state, cluster.location, request_s=cluster.longest_s())
         self._writing = False
 
     def visible(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Jobs:
             self._lease.keep()
             self._state.advance(old, new)
         except BaseException:
-            self._take_back(old)
+            self._take_back()
             raise
         finally:
             self._end()
@@ -111,8 +111,8 @@ class Jobs:
             for version in incoming:
                 (again if version.identity in seen else first).append(version)
                 seen.add(version.identity)
-            self._lease.keep()
-            present = set(write(self._cluster, (_fresh(self._index, v, number) for v in first)))
+            fresh = (_fresh(self._index, version, number) for version in first)
+            present = set(write(self._cluster, fresh, before=self._lease.keep))
             again += [version for version in first if version.name in present]
         counts = self._settle(again, number, rows, set(old.loads.values()))
         loads = {**old.loads, load_id: load}
@@ -137,10 +137,15 @@ class Jobs:
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
         refresh(self._cluster, self._index)
         versions: dict[str, list[_Version]] = {name: [] for name in names}
+        written = set()
         for version, fresh in self._stored(names, number, loads):
             version.stored = not fresh
             versions[version.identity].append(version)
+            if fresh:
+                written.add(version.row)
         for version in again:
+            if version.row in written:  # a request was repeated, and met itself
+                continue
             version.name = f"{version.identity}-{version.row:x}"
             versions[version.identity].append(version)
         actions: list[Action] = []
@@ -159,7 +164,7 @@ class Jobs:
                 elif known or place > 0:
                     updated += 1
             actions += self._best_of_load(contested, number)
-        write(self._cluster, actions)
+        write(self._cluster, actions, before=self._lease.keep)
         superseded.sort(key=lambda item: item[0])
         table = pa.Table.from_pylist(
             [{name: row.get(name) for name in SUPERSEDED.names} for _, row in superseded], schema=SUPERSEDED
@@ -230,18 +235,20 @@ class Jobs:
             loads = {name: held for name, held in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.place))
         except BaseException:
-            self._take_back(old)
+            self._take_back()
             raise
         finally:
             self._end()
-        write(self._cluster, (self._removal(version, set(best)) for version in gone))
+        # what cannot be deleted now nobody sees, and the next write clears it away
+        with contextlib.suppress(StoreError):
+            write(self._cluster, (self._removal(v.name, v.identity, set(best)) for v in gone))
         return len({version.identity for version in gone})
 
-    def _removal(self, version: _Version, others: Set[str]) -> Action:
+    def _removal(self, name: str, identity: str, others: Set[str]) -> Action:
         """Delete a version; the place under the job's identity is kept as long as it has other versions."""
-        if version.name == version.identity and version.identity in others:
-            return update(self._index, version.name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
-        return delete(self._index, version.name)
+        if name == identity and identity in others:
+            return update(self._index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
+        return delete(self._index, name)
 
     def _of_load(self, load: int, number: int) -> Iterator[_Version]:
         source = ["identity", "end_time", "load", "row", "from", "until"]
@@ -262,7 +269,7 @@ class Jobs:
         try:
             self._lease.take()
             ensure_index(self._cluster, self._index, jobs_index())
-            commit = self._state.commit()
+            commit = self._state.fence()
             self._clear(commit)
         except BaseException:
             self._end()
@@ -275,11 +282,14 @@ class Jobs:
         with contextlib.suppress(StoreError):
             self._lease.give_back()
 
-    def _take_back(self, commit: Commit) -> None:
-        """Clear away what this write left; if that fails, too, the next write will do it."""
+    def _take_back(self) -> None:
+        """Clear away what this write left; if that fails, too, the next write will do it.
+
+        Nothing goes if the commit arrived after all and only the answer to it was lost.
+        """
         if self._lease.held:
             with contextlib.suppress(StoreError):
-                self._clear(commit)
+                self._clear(self._state.fence())
 
     def _clear(self, commit: Commit) -> None:
         """Take back whatever is of a later commit than this one."""
@@ -290,14 +300,16 @@ class Jobs:
         taken_back = {"bool": {"must_not": [{"terms": {"load": sorted(loads)}}]}}
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages(
-                {"bool": {"should": [*moved, taken_back]}}, ["load", "born", "from", "until"]
+                {"bool": {"should": [*moved, taken_back]}}, ["identity", "load", "born", "from", "until"]
             ):
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
     def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
         held = hit["_source"]
-        if held["born"] > number or held["load"] not in loads:
+        if held["born"] > number:
             return delete(self._index, hit["_id"])
+        if held["load"] not in loads:  # other versions of the job may need its place
+            return self._removal(hit["_id"], held["identity"], {held["identity"]})
         if held["from"] > number:
             return update(self._index, hit["_id"], {"from": 0, "until": 0})
         return update(self._index, hit["_id"], {"until": None})

@@ -22,6 +22,7 @@ from esjobs.store.elastic.documents import columns as columns_of
 from esjobs.store.elastic.documents import documents
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, rows_index
+from esjobs.store.elastic.patience import PassingError
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.writing import Action, create, delete, refresh, write
 from esjobs.store.promises import known, require_once
@@ -65,12 +66,21 @@ class Results:
         for change in changes:
             if isinstance(change, Generation):
                 self._require_written(change)
-        actions = [self._switch(table, changes) for table in tables.values() if self._exists(table)]
-        if actions:
+        wanted = {name: self._after(table, changes) for name, table in tables.items() if self._exists(table)}
+        actions = [_alias(self._names, tables[name], shown) for name, shown in wanted.items()]
+        if not actions:
+            return
+        try:
             self._cluster.call("POST", "/_aliases", {"actions": actions})
+        except PassingError as error:
+            if not error.passing:
+                raise
+            # the answer may be lost and the switch made
+            if any(self.published(tables[name]) != shown for name, shown in wanted.items()):
+                raise
 
-    def _switch(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, Any]:
-        """The part of a switch that concerns one table."""
+    def _after(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, str]:
+        """The generation of each partition that readers of a table are to see after a switch."""
         refresh(self._cluster, self._names.rows(table))
         shown = self.published(table)
         for change in changes:
@@ -78,7 +88,7 @@ class Results:
                 shown.pop(change.partition, None)
                 if isinstance(change, Generation):
                     shown[change.partition] = change.number
-        return _alias(self._names, table, shown)
+        return shown
 
     def published(self, table: Table) -> dict[str, str]:
         """The generation that readers of a table see of each partition."""

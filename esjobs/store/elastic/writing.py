@@ -1,15 +1,18 @@
 """Bulk writes: bounded requests, every item's answer looked at."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from esjobs.store.elastic.cluster import Cluster, RefusedError, refusal
+from esjobs.store.elastic.patience import PassingError
 
 _REQUEST_BYTES = 5_000_000
 _TOO_LARGE = 413
-_BUSY = 429
+_CONFLICT = 409
+_NOT_FOUND = 404
 
 Action = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 """What to do with which document, and its body (None for a deletion)."""
@@ -35,14 +38,19 @@ def delete(index: str, name: str) -> Action:
     return {"delete": {"_index": index, "_id": name}}, None
 
 
-def write(cluster: Cluster, actions: Iterable[Action]) -> list[str]:
+def write(
+    cluster: Cluster, actions: Iterable[Action], *, before: Callable[[], None] | None = None
+) -> list[str]:
     """Perform actions in bulk; the ids of documents that ``create`` found there already.
+
+    Among these may be documents that the same call has just written: a request whose answer was lost is sent
+    again. ``before`` is called ahead of each request.
 
     Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
     """
     present: list[str] = []
     for lines in _requests(actions):
-        present += _send(cluster, lines)
+        present += send(cluster, lines, before)
     return present
 
 
@@ -60,27 +68,68 @@ def _requests(actions: Iterable[Action]) -> Iterator[list[bytes]]:
         yield held
 
 
-def _send(cluster: Cluster, lines: list[bytes]) -> list[str]:
-    try:
-        answer = cluster.bulk(b"".join(lines))
-    except RefusedError as error:
-        if error.status != _TOO_LARGE or len(lines) < 2:
+@dataclass
+class _Outcome:
+    """What became of the items of a request: ids that were there, and items to send again and why."""
+
+    present: list[str] = field(default_factory=list)
+    again: list[bytes] = field(default_factory=list)
+    reason: RefusedError | None = None
+
+
+def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | None = None) -> list[str]:
+    """Send items as one request, or as several when it is too large; ids that ``create`` found there already.
+
+    Items that the cluster had no room for are sent again, they alone.
+    """
+    present: list[str] = []
+    left = list(lines)
+
+    def once() -> None:
+        nonlocal left
+        try:
+            if before is not None:
+                before()
+            outcome = _sent(cluster, left)
+        except PassingError as error:
+            error.passing = False  # it has been repeated as a request
             raise
-        half = len(lines) // 2
-        return _send(cluster, lines[:half]) + _send(cluster, lines[half:])
+        present.extend(outcome.present)
+        left = outcome.again
+        if outcome.reason is not None:
+            raise outcome.reason
+
+    try:
+        cluster.patiently(once)
+    except RefusedError as error:
+        if error.status != _TOO_LARGE or len(left) < 2:
+            raise
+        half = len(left) // 2
+        return [*present, *send(cluster, left[:half], before), *send(cluster, left[half:], before)]
+    return present
+
+
+def _sent(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
+    answer = cluster.bulk(b"".join(lines))
+    outcome = _Outcome()
     if not answer["errors"]:
-        return []
-    present = []
-    for item in answer["items"]:
+        return outcome
+    for line, item in zip(lines, answer["items"], strict=True):
         ((kind, result),) = item.items()
         status = result["status"]
-        if status < 300 or (kind == "delete" and status == 404):
+        if status < 300 or (kind == "delete" and status == _NOT_FOUND):
             continue
-        if kind == "create" and status == 409:
-            present.append(result["_id"])
+        if kind == "create" and status == _CONFLICT:
+            outcome.present.append(result["_id"])
             continue
-        raise refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
-    return present
+        refused = refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
+        if not isinstance(refused, RefusedError) or not (refused.passing or status == _CONFLICT):
+            raise refused
+        # a conflict: the same change, sent before and given up, is just being made
+        refused.passing = True
+        outcome.again.append(line)
+        outcome.reason = refused
+    return outcome
 
 
 def refresh(cluster: Cluster, index: str) -> None:
