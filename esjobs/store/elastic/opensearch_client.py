@@ -7,7 +7,7 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError, StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Cluster, refusal, unreachable
+from esjobs.store.elastic.cluster import Cluster, no_json, refusal, unreachable
 from esjobs.store.elastic.patience import seconds_of
 
 try:
@@ -104,6 +104,8 @@ class OpenSearchCluster(Cluster):
             wait_s = seconds_of(getattr(error, "retry_after", None))
             said = error.error if error.info is None else error.info
             raise refusal(self.location, method, path, int(error.status_code), said, wait_s) from error
+        except opensearchpy.exceptions.SerializationError as error:
+            raise no_json(self.location, str(error)) from error
         except _OTHERS as error:
             raise StoreError(
                 f"{self.location}: {' '.join(str(error).split())[:200]}; check the address"
