@@ -1,11 +1,12 @@
 """The faults that one request meets, and what becomes of the step that sent it.
 
-`docs/faults.md` is a table of these and of the scenes beyond one request (`scenes`); a test compares them.
+`docs/faults.md` has a row for each.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.elastic.table import BEFORE, SAME
 from tests.servers import proxy as do
 from tests.servers.proxy import Action, Predicate, Proxy, Request, Rule, path
 from tests.servers.server import Server
@@ -19,8 +20,6 @@ COMMIT = path("/_doc/commit", "PUT")
 LEASE = path("", "PUT", body=b'"kind":"value"')
 
 HTML = "<html><body><h1>502 Bad Gateway</h1></body></html>"
-SAME = "exactly the undisturbed result"
-BEFORE = "one line, and what was there before"
 STALL_S = 4.0
 TIMEOUT_S = 2.0
 
@@ -29,14 +28,14 @@ TIMEOUT_S = 2.0
 class Fault:
     """A fault of the requests that ``when`` chooses, after ``skip`` of them, ``times`` times (None: always).
 
-    ``done`` and ``reaction`` are cells of the table; ``error``: pattern of the one line, None when the step
+    ``done`` and ``did`` are cells of the table; ``error``: pattern of the one line, None when the step
     succeeds. ``make`` gets the server for what has to happen there. Faults of one ``scene`` that a step
     survives hit the same step, the others one attempt after the other.
     """
 
     scene: str
     done: str
-    reaction: str
+    did: str
     step: str
     when: Predicate
     make: Callable[[Server], Action]

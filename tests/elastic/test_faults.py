@@ -1,6 +1,5 @@
 """Each fault of one request ends with the undisturbed result, or with one line and what was there before."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,36 +7,13 @@ import pytest
 from esjobs.core.errors import EsjobsError
 from esjobs.session import Session
 from tests.elastic.faults import SCENES, TIMEOUT_S, Fault
-from tests.elastic.stage import Stage, act, differing, opened, visible
+from tests.elastic.stage import Stage, act, assert_before, differing, opened, visible
+from tests.elastic.table import PRODUCTS
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
-from tests.steps.visible import RESULTS, Contents, at
 
-pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
-
-_STAGES: dict[str, Stage] = {}
-
-
-@pytest.fixture(scope="module")
-def stages() -> Iterator[dict[str, Stage]]:
-    """By product, a stage that scenes share as long as each ends well."""
-    yield _STAGES
-    _STAGES.clear()
-
-
-@pytest.fixture
-def stage(server: Server, stages: dict[str, Stage], tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    """A store with a published run."""
-    name = server.product.name
-    found = stages.get(name)
-    if found is None or found.spoilt:
-        folder = tmp_path_factory.mktemp("stage")
-        found = Stage(f"faults-{folder.name}", folder)
-        found.begin(server.url)
-        stages[name] = found
-    found.spoilt = True
-    return found
+pytestmark = pytest.mark.parametrize("server", server_params(*PRODUCTS), indirect=True)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda name: name.replace(" ", "_"))
@@ -78,10 +54,3 @@ def fails(session: Session, proxy: Proxy, server: Server, fault: Fault, file: Pa
     assert "\n" not in str(raised.value)
     assert rule.hits >= (fault.times or 1), fault.done
     proxy.heal()
-
-
-def assert_before(found: Contents, before: Contents, after: Contents) -> None:
-    """Jobs and results are as before; buckets, which are published with their books, may be as after."""
-    at(found, before, after, ("buckets", "days"))
-    kept = {name: before[name] for name in ("jobs", "rejects", *RESULTS, "steps")}
-    assert differing(kept, found) == []

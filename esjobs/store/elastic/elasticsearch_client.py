@@ -69,8 +69,11 @@ class ElasticsearchCluster(Cluster):
         try:
             nodes = self.call("GET", "/_nodes/_local")["nodes"]
             return str(next(iter(nodes.values()))["version"])
-        except RefusedError:
-            return str(self.call("GET", "/")["version"]["number"])
+        except RefusedError as refused:
+            try:
+                return str(self.call("GET", "/")["version"]["number"])
+            except RefusedError:
+                raise refused from None
 
     def _send(
         self,
