@@ -40,10 +40,10 @@ def scene(done: str, did: str, saw: str, *products: str, own: bool = False) -> p
 
 
 def rows() -> Iterator[Row]:
-    """All rows, in the order of the table."""
+    """All rows."""
     from tests.elastic.faults import FAULTS
 
-    for module in ("test_kills", "test_outages", "test_access"):
+    for module in ("test_lost_answers", "test_kills", "test_outages", "test_access"):
         import_module(f"tests.elastic.{module}")
     for fault in FAULTS:
         yield Row(fault.done, fault.did, fault.saw)

@@ -14,12 +14,12 @@ from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
 from tests.contract.jobs import job, put, selected
 from tests.elastic.faults import COMMIT, JOBS, SEARCH
+from tests.elastic.table import BEFORE, PRODUCTS, SAME, scene
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Rule, answers, late, path, reset_after, reset_before, stalls
 from tests.servers.server import Server
 
-pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
-
+both = pytest.mark.parametrize("server", server_params(*PRODUCTS), indirect=True)
 ALL = path("")
 WAITS_S = 60
 
@@ -48,6 +48,11 @@ def outage_from(proxy: Proxy, rule: Rule) -> Rule:
     return proxy.on(lambda _: rule.hits > 0, reset_before(), times=None)
 
 
+@scene(
+    "the answer to the commit of a load lost, and every request after it",
+    "could not know; left everything as it was",
+    "one line, and the whole load",
+)
 def test_a_commit_whose_answer_is_lost_for_good_is_kept_whole(
     proxy: Proxy, server: Server, index_prefix: str
 ) -> None:
@@ -65,6 +70,11 @@ def test_a_commit_whose_answer_is_lost_for_good_is_kept_whole(
     assert selected(other, "job_id", "events") == [("1", 1)]
 
 
+@scene(
+    "a commit that arrives when esjobs has given up and another load is stored",
+    "had fenced it off: the cluster refused it",
+    BEFORE,
+)
 def test_a_commit_that_arrives_late_changes_nothing(proxy: Proxy, server: Server, index_prefix: str) -> None:
     store = opened(proxy.url, index_prefix, retries=0, timeout_s=2.0)
     other = opened(server.url, index_prefix)
@@ -81,6 +91,11 @@ def test_a_commit_that_arrives_late_changes_nothing(proxy: Proxy, server: Server
     assert selected(other, "job_id") == ["1", "2", "3"]
 
 
+@scene(
+    "every request lost from the middle of a load on",
+    "gave up; the next load cleared its rows away, and did not wait for its lease",
+    BEFORE,
+)
 def test_a_failed_write_does_not_keep_its_process_from_writing(
     proxy: Proxy, server: Server, index_prefix: str
 ) -> None:
@@ -98,6 +113,11 @@ def test_a_failed_write_does_not_keep_its_process_from_writing(
     assert selected(other, "job_id") == ["1", "2", "3"]
 
 
+@scene(
+    "two processes set the same value, the answer to one of them lost",
+    "told by its mark who had won",
+    "only one of them won",
+)
 def test_only_one_of_two_wins_whatever_happens_to_the_answers(
     proxy: Proxy, server: Server, index_prefix: str
 ) -> None:
@@ -120,6 +140,11 @@ def test_only_one_of_two_wins_whatever_happens_to_the_answers(
     assert not theirs.compare_and_set("x", None, "4")
 
 
+@scene(
+    "the answer to the making of an index lost",
+    "asked again, took the index that was there",
+    SAME,
+)
 def test_an_index_whose_making_was_not_answered_is_used(proxy: Proxy, index_prefix: str) -> None:
     store = opened(proxy.url, index_prefix)
     made = proxy.on(path("-jobs", "PUT"), reset_after())
@@ -128,6 +153,11 @@ def test_an_index_whose_making_was_not_answered_is_used(proxy: Proxy, index_pref
     assert selected(store, "job_id") == ["1"]
 
 
+@scene(
+    "503 for the deletions after a load was taken back",
+    "left them to the next write",
+    SAME,
+)
 def test_an_undoing_that_cannot_delete_is_done_and_the_jobs_keep_their_places(
     proxy: Proxy, index_prefix: str
 ) -> None:
@@ -144,6 +174,7 @@ def test_an_undoing_that_cannot_delete_is_done_and_the_jobs_keep_their_places(
     assert selected(store, "events") == [2]
 
 
+@both
 def test_the_cluster_is_given_the_time_it_asks_for(proxy: Proxy) -> None:
     asked = cluster(proxy.url)
     rule = proxy.on(SEARCH, answers(429, {}, {"retry-after": "1"}))
@@ -151,6 +182,7 @@ def test_the_cluster_is_given_the_time_it_asks_for(proxy: Proxy) -> None:
     assert proxy.requests(SEARCH)[1] - rule.at[0] >= 1.0
 
 
+@both
 def test_what_would_come_again_is_not_repeated(proxy: Proxy) -> None:
     asked = cluster(proxy.url)
     for kind, status in (("too_many_buckets_exception", 503), ("cluster_block_exception", 429)):
@@ -161,6 +193,7 @@ def test_what_would_come_again_is_not_repeated(proxy: Proxy) -> None:
         assert len(proxy.requests(SEARCH)) == before + 1
 
 
+@both
 def test_a_cluster_without_master_is_waited_for(proxy: Proxy) -> None:
     asked = cluster(proxy.url)
     body = {"error": {"type": "cluster_block_exception", "reason": "no master"}, "status": 503}
@@ -173,6 +206,7 @@ def test_a_cluster_without_master_is_waited_for(proxy: Proxy) -> None:
     assert not isinstance(raised.value, StoreBusyError)
 
 
+@both
 def test_after_a_failure_nothing_is_repeated_until_something_succeeds(proxy: Proxy) -> None:
     asked = cluster(proxy.url)
     rule = proxy.on(SEARCH, reset_before(), times=3)
@@ -188,6 +222,7 @@ def test_after_a_failure_nothing_is_repeated_until_something_succeeds(proxy: Pro
     assert rule.hits == 1
 
 
+@both
 def test_an_address_where_nothing_answers_is_said_at_once(proxy: Proxy) -> None:
     rule = proxy.on(ALL, reset_before(), times=None)
     with pytest.raises(UnreachableError, match="check the address"):
