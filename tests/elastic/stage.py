@@ -46,7 +46,7 @@ class Stage:
         rng = np.random.default_rng(self._version)
         speed = SPEED * rng.uniform(0.8, 1.2, len(SPEED))
         frame = grid_jobs(rng, speed, DECLARED, tasks=4, jobs=24 + self._version % 3 * 4, days=2)
-        frame.loc[::4, "job_id"] += f"-{self._version}"
+        frame.loc[1::4, "job_id"] += f"-{self._version}"  # the first that is stored is new
         frame.loc[::50, "cores"] = -1
         return write_jobs(frame, self._folder / f"version{self._version}.parquet")
 

@@ -6,7 +6,7 @@ import pytest
 
 from esjobs.core.errors import EsjobsError
 from esjobs.session import Session
-from tests.elastic.faults import SCENES, TIMEOUT_S, Fault
+from tests.elastic.faults import SCENES, Fault
 from tests.elastic.stage import Stage, act, assert_before, differing, opened, visible
 from tests.elastic.table import PRODUCTS
 from tests.servers.plugin import server_params
@@ -21,8 +21,9 @@ def test_a_fault_leaves_all_or_nothing(server: Server, stage: Stage, scene: str)
     faults = SCENES[scene]
     (step,) = {fault.step for fault in faults}
     (survives,) = {fault.error is None for fault in faults}
+    timeout_s = min(fault.timeout_s for fault in faults)
     file = stage.next_file()
-    with Proxy(server.url) as proxy, opened(proxy.url, stage.prefix, timeout_s=TIMEOUT_S) as session:
+    with Proxy(server.url) as proxy, opened(proxy.url, stage.prefix, timeout_s=timeout_s) as session:
         if step == "run":
             session.ingest("jobs", file)
             stage.embedded.ingest("jobs", file)

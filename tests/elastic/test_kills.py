@@ -3,7 +3,7 @@
 import pytest
 
 from esjobs.core.errors import EsjobsError
-from tests.elastic.faults import JOBS, PAGE, SWITCH
+from tests.elastic.faults import PAGE, SWITCH, writes_jobs
 from tests.elastic.stage import Stage, act, assert_before, differing, opened, visible
 from tests.elastic.table import BEFORE, SAME, scene
 from tests.servers.proxy import Action, Predicate, Proxy, Request, then
@@ -40,7 +40,7 @@ def survives(server: Server, stage: Stage, step: str, when: Predicate) -> None:
     SAME,
 )
 def test_killed_in_the_middle_of_a_load(server: Server, stage: Stage) -> None:
-    survives(server, stage, "ingest", JOBS)
+    survives(server, stage, "ingest", writes_jobs)
 
 
 @scene(

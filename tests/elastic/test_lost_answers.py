@@ -13,7 +13,7 @@ from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
 from tests.contract.jobs import job, put, selected
-from tests.elastic.faults import COMMIT, JOBS, SEARCH
+from tests.elastic.faults import COMMIT, SEARCH, writes_jobs
 from tests.elastic.table import BEFORE, PRODUCTS, SAME, scene
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Rule, answers, late, path, reset_after, reset_before, stalls
@@ -101,7 +101,7 @@ def test_a_failed_write_does_not_keep_its_process_from_writing(
 ) -> None:
     store = opened(proxy.url, index_prefix)
     put(store, "a", job(1))
-    lost = outage_from(proxy, proxy.on(JOBS, reset_before()))
+    lost = outage_from(proxy, proxy.on(writes_jobs, reset_before()))
     with pytest.raises(StoreError, match="cannot be reached"):
         put(store, "b", job(2))
     assert lost.hits > 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from esjobs.core.errors import EsjobsError, StoreBusyError
-from tests.elastic.faults import FACTORS, JOBS
+from tests.elastic.faults import FACTORS, writes_jobs
 from tests.elastic.stage import Stage, act, assert_before, differing, opened, visible
 from tests.elastic.table import BEFORE, SAME, scene
 from tests.servers.pool import Servers
@@ -28,7 +28,7 @@ def test_a_master_is_lost(servers: Servers, name: str, tmp_path: Path) -> None:
         other = next(node for node in cluster.nodes if node is not master)
         file = stage.next_file()
         with Proxy(other.url) as proxy, opened(proxy.url, stage.prefix, retries=5) as session:
-            lost = proxy.on(JOBS, first(lambda _: cluster.kill(master)))
+            lost = proxy.on(writes_jobs, first(lambda _: cluster.kill(master)))
             for step in ("ingest", "run"):
                 act(session, step, file)
                 act(stage.embedded, step, file)
@@ -49,7 +49,7 @@ def test_a_disk_is_full(server: Server, stage: Stage) -> None:
     file = stage.next_file()
     before = stage.expected()
     with Proxy(server.url) as proxy, opened(proxy.url, stage.prefix) as session:
-        for step, when in (("ingest", JOBS), ("run", FACTORS)):
+        for step, when in (("ingest", writes_jobs), ("run", FACTORS)):
             act(stage.embedded, step, file)
             after = stage.expected()
             filled = proxy.on(when, first(lambda _: block(True)))
