@@ -19,7 +19,7 @@ from esjobs.commands import files, results, steps, system
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 
-_GLOBAL = ("--store", "--config", "--log-level", "--quiet")
+_GLOBAL = ("--store", "--config", "--log-level", "--jobs-index", "--field-map", "--quiet")
 
 BROKEN_PIPE = 128 + 13
 """What a shell reports of a program that the signal SIGPIPE ended."""
@@ -103,14 +103,32 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     show_default=True,
     help="What the log on standard error tells.",
 )
+@click.option(
+    "--jobs-index",
+    metavar="NAME",
+    help="Index, alias or pattern of a cluster in which the jobs are; default: what ingest put there.",
+)
+@click.option(
+    "--field-map",
+    metavar="NAME",
+    help="Names of its fields: atlas-panda, cms-htcondor, rubin-panda, esjobs, or FILE.toml.",
+)
 @click.option("--quiet", is_flag=True, help="No progress and no hints on standard error.")
 @click.pass_context
-def main(ctx: click.Context, store: str | None, config: Path | None, log_level: str, quiet: bool) -> None:
+def main(
+    ctx: click.Context,
+    store: str | None,
+    config: Path | None,
+    log_level: str,
+    jobs_index: str | None,
+    field_map: str | None,
+    quiet: bool,
+) -> None:
     """Speed factors of sites and CPU models from job records; who deviates from the declared corepower."""
     logging.basicConfig(
         stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    ctx.obj = Context(store, config, quiet=quiet)
+    ctx.obj = Context(store, config, jobs_index=jobs_index, field_map=field_map, quiet=quiet)
 
 
 for _command in (

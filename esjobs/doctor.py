@@ -2,9 +2,8 @@
 
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import pandas as pd
 
@@ -15,7 +14,8 @@ from esjobs.core.window import format_time
 from esjobs.frames import frame_of
 from esjobs.session import Session
 from esjobs.session import open as open_session
-from esjobs.settings import load
+from esjobs.settings import Settings
+from esjobs.steps.field_check import COSTS, check_fields
 from esjobs.steps.publication import read_table
 from esjobs.steps.results import stored_runs
 
@@ -37,12 +37,15 @@ _AGAIN = "mend what the message says, then run esjobs doctor again"
 _Finding = tuple[str, str, str, str]
 
 
-def examine(store: str | None, config: Path | None) -> pd.DataFrame:
-    """Columns check, state (``ok``, ``missing``, ``failed``), value, what to do. Never raises our errors."""
-    return pd.DataFrame(list(_findings(store, config)), columns=["check", "state", "value", "what_to_do"])
+def examine(settings: Callable[[], Settings], where: str) -> pd.DataFrame:
+    """Columns check, state (``ok``, ``missing``, ``failed``), value, what to do. Never raises our errors.
+
+    ``settings``: reads the settings, which may fail; ``where``: where they come from.
+    """
+    return pd.DataFrame(list(_findings(settings, where)), columns=["check", "state", "value", "what_to_do"])
 
 
-def _findings(store: str | None, config: Path | None) -> Iterator[_Finding]:
+def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
     yield "esjobs", "ok", __version__, ""
     yield "python", "ok", f"{platform.python_version()} at {sys.executable}", ""
     for package in _PACKAGES:
@@ -51,11 +54,11 @@ def _findings(store: str | None, config: Path | None) -> Iterator[_Finding]:
         except PackageNotFoundError:
             yield package, "missing", "", f"pip install {package}"
     try:
-        settings = load(config, store)
+        settings = read()
     except EsjobsError as error:
         yield "settings", FAILED, str(error), _AGAIN
         return
-    yield "settings", "ok", str(config) if config else "defaults and environment", ""
+    yield "settings", "ok", where, ""
     try:
         with open_session(settings=settings, create=False) as session:
             yield "store", "ok", settings.store, ""
@@ -73,6 +76,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         f"{able.engine} {able.version} at {able.location}" + (f", {details}" if details else ""),
         "",
     )
+    yield from _field_findings(session)
     span = session.store.span()
     if span.first is None or span.last is None:
         yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo to look around"
@@ -100,6 +104,16 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     newest = runs[0]
     yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
     yield from _result_findings(session)
+
+
+def _field_findings(session: Session) -> Iterator[_Finding]:
+    """What the jobs' index lacks, and what that costs."""
+    checked = check_fields(session.store)
+    lacking = [row for row in checked if row.effect and (row.field in COSTS or row.state != "absent")]
+    yield "fields", "ok", f"{len(checked) - len(lacking)} of {len(checked)} as they should be", ""
+    for row in lacking:
+        state = FAILED if row.needed else "missing"
+        yield f"field {row.field}", state, f"{row.state}: {row.note or row.foreign}", row.effect
 
 
 def _result_findings(session: Session) -> Iterator[_Finding]:

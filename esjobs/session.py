@@ -1,6 +1,7 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
@@ -321,6 +322,14 @@ class Session:
 
         chosen = None if window is None else Window.of(window)
         return export_jobs(self.store, str(out), form=form, where=_listed(where), window=chosen)
+
+    def check_fields(self) -> "pd.DataFrame":
+        """Every stored field as the jobs' index has it: foreign name, state, type, and what it costs."""
+        import pandas as pd
+
+        from esjobs.steps.field_check import check_fields
+
+        return pd.DataFrame([asdict(row) for row in check_fields(self.store)])
 
     def report(self, out: str | Path, *, run: str | None = None) -> Path:
         """Write the report of a run as one HTML file that needs no network; its path."""

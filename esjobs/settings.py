@@ -46,6 +46,10 @@ class ClusterSettings(BaseModel):
 
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "esjobs"
     """What the names of all indices of esjobs begin with."""
+    jobs_index: str | None = None
+    """Index, alias or pattern of others in which the jobs are; not set: what ``esjobs ingest`` put there."""
+    field_map: str | None = None
+    """Which foreign field stands for which of the catalogue: a bundled map, or a file (``....toml``)."""
     product: Literal["elasticsearch", "opensearch"] | None = None
     """Which client to use; found out by asking when not set."""
     api_key: SecretStr | None = None
@@ -105,8 +109,14 @@ def default_store_path() -> Path:
     return user_data_path("esjobs") / "jobs.duckdb"
 
 
-def load(config: Path | None = None, store: str | None = None) -> Settings:
-    """Read settings from the file (if named) and the environment; ``store`` overrides both.
+def load(
+    config: Path | None = None,
+    store: str | None = None,
+    *,
+    jobs_index: str | None = None,
+    field_map: str | None = None,
+) -> Settings:
+    """Read settings from the file (if named) and the environment; what else is given overrides both.
 
     Raises :class:`SettingsError` in one line that names the file, the key, the value and what is accepted.
     """
@@ -132,7 +142,10 @@ def load(config: Path | None = None, store: str | None = None) -> Settings:
             f"a setting in {where} cannot be read ({error}); lists are written as JSON, "
             f"such as {_LIST_EXAMPLE}"
         ) from error
-    return settings if store is None else settings.model_copy(update={"store": store})
+    given = {"jobs_index": jobs_index, "field_map": field_map}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    cluster = settings.cluster.model_copy(update=chosen)
+    return settings.model_copy(update={"cluster": cluster} | ({} if store is None else {"store": store}))
 
 
 def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:

@@ -15,6 +15,11 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
     kind, _, rest = settings.store.partition(":")
     if kind in ("http", "https") and rest.startswith("//"):
         return _open_cluster(settings)
+    if settings.cluster.jobs_index is not None:
+        raise UsageError(
+            f"an index of jobs (--jobs-index {settings.cluster.jobs_index}) is in a cluster; "
+            "name its address: --store http://HOST:9200"
+        )
     if kind != "duckdb" or not rest:
         raise UsageError(
             f"'{settings.store}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
@@ -42,6 +47,7 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
 def _open_cluster(settings: Settings) -> JobStore:
     from esjobs.store.elastic.access import Access, split_user
     from esjobs.store.elastic.connect import connect
+    from esjobs.store.elastic.field_map import load_field_map
     from esjobs.store.elastic.store import ElasticStore
 
     given = settings.cluster
@@ -61,4 +67,7 @@ def _open_cluster(settings: Settings) -> JobStore:
         timeout_s=given.timeout_s,
         retries=given.retries,
     )
-    return ElasticStore(connect(access, given.product), given.prefix)
+    held = load_field_map(given.field_map) if given.field_map is not None else None
+    return ElasticStore(
+        connect(access, given.product), given.prefix, jobs_index=given.jobs_index, field_map=held
+    )

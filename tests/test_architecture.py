@@ -24,7 +24,7 @@ THIRD_PARTY = {
     "esjobs.core": {"numpy", "pyarrow"},
     "esjobs.ingest": {"numpy", "pyarrow"},
     "esjobs.store": {
-        *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "tenacity"),
+        *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),
         *("elasticsearch", "elastic_transport", "opensearchpy"),
     },
     "esjobs.analysis": {"numpy"},
@@ -39,6 +39,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "elastic_transport": "esjobs/store/elastic/elasticsearch_client.py",
     "opensearchpy": "esjobs/store/elastic/opensearch_client.py",
     "orjson": "esjobs/store/elastic/",
+    "msgspec": "esjobs/store/elastic/",
     "tenacity": "esjobs/store/elastic/patience.py",
     "numba": "fitters/kernels",
     "iminuit": "fitters/",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from esjobs.core.report import RunReport
     from esjobs.session import Session
+    from esjobs.settings import Settings
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -19,9 +20,19 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 class Context:
     """What the global options say, until a command opens the store."""
 
-    def __init__(self, store: str | None, config: Path | None, *, quiet: bool) -> None:
+    def __init__(
+        self,
+        store: str | None,
+        config: Path | None,
+        *,
+        jobs_index: str | None = None,
+        field_map: str | None = None,
+        quiet: bool,
+    ) -> None:
         self.store = store
         self.config = config
+        self.jobs_index = jobs_index
+        self.field_map = field_map
         self.quiet = quiet
 
     @contextmanager
@@ -31,9 +42,15 @@ class Context:
 
         with (
             progress_bar(quiet=self.quiet) as progress,
-            open_session(self.store, config=self.config, create=create, progress=progress) as session,
+            open_session(settings=self.settings(), create=create, progress=progress) as session,
         ):
             yield session
+
+    def settings(self) -> "Settings":
+        """The file, the environment and the options, in the order in which they win."""
+        from esjobs.settings import load
+
+        return load(self.config, self.store, jobs_index=self.jobs_index, field_map=self.field_map)
 
 
 def rows_options(function: _Function) -> _Function:

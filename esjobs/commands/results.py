@@ -153,13 +153,28 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-@click.command("fields")
+@click.group("fields", invoke_without_command=True)
 @rows_options
-def list_fields(form: str, out: str) -> None:
+@click.pass_context
+def list_fields(ctx: click.Context, form: str, out: str) -> None:
     """Every field and metric that queries take, with unit and meaning."""
+    if ctx.invoked_subcommand is not None:
+        return
     from esjobs.session import fields_frame
 
     emit(fields_frame(), form, out, prose=["meaning"])
+
+
+@list_fields.command("check")
+@rows_options
+@click.pass_obj
+def check(obj: Context, form: str, out: str) -> None:
+    """Hold the field map against the jobs' index; exit code 1 when it lacks what every job needs."""
+    with obj.session() as session:
+        frame = session.check_fields()
+    emit(frame, form, out, prose=["note", "effect"])
+    if frame["needed"].any():
+        raise SystemExit(1)
 
 
 @click.command()

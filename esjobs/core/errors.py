@@ -8,6 +8,7 @@
     ├── NoJobsError             nothing is stored in the window; names the nearest stored span
     ├── StoreError              the store refused or failed
     │   ├── StoreBusyError      another process holds the store
+    │   ├── PartialAnswerError  a cluster answered for a part of what was asked
     │   └── SchemaError         the store was laid out by another version
     ├── NoResultError           a step needs a result that no earlier step has published
     ├── BooksError              counts that must agree do not; nothing was published
@@ -47,6 +48,10 @@ class StoreError(EsjobsError):
 
 class StoreBusyError(StoreError):
     """Another process holds the store; the message names that process."""
+
+
+class PartialAnswerError(StoreError):
+    """A cluster answered for a part of its shards, or ran out of time; asked again it may answer whole."""
 
 
 class SchemaError(StoreError):

@@ -1,9 +1,10 @@
 """Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from esjobs.analysis.cpu_models import RESOLVER_VERSION, resolve_names
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import BooksError, NoJobsError, NoResultError
+from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
 from esjobs.core.query import Count, In, Query, Sum, SumProduct
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
@@ -33,6 +34,9 @@ BUCKET_METRICS = (
     SumProduct("cpu_s_per_event", "cpu_s_per_event", "cpe_sq"),
 )
 """What a bucket sums. Nothing here may contain the declared corepower."""
+
+_ATTEMPTS = 3
+_LOG = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many units are done, and of how many."""
@@ -63,6 +67,9 @@ def aggregate(
     of the window, and those before or after all that is stored. Raises :class:`NoJobsError` for an empty
     window.
 
+    Days that do not balance, because jobs arrived in between or a cluster answered for a part, are made
+    again, three times at most.
+
     Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days.
     """
     window.require_whole_days("aggregate")
@@ -73,7 +80,6 @@ def aggregate(
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     marks = {row["day"]: row["mark"] for row in prints}
-    counts = {row["day"]: row["n_jobs"] for row in prints}
     days = [day for day in window.days() if day in marks]
     fresh = {
         row["day"]
@@ -87,8 +93,8 @@ def aggregate(
     for span in _spans(stale, store.capabilities().days_per_aggregate):
         if progress:
             progress("aggregating", stale.index(span[0]), len(stale))
-        for day, buckets, account in _aggregate_span(store, span, rules):
-            rows = _balance(day, counts[day], buckets, account, marks[day], rules)
+        held = {row["day"]: row for row in prints}
+        for day, buckets, rows in _balanced_span(store, span, rules, held):
             changes.append(store.replace(tables.BUCKETS, str(day), buckets.to_batches()))
             changes.append(
                 store.replace(
@@ -167,6 +173,27 @@ def _spans(days: list[date], longest: int) -> Iterator[list[date]]:
         yield span
 
 
+def _balanced_span(
+    store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
+) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+    """Buckets and balanced books of some days; ``prints``: their fingerprints of before."""
+
+    def made() -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+        return [
+            (day, buckets, _balance(day, prints.get(day), buckets, account, rules))
+            for day, buckets, account in _aggregate_span(store, span, rules)
+        ]
+
+    window = Window.of_days(span[0], span[-1])
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return made()
+        except (BooksError, PartialAnswerError) as error:
+            _LOG.warning("%s is made again: %s", window, error)
+        prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
+    return made()
+
+
 def _aggregate_span(
     store: JobStore, span: list[date], rules: CleaningRules
 ) -> Iterator[tuple[date, pa.Table, list[dict[str, object]]]]:
@@ -199,12 +226,12 @@ def resolve_models(table: pa.Table, keys: tuple[str, ...] = BUCKET_KEYS) -> pa.T
 
 def _balance(
     day: date,
-    n_stored: int,
+    held: Mapping[str, Any] | None,
     buckets: pa.Table,
     account: list[dict[str, object]],
-    mark: str,
     rules: CleaningRules,
 ) -> list[dict[str, object]]:
+    n_stored, mark = (held["n_jobs"], held["mark"]) if held is not None else (0, "")
     binned = pc.sum(buckets.column("n_jobs")).as_py() or 0
     booked = {
         kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")

@@ -12,7 +12,7 @@ Promises that every store keeps, and the contract suite proves:
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 import pyarrow as pa
 
@@ -79,6 +79,23 @@ class Span:
     jobs: int
     first: datetime | None
     last: datetime | None
+
+
+@dataclass(frozen=True)
+class FieldState:
+    """A stored field of the catalogue as the place of the jobs has it.
+
+    ``foreign``: what it is called there. ``state``: ``present``, ``constant``, ``wrong type`` (documents have
+    it, but it must be read from them), ``absent``. ``needed``: nothing makes sense without it, and it is not
+    there. ``note``: what is wrong.
+    """
+
+    field: str
+    foreign: str
+    state: Literal["present", "constant", "wrong type", "absent"]
+    type: str
+    note: str = ""
+    needed: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,6 +169,9 @@ class JobStore(Protocol):
 
     def capabilities(self) -> Capabilities:
         """What this store is."""
+
+    def check_fields(self) -> list[FieldState]:
+        """Every stored field, in the order of the catalogue, as the place of the jobs has it now."""
 
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Make what the store lacks before anything is written, or only say what; again: nothing is left."""

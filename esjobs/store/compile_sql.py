@@ -8,10 +8,9 @@ sorts above every number).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 
 from esjobs.core import fields
-from esjobs.core.errors import UsageError, WindowError
+from esjobs.core.errors import UsageError
 from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, ModelOf, Quotient
 from esjobs.core.query import (
     Count,
@@ -34,8 +33,9 @@ from esjobs.core.query import (
     Value,
 )
 from esjobs.core.tables import Table
-from esjobs.core.window import Window, parse_time
+from esjobs.core.window import Window
 from esjobs.store.schema import quote
+from esjobs.store.values import naive, typed
 
 _ESCAPE = "!"
 
@@ -239,11 +239,6 @@ def _window(window: Window | None, bound: Binding) -> list[str]:
     return [f'"end_time" >= {start}', f'"end_time" < {end}']
 
 
-def naive(moment: datetime) -> datetime:
-    """A time as the store keeps it: UTC without a zone."""
-    return moment.astimezone(UTC).replace(tzinfo=None)
-
-
 def _filters(filters: Sequence[Filter], resolve: Resolve, bound: Binding) -> list[str]:
     return [_condition(item, resolve, bound) for item in filters]
 
@@ -268,42 +263,12 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
 
 
 def _membership(column: Column, values: Sequence[Value], bound: Binding) -> str:
-    usable = [cast for value in values for cast in _values_of(column, value)]
+    usable = [cast for value in values for cast in typed(column.name, column.type, value)]
     if not usable:
         return "FALSE"
     if len(usable) == 1:
         return f"({column.sql} = {bound.bind(usable[0])})"
     return f"({column.sql} IN ({', '.join(bound.bind(value) for value in usable)}))"
-
-
-def _values_of(column: Column, value: Value) -> list[object]:
-    """The value as the column's type; none when no value of that type can equal it."""
-    try:
-        match column.type:
-            case "keyword" | "text":
-                return [value if isinstance(value, str) else str(value)]
-            case "integer":
-                return _whole(value)
-            case "number":
-                return [] if math.isnan(float(value)) else [float(value)]
-            case "boolean":
-                return [{"true": True, "1": True, "false": False, "0": False}[str(value).lower()]]
-            case "time":
-                return [naive(parse_time(str(value)))]
-            case "day":
-                return [date.fromisoformat(str(value))]
-    except (ValueError, KeyError, WindowError, OverflowError):
-        raise UsageError(
-            f"'{value}' is not a value of '{column.name}', which is of type {column.type}"
-        ) from None
-
-
-def _whole(value: Value) -> list[object]:
-    if isinstance(value, str):
-        value = int(value)
-    if isinstance(value, float) and not value.is_integer():
-        return []
-    return [int(value)] if -(2**63) <= value < 2**63 else []
 
 
 def _range(column: Column, item: Range, bound: Binding) -> str:

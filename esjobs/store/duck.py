@@ -10,7 +10,7 @@ import re
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,22 @@ import duckdb
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.arrow import schema_of
+from esjobs.core.arrow import PUT_SCHEMA, schema_of
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store import duck_aggregate, duck_jobs, duck_results, schema
-from esjobs.store.base import Aggregate, Capabilities, Generation, Preparation, PutCounts, Retired, Span
+from esjobs.store.base import (
+    Aggregate,
+    Capabilities,
+    FieldState,
+    Generation,
+    Preparation,
+    PutCounts,
+    Retired,
+    Span,
+)
 from esjobs.store.compile_sql import compile_select
 
 _BATCH_ROWS = 65_536
@@ -73,11 +82,7 @@ class DuckStore:
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Stream jobs as of the moment of the call, in batches of at most 65 536 rows."""
-        compiled = compile_select(select)
-        names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
-        return self._session.stream(
-            compiled.sql, schema_of(fields.field(name) for name in names), compiled.params
-        )
+        return selected(self._session, select)
 
     def aggregate(self, query: Query) -> Aggregate:
         """Group and sum, with the books of the same snapshot; the answer is held in memory."""
@@ -123,6 +128,13 @@ class DuckStore:
         )
         details = {"memory limit": str(memory), "threads": str(threads), "layout": schema.LAYOUT}
         return Capabilities("duckdb", duckdb.__version__, self._session.location, 7, details)
+
+    def check_fields(self) -> list[FieldState]:
+        """Every field is there: the file is laid out by the catalogue."""
+        return [
+            FieldState(field.name, field.name, "present", schema.JOB_COLUMNS[field.name])
+            for field in fields.JOB_FIELDS
+        ]
 
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Nothing to do: opening a file lays it out."""
@@ -179,6 +191,71 @@ def _require_layout(session: "_Session", found: schema.Layout) -> None:
             f"{session.location} has layout {number}, this version of esjobs reads layout {schema.LAYOUT}: "
             "open it with the version that wrote it, export the jobs and ingest them into a new file"
         )
+
+
+class DuckScratch:
+    """Rows held in memory, or spilled beyond ``memory_limit``, for as long as questions about them are asked.
+
+    Unlike in a store, rows stay as they come: nothing replaces anything.
+    """
+
+    def __init__(self, name: str, columns: Mapping[str, str], *, memory_limit: str = "1GB") -> None:
+        self._session = _Session(None, memory_limit, None)
+        self._name = schema.quote(name)
+        listed = ", ".join(f"{schema.quote(column)} {kind}" for column, kind in columns.items())
+        self._session.run(f"CREATE TABLE {self._name} ({listed})")
+
+    @classmethod
+    def of_jobs(cls) -> "DuckScratch":
+        """For batches of schema ``PUT_SCHEMA``."""
+        return cls("jobs", {name: schema.JOB_COLUMNS[name] for name in PUT_SCHEMA.names})
+
+    @classmethod
+    def of_results(cls, table: Table) -> "DuckScratch":
+        """For rows of a result table."""
+        columns = schema.result_columns(table)
+        return cls(table.name, {name: columns[name] for name in table.column_names})
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows, their columns in the order of the schema."""
+        if batch.num_rows:
+            self._session.insert(
+                f"INSERT INTO {self._name} SELECT * FROM incoming",  # noqa: S608  a name of the catalogue
+                pa.Table.from_batches([batch]),
+            )
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._session.run(f"DELETE FROM {self._name}")  # noqa: S608  a name of the catalogue
+
+    def select(self, select: Select) -> Iterator[pa.RecordBatch]:
+        """Stream jobs; see :class:`JobStore`."""
+        return selected(self._session, select)
+
+    def aggregate(self, query: Query) -> Aggregate:
+        """Group and sum, with the books."""
+        return duck_aggregate.aggregate(self._session, query)
+
+    def read(self, table: Table, where: Sequence[Filter], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Stream rows of the result table."""
+        return duck_results.read(self._session, table, where, columns)
+
+    def close(self) -> None:
+        """Release the memory."""
+        self._session.close()
+
+    def __enter__(self) -> "DuckScratch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def selected(session: "_Session", select: Select) -> Iterator[pa.RecordBatch]:
+    """Stream jobs in batches of at most 65 536 rows."""
+    compiled = compile_select(select)
+    names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
+    return session.stream(compiled.sql, schema_of(fields.field(name) for name in names), compiled.params)
 
 
 class _Session:

@@ -100,7 +100,7 @@ def holds(item: Filter, row: Row) -> bool:
         case Present():
             return found is not None
         case In(_, values):
-            return found is not None and found in values
+            return found is not None and (found in values or (type(found) is date and str(found) in values))
         case Range(_, gt, ge, lt, le):
             if found is None or math.isnan(found):
                 return False

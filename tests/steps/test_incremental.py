@@ -6,12 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from esjobs.core.errors import NoJobsError, NoResultError
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.errors import BooksError, NoJobsError, NoResultError
+from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.session import Session
 from esjobs.settings import Settings
+from esjobs.store.base import Aggregate
+from esjobs.store.duck import DuckStore
 from tests.conftest import memory_session
 from tests.steps.grids import DAY, grid_jobs, load
 
@@ -245,3 +250,33 @@ def test_any_order_of_loads_undos_and_windows_ends_alike(session: Session, tmp_p
             session.aggregate([None, "2018-08-09/2018-08-12", "2018-08-01/2018-09-01"][rng.integers(3)])
     session.aggregate()
     assert_as_made_afresh(session, tmp_path)
+
+
+class LateJobs(DuckStore):
+    """A store to which a job comes while it is being aggregated, a number of times."""
+
+    def __init__(self, late: pd.DataFrame, times: int) -> None:
+        super().__init__(None)
+        self.late = late
+        self.times = times
+
+    def aggregate(self, query: Query) -> Aggregate:
+        if self.times:
+            self.times -= 1
+            row = {"source": "jobs", **self.late.iloc[self.times].to_dict()}
+            row["end_time"] = pd.Timestamp(row["end_time"]).to_pydatetime()
+            self.put_jobs([pa.RecordBatch.from_pylist([row], schema=PUT_SCHEMA)], f"late {self.times}")
+        return super().aggregate(query)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_day_that_does_not_balance_is_made_again(times: int, tmp_path: Path) -> None:
+    late = some_jobs(3, days=1, prefix="late")
+    with Session(LateJobs(late, times), Settings()) as session:
+        load(session, some_jobs(), tmp_path)
+        if times == 3:
+            with pytest.raises(BooksError, match="do not balance"):
+                session.aggregate()
+            assert session.show("days").empty
+        session.aggregate()
+        assert_as_made_afresh(session, tmp_path)

@@ -247,8 +247,10 @@ def _described(error: object) -> tuple[str, str]:
             causes = found.get("root_cause") or []
             first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
             kind = str(found.get("type") or first.get("type") or "error")
-            if kind == "search_phase_execution_exception" and first.get("type"):
-                kind = str(first["type"])
+            if kind == "search_phase_execution_exception":
+                # the cause of a failed reduction stands beside the empty list of causes in shards
+                first = first or found.get("caused_by") or {}
+                kind = str(first.get("type") or kind)
             return kind, str(first.get("reason") or found.get("reason") or "")
         return "error", str(found)
     return NO_JSON, str(error)[:200]

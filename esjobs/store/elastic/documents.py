@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.store.elastic.layout import NOT_FINITE
+from esjobs.store.elastic.layout import LONGEST_TERM, NOT_FINITE, SCAN_ONLY
 
 Document = dict[str, Any]
 
 
 def documents(rows: pa.RecordBatch) -> list[Document]:
     """One document per row; what is null is left out."""
-    names, columns, odd = [], [], []
+    names, columns, odd, too_long = [], [], [], []
     for item in rows.schema:
         column = rows.column(item.name)
         names.append(item.name)
@@ -25,6 +25,9 @@ def documents(rows: pa.RecordBatch) -> list[Document]:
         if pa.types.is_floating(item.type):
             strange = pc.invert(pc.fill_null(pc.is_finite(column), True))
             odd += [(row, item.name) for row in pc.indices_nonzero(strange).to_pylist()]
+        elif pa.types.is_string(item.type):
+            long = pc.fill_null(pc.greater(pc.utf8_length(column), LONGEST_TERM), False)
+            too_long += pc.indices_nonzero(long).to_pylist()
     found = (
         [
             {name: value for name, value in zip(names, values, strict=True) if value is not None}
@@ -35,6 +38,8 @@ def documents(rows: pa.RecordBatch) -> list[Document]:
     )
     for row, name in odd:
         found[row].setdefault(NOT_FINITE, {})[name] = repr(found[row].pop(name))
+    for row in {*too_long, *(row for row, _ in odd)}:
+        found[row][SCAN_ONLY] = True
     return found
 
 

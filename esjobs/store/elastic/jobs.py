@@ -68,7 +68,7 @@ class Jobs:
 
     def __init__(self, cluster: Cluster, names: Names, state: State) -> None:
         self._cluster = cluster
-        self._index = names.jobs
+        self._index = self.index = names.jobs
         self._state = state
         self._lease = Lease(state, cluster.location, request_s=cluster.longest_s())
         self._writing = False

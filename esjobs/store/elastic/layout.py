@@ -17,7 +17,7 @@ from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.tables import Table
 
-LAYOUT = "1"
+LAYOUT = "2"
 """Number of the layout; changed only when indices of the old one cannot be brought up to date by adding."""
 
 LONGEST_TERM = 8191
@@ -37,6 +37,9 @@ _HIDDEN = {"type": "object", "enabled": False}
 
 NOT_FINITE = "not_finite"
 """Object with the numbers of a document that JSON cannot write: NaN and the infinities, by column."""
+
+SCAN_ONLY = "scan_only"
+"""True for documents with a value that the index does not know: such a number, or a very long text."""
 
 
 class Names:
@@ -96,7 +99,7 @@ def _index(fields: Mapping[str, Any], shards: int) -> dict[str, Any]:
         "mappings": {
             "dynamic": "strict",
             "_meta": {"layout": LAYOUT},
-            "properties": {**fields, NOT_FINITE: _HIDDEN},
+            "properties": {**fields, NOT_FINITE: _HIDDEN, SCAN_ONLY: {"type": "boolean"}},
         },
     }
 

@@ -4,14 +4,16 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.store.elastic.cluster import Cluster, RefusedError
 
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
 
 _KEEP_ALIVE = "5m"
+_WHOLE = {"allow_partial_search_results": "false"}
 _NOT_FOUND = 404
+_FIRST_ORDERED = (3, 3)
 
 
 class PointInTime:
@@ -26,26 +28,52 @@ class PointInTime:
         self.index = index
         self._id: str | None = None
         self._one_shard = False
+        # OpenSearch before 3.3 has no order of documents over several shards
+        self._ordered = self._elastic or _release(cluster.version) >= _FIRST_ORDERED
         path = f"/{index}/_pit" if self._elastic else f"/{index}/_search/point_in_time"
         try:
             answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
-            self._id = answer["id" if self._elastic else "pit_id"]
+            # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
+            if answer["_shards"]["total"]:
+                self._id = answer["id" if self._elastic else "pit_id"]
             self._one_shard = answer["_shards"]["total"] == 1 if not self._elastic else False
         except RefusedError as error:
             if error.status != _NOT_FOUND:
                 raise
 
+    @property
+    def _order(self) -> str:
+        return "_doc" if self._one_shard else "_shard_doc"
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no index at all."""
+        return self._id is None
+
     def search(self, body: Mapping[str, Any]) -> Any:
         """One search on the snapshot; None when there is no index."""
         if self._id is None:
             return None
-        pit = {"id": self._id, "keep_alive": _KEEP_ALIVE}
-        answer = self._cluster.call(
-            "POST", "/_search", {**body, "pit": pit}, params={"allow_partial_search_results": "false"}
-        )
+        answer = self._cluster.call("POST", "/_search", self._asked(body), params=_WHOLE)
         self._id = answer.get("pit_id", self._id)
-        require_whole(self._cluster.location, self.index, answer)
+        shards = answer.get("_shards", {})
+        self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
         return answer
+
+    def raw_search(self, body: Mapping[str, Any]) -> bytes | str:
+        """One search on the snapshot, the answer as it came; :meth:`require_whole` is left to the caller."""
+        return self._cluster.raw("POST", "/_search", self._asked(body), params=_WHOLE)
+
+    def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
+        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        if timed_out or failed or not total:
+            raise PartialAnswerError(
+                f"{self._cluster.location} answered for a part of {self.index} only ({failed} of {total} "
+                "shards failed, or the search ran out of time); nothing was counted, run it again"
+            )
+
+    def _asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {**body, "pit": {"id": self._id, "keep_alive": _KEEP_ALIVE}}
 
     def pages(self, query: Mapping[str, Any], source: Sequence[str] | bool = True) -> Iterator[list[Any]]:
         """Hits of a query, page after page, ordered by nothing; ``source``: the columns to fetch."""
@@ -53,8 +81,7 @@ class PointInTime:
         body = {
             "size": PAGE,
             "query": query,
-            # OpenSearch before 3.3 has no order over several shards; the indices of esjobs have one
-            "sort": ["_doc" if self._one_shard else "_shard_doc"],
+            "sort": [self._order],
             "track_total_hits": False,
             "_source": fetched,
         }
@@ -67,6 +94,38 @@ class PointInTime:
             if len(hits) < PAGE:
                 return
             after = hits[-1]["sort"]
+
+    def field_pages(
+        self, query: Mapping[str, Any], wanted: Sequence[Any], tie: Sequence[str]
+    ) -> Iterator[list[Any]]:
+        """Hits with the fields that are wanted, as the index formats them; as :meth:`pages` else.
+
+        ``tie``: fields that together tell documents apart, for products without an order over shards.
+        Raises :class:`StoreError` when the pages do not hold as many documents as the query finds.
+        """
+        order: list[Any] = [self._order]
+        if not self._one_shard and not self._ordered:
+            order = [{"_seq_no": "asc"}, *({name: "asc"} for name in tie)]
+        body = {"size": PAGE, "query": query, "sort": order, "_source": False, "fields": list(wanted)}
+        after: list[Any] | None = None
+        total = read = 0
+        while True:
+            more = {} if after is None else {"search_after": after}
+            answer = self.search({**body, **more, "track_total_hits": after is None})
+            hits = answer["hits"]["hits"] if answer else []
+            if after is None and answer:
+                total = answer["hits"]["total"]["value"]
+            read += len(hits)
+            if hits:
+                yield hits
+            if len(hits) < PAGE:
+                break
+            after = hits[-1]["sort"]
+        if read != total:
+            raise PartialAnswerError(
+                f"{self._cluster.location} found {total} documents in {self.index} and handed out {read}; "
+                "nothing was counted, run it again"
+            )
 
     def close(self) -> None:
         """Let go of the snapshot; the cluster forgets it by itself after a while."""
@@ -84,12 +143,5 @@ class PointInTime:
         self.close()
 
 
-def require_whole(location: str, index: str, answer: Mapping[str, Any]) -> None:
-    """Refuse an answer that does not cover all shards, or whose search ran out of time."""
-    shards = answer.get("_shards", {})
-    if answer.get("timed_out") or shards.get("failed"):
-        raise StoreError(
-            f"{location} answered for a part of {index} only ({shards.get('failed', 0)} of "
-            f"{shards.get('total')} shards failed, or the search ran out of time); "
-            "nothing was counted, run it again"
-        )
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])

@@ -4,28 +4,40 @@ What the query language can say and a cluster cannot answer exactly is worked ou
 that the cluster finds, by the embedded store: one implementation of the language for every engine.
 """
 
-import contextlib
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import pyarrow as pa
 
-from esjobs.core import fields
-from esjobs.core.arrow import PUT_SCHEMA, schema_of
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.store.base import Aggregate, Capabilities, Generation, Preparation, PutCounts, Retired, Span
-from esjobs.store.compile_sql import compile_aggregate, compile_read, compile_select
-from esjobs.store.duck import DuckStore
+from esjobs.store.base import (
+    Aggregate,
+    Capabilities,
+    FieldState,
+    Generation,
+    Preparation,
+    PutCounts,
+    Retired,
+    Span,
+)
+from esjobs.store.compile_sql import compile_read, compile_select
+from esjobs.store.duck import DuckScratch
+from esjobs.store.elastic.aggregation import aggregate
 from esjobs.store.elastic.cluster import Cluster
-from esjobs.store.elastic.documents import columns
+from esjobs.store.elastic.field_map import FieldMap, load_field_map
+from esjobs.store.elastic.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.indices import require_layout
-from esjobs.store.elastic.jobs import Jobs, within
-from esjobs.store.elastic.layout import LAYOUT, NOT_FINITE, STORED, Names
+from esjobs.store.elastic.job_index import JobIndex
+from esjobs.store.elastic.jobs import Jobs
+from esjobs.store.elastic.layout import LAYOUT, Names
+from esjobs.store.elastic.live_fields import LiveField
+from esjobs.store.elastic.own_jobs import OwnJobs
 from esjobs.store.elastic.results import Results
-from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.selection import selected
 from esjobs.store.elastic.setup import role, set_up
 from esjobs.store.elastic.state import State
 from esjobs.store.promises import known
@@ -34,16 +46,30 @@ from esjobs.store.promises import known
 class ElasticStore:
     """Jobs and results in the indices of a cluster whose names begin with ``prefix``.
 
+    ``jobs_index``: an index, alias or pattern of others in which the jobs are, read through ``field_map``.
+
     Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
     cannot read.
     """
 
-    def __init__(self, cluster: Cluster, prefix: str = "esjobs") -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        prefix: str = "esjobs",
+        *,
+        jobs_index: str | None = None,
+        field_map: FieldMap | None = None,
+    ) -> None:
         self._cluster: Cluster | None = cluster
         self._location = cluster.location
         self._names = Names(prefix)
         self._state = State(cluster, self._names)
         self._jobs = Jobs(cluster, self._names, self._state)
+        self._source: JobIndex = (
+            OwnJobs(self._jobs)
+            if jobs_index is None
+            else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"))
+        )
         self._results = Results(cluster, self._names)
         self._pending: set[str] = set()
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
@@ -52,62 +78,32 @@ class ElasticStore:
 
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows of one load, all of them or none; see :class:`JobStore`."""
-        self._open()
+        self._require_own()
         return self._jobs.put(batches, load_id)
 
     def undo_load(self, load_id: str) -> int:
         """Take back the rows of a load, show again what they had replaced; the number of jobs it had."""
-        self._open()
+        self._require_own()
         return self._jobs.undo(load_id)
 
     def select(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Stream jobs as of the moment of the call, in batches of at most 10 000 rows."""
         compile_select(select)  # refuses what makes no sense before anything is asked
-        return self._stream(self._selected(select, self._documents(select.window)))
-
-    def _selected(self, select: Select, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
-        schema = schema_of(fields.field(name) for name in names)
-        plain = not select.where and not select.drops and set(names) <= set(STORED)
-        if plain:
-            for batch in batches:
-                yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
-            return
-        # the window has been applied; asked again, times of microseconds decide exactly
-        for batch in batches:
-            with contextlib.closing(DuckStore(None)) as scratch:
-                scratch.put_jobs([batch], "scan")
-                yield from scratch.select(select)
+        return self._stream(selected(self._open(), self._source, select))
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum, with the books of the same snapshot; the jobs of the window are held in memory."""
-        self._open()
-        compile_aggregate(query)
-        with contextlib.closing(DuckStore(None)) as scratch:
-            scratch.put_jobs(self._documents(query.window), "scan")
-            return scratch.aggregate(query)
-
-    def _documents(self, window: Window | None) -> Iterator[pa.RecordBatch]:
-        """The visible jobs of a window with all their columns, as of now."""
-        query = {"bool": {"filter": [self._jobs.visible(), *within(window)]}}
-        at = PointInTime(self._open(), self._names.jobs)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            with at:
-                for hits in at.pages(query, [*STORED, NOT_FINITE]):
-                    yield columns([hit["_source"] for hit in hits], PUT_SCHEMA)
-
-        return batches()
+        """Group and sum, with the books of the same snapshot; see `aggregation`."""
+        return aggregate(self._open(), self._source, query)
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
         self._open()
-        return self._jobs.span()
+        return self._source.span()
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
         self._open()
-        return self._jobs.day_fingerprints(window)
+        return self._source.day_fingerprints(window)
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones."""
@@ -142,8 +138,8 @@ class ElasticStore:
             if not where:
                 yield batch.select(list(names)) if names else batch
                 continue
-            with contextlib.closing(DuckStore(None)) as scratch:
-                scratch.publish([scratch.replace(table, "scan", [batch])])
+            with DuckScratch.of_results(table) as scratch:
+                scratch.add(batch)
                 yield from scratch.read(table, where, names)
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
@@ -156,6 +152,11 @@ class ElasticStore:
         cluster = self._open()
         details = {"prefix": self._names.prefix, "layout": LAYOUT}
         return Capabilities(cluster.product, cluster.version, self._location, 1, details)
+
+    def check_fields(self) -> list[FieldState]:
+        """Every stored field as the jobs' index has it now."""
+        self._open()
+        return [_state(live) for live in self._source.live.values()]
 
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Make all indices and aliases, also those that nothing was written to yet."""
@@ -172,6 +173,14 @@ class ElasticStore:
         self._cluster.close()
         self._cluster = None
 
+    def _require_own(self) -> None:
+        self._open()
+        if not isinstance(self._source, OwnJobs):
+            raise StoreError(
+                f"jobs are read from {self._source.index}, which is not esjobs' own and is never written to; "
+                "leave --jobs-index out to ingest into an index of esjobs"
+            )
+
     def _open(self) -> Cluster:
         if self._cluster is None:
             raise StoreError(f"the store {self._location} is closed; open it again")
@@ -181,6 +190,17 @@ class ElasticStore:
         stream = _Stream(batches, self._location)
         self._streams.add(stream)
         return stream
+
+
+def _state(live: LiveField) -> FieldState:
+    source = live.source
+    foreign = repr(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
+    state: Literal["present", "constant", "wrong type", "absent"] = (
+        "wrong type" if live.state == "unindexed" else live.state
+    )
+    missing = live.state == "absent" or (live.field.name == "end_time" and live.state == "unindexed")
+    needed = missing and source.absent == "refuse"
+    return FieldState(live.field.name, foreign, state, live.type, live.note, needed)
 
 
 class _Stream:

@@ -1,0 +1,54 @@
+"""A field map held against the jobs' index as it is, and what each difference costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from esjobs.core.fields import field
+from esjobs.store.base import FieldState, JobStore
+
+_NO_BUCKETS = "no job enters a bucket: no factors, no verdicts"
+COSTS: Mapping[str, str] = {
+    "job_id": "jobs cannot be told apart: nothing works",
+    "site": "jobs belong to no site: nothing works",
+    "end_time": "jobs belong to no day: nothing works",
+    "task_id": _NO_BUCKETS,
+    "events": _NO_BUCKETS,
+    "cores": _NO_BUCKETS,
+    "cpu_s": _NO_BUCKETS,
+    "wall_s": _NO_BUCKETS,
+    "cpu_raw": "no factors of CPU models",
+    "processing_type": "no factors by processing type, and no type is excluded",
+    "transformation": "tasks that mix kinds of work cannot be split, only set aside",
+    "state": "failed jobs cannot be told from finished ones; all count as state unknown",
+    "hs06_s": "declared corepower only from what is imported",
+    "source": "streams cannot be told apart",
+}
+"""What the results lack without a field; without any other one, only questions about it."""
+_SLOWER = "same numbers, but each question that needs it reads all documents of the window"
+
+
+@dataclass(frozen=True)
+class CheckedField:
+    """A field, what it is called in the index, how it is there, and what that costs (empty: nothing)."""
+
+    field: str
+    foreign: str
+    state: str
+    type: str
+    needed: bool
+    note: str
+    effect: str
+
+
+def check_fields(store: JobStore) -> list[CheckedField]:
+    """Every stored field of the catalogue; asks the store once."""
+    return [
+        CheckedField(item.field, item.foreign, item.state, item.type, item.needed, item.note, _effect(item))
+        for item in store.check_fields()
+    ]
+
+
+def _effect(item: FieldState) -> str:
+    if item.state == "absent" or item.needed:
+        return COSTS.get(item.field, f"no questions about {item.field} ({field(item.field).meaning})")
+    return _SLOWER if item.state == "wrong type" else ""

@@ -1,0 +1,349 @@
+"""Groups of jobs by composite aggregation: exact key ranges of few documents each, several in flight.
+
+A composite aggregation collects all documents of its query again for every page. Cut into ranges of the
+first key that hold few documents each, it collects each document once. A range whose page is full goes on
+paging: a wrong cut costs time, never groups.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core import fields
+from esjobs.core.arrow import arrow_type
+from esjobs.core.fields import CoreClassOf
+from esjobs.core.query import Query
+from esjobs.store.compile_sql import metric_type
+from esjobs.store.elastic.clauses import Clause, all_of, negated, translated
+from esjobs.store.elastic.cluster import RefusedError
+from esjobs.store.elastic.live_fields import LiveField
+from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.sums import Atom, Floats, Sums, atom_name, filter_name
+from esjobs.store.merge import merged
+
+_SLICE = 20_000
+"""Documents of a key range, about."""
+_IN_FLIGHT = 3
+_PAGE = 60_000
+"""Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
+_LEAST_PAGE = 100
+_TOO_MANY = "too_many_buckets_exception"
+_MOST_VALUES = 10_000
+
+
+class NotExactError(Exception):
+    """The index holds values with which groups cannot be exact; whoever asked reads the documents."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What is asked of each range: ``columns`` are the paths that make a group, by their names in answers."""
+
+    query: Query
+    live: Mapping[str, LiveField]
+    sums: Sums
+    columns: Mapping[str, str]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that a range yields; the day is known without asking."""
+        return tuple(key for key in self.query.keys if key != "day")
+
+    @property
+    def coarser(self) -> bool:
+        """Whether several groups of the cluster can be one of ours."""
+        asked = set(self.keys)
+        plain = all(self.live[key].plain for key in asked if fields.field(key).derived is None)
+        return not plain or set(self.sums.constants) != asked & set(self.sums.constants)
+
+    def schema(self) -> pa.Schema:
+        """Keys, then metrics."""
+        kinds = [(key, fields.field(key).type) for key in self.keys]
+        kinds += [(metric.name, metric_type(metric)) for metric in self.query.metrics]
+        return pa.schema([(name, arrow_type(kind)) for name, kind in kinds])
+
+
+def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Grouping | None:
+    """How to group by the keys of a query; None when the index cannot."""
+    columns: dict[str, str] = {}
+    stored = [key for key in query.keys if fields.field(key).derived is None]
+    for name in dict.fromkeys([*stored, *sums.constants]):
+        item = live[name]
+        if not item.askable or item.field.type not in ("keyword", "integer"):
+            return None
+        columns |= {f"{name}_{number}": path for number, path in enumerate(item.paths)}
+    return Grouping(query, live, sums, columns)
+
+
+def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.Table:
+    """The groups of the jobs of a clause, their number known: keys, then metrics.
+
+    Raises :class:`NotExactError`. Memory: the groups, and a few ranges with their answers.
+    """
+    decoder = msgspec.json.Decoder(_answer_type(asked))
+    ranges = _ranges(at, asked, clause, n_jobs)
+    with ThreadPoolExecutor(_IN_FLIGHT, "esjobs-groups") as pool:
+        try:
+            parts = list(pool.map(lambda part: _range_groups(at, asked, part, decoder), ranges))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    found = [part for part in parts if part.num_rows]
+    return pa.concat_tables(found) if found else asked.schema().empty_table()
+
+
+def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
+    """The distinct values of a path; None when there are more than 10 000."""
+    counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
+    found = [key for key, _ in counts]
+    return found if len(found) <= _MOST_VALUES else None
+
+
+def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> Iterator[Clause]:
+    """The clause, cut by the values of one key where that pays."""
+    path = _cut_by(asked)
+    if path is None or n_jobs <= _SLICE:
+        yield clause
+        return
+    without = n_jobs
+    first: Any = None
+    held = 0
+    for key, count in _counts(at, path, clause, _PAGE):
+        if held and held + count > _SLICE:
+            yield all_of([clause, {"range": {path: {"gte": first, "lt": key}}}])
+            first, held = key, 0
+        first = key if held == 0 else first
+        held += count
+        without -= count
+    if held:
+        yield all_of([clause, {"range": {path: {"gte": first}}}])
+    if without:
+        yield all_of([clause, negated({"exists": {"field": path}})])
+
+
+def _cut_by(asked: Grouping) -> str | None:
+    for name in asked.keys:
+        if fields.field(name).derived is None and asked.live[name].plain:
+            return asked.live[name].paths[0]
+    return None
+
+
+def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
+    """Documents per value of a path, in the order of the values."""
+    sources = [{"value": {"terms": {"field": path}}}]
+
+    def ask(composite: dict[str, Any]) -> _Page:
+        groups_of = {"values": {"composite": composite}}
+        answer = at.search({"size": 0, "query": clause, "aggs": groups_of, "track_total_hits": False})
+        found = answer["aggregations"]["values"]
+        return found["buckets"], found.get("after_key")
+
+    for buckets in _paged(ask, sources, page):
+        for bucket in buckets:
+            yield bucket["key"]["value"], bucket["doc_count"]
+
+
+_Page = tuple[Sequence[Any], Any]
+
+
+def _paged(
+    ask: Callable[[dict[str, Any]], _Page], sources: Sequence[Any], page: int
+) -> Iterator[Sequence[Any]]:
+    """All buckets of a composite aggregation, in pages as large as the cluster allows."""
+    size = min(_PAGE, page)
+    after: Any = None
+    while True:
+        more = {} if after is None else {"after": after}
+        try:
+            buckets, last = ask({"size": size, "sources": list(sources), **more})
+        except RefusedError as error:
+            if error.kind != _TOO_MANY or size <= _LEAST_PAGE:
+                raise
+            size = max(size // 4, _LEAST_PAGE)
+            continue
+        yield buckets
+        if len(buckets) < size:
+            return
+        after = last
+
+
+def _range_groups(
+    at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
+) -> pa.Table:
+    """The groups of one range, page after page."""
+    pages = [_columns(asked, buckets) for buckets in _pages(at, asked, clause, decoder)]
+    found = pa.concat_tables(pages) if pages else asked.schema().empty_table()
+    if asked.coarser:
+        found = merged(found, asked.keys, asked.query.metrics)
+    return found
+
+
+def _pages(
+    at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
+) -> Iterator[Sequence[Any]]:
+    inner = asked.sums.body()
+    if not asked.columns:
+        body = {"size": 0, "query": clause, "aggs": inner, "track_total_hits": True}
+        answer = decoder.decode(at.raw_search(body))
+        answer.require_whole(at)
+        n_jobs = answer.hits.total.value
+        if n_jobs:
+            yield [msgspec.structs.replace(answer.aggregations, doc_count=n_jobs)]
+        return
+    sources = [
+        {name: {"terms": {"field": path, "missing_bucket": True}}} for name, path in asked.columns.items()
+    ]
+
+    def ask(composite: dict[str, Any]) -> _Page:
+        groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
+        body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
+        answer = decoder.decode(at.raw_search(body))
+        answer.require_whole(at)
+        found = answer.aggregations.groups
+        return found.buckets, found.after_key
+
+    yield from _paged(ask, sources, _PAGE)
+
+
+def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
+    """A page as columns: keys translated, metrics worked out."""
+    raw = {name: [getattr(bucket.key, name) for bucket in buckets] for name in asked.columns}
+    keys = {name: _values(asked, name, raw) for name in (*_stored(asked), *asked.sums.constants)}
+    constants = {
+        name: np.array([np.nan if value is None else value for value in keys[name]], np.float64)
+        for name in asked.sums.constants
+    }
+    atoms = {atom: _numbers(buckets, atom) for atom in asked.sums.atoms()}
+    columns: list[pa.Array] = []
+    schema = asked.schema()
+    for key in asked.keys:
+        match fields.field(key).derived:
+            case CoreClassOf(source):
+                cores = keys.get(source, [None] * len(buckets))
+                values: Sequence[Any] = [
+                    None if c is None or c < 1 else "single" if c == 1 else "multi" for c in cores
+                ]
+            case _:
+                values = keys[key]
+        columns.append(pa.array(values, schema.field(key).type))
+    for metric in asked.query.metrics:
+        kind = schema.field(metric.name).type
+        term = asked.sums.terms.get(metric.name)
+        if term is None:
+            columns.append(pa.nulls(len(buckets), kind))
+            continue
+        found, null = asked.sums.values(term, constants, atoms)
+        if pa.types.is_integer(kind):
+            columns.append(pa.array(found.astype(np.int64)))
+        else:
+            columns.append(pa.array(found, mask=null))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _stored(asked: Grouping) -> list[str]:
+    return [key for key in asked.keys if fields.field(key).derived is None]
+
+
+def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    """The values of a key: the first path that has one, translated, each distinct value once."""
+    live = asked.live[name]
+    if live.state == "constant":
+        return [live.source.constant] * len(next(iter(raw.values()), []))
+    found: list[Any] = []
+    for number in range(len(live.paths)):
+        values = raw[f"{name}_{number}"]
+        known = {value: translated(live, value) for value in set(values)}
+        if live.field.type == "integer" and any(isinstance(value, float) for value in known.values()):
+            raise NotExactError(f"{name} is no whole number")
+        mine = [known[value] for value in values]
+        found = (
+            mine
+            if number == 0
+            else [other if value is None else value for value, other in zip(found, mine, strict=True)]
+        )
+    return found if live.paths else [None] * len(next(iter(raw.values()), []))
+
+
+def _numbers(buckets: Sequence[Any], atom: Atom) -> Floats:
+    if atom.present:
+        place = filter_name(atom.present)
+        if atom.kind == "count":
+            return np.array([getattr(bucket, place).doc_count for bucket in buckets], np.float64)
+        name = atom_name(atom)
+        found = [getattr(getattr(bucket, place), name).value for bucket in buckets]
+    elif atom.kind == "count":
+        return np.array([bucket.doc_count for bucket in buckets], np.float64)
+    else:
+        name = atom_name(atom)
+        found = [getattr(bucket, name).value for bucket in buckets]
+    if str in set(map(type, found)):
+        raise NotExactError(f"{name} is too large a number")
+    return np.array([np.nan if value is None else value for value in found], np.float64)
+
+
+class _Value(msgspec.Struct, gc=False):
+    value: float | str | None = None
+    """A text where a sum went beyond all numbers."""
+
+
+class _Shards(msgspec.Struct):
+    total: int = 0
+    failed: int = 0
+
+
+class _Total(msgspec.Struct):
+    value: int = 0
+
+
+class _Hits(msgspec.Struct):
+    total: _Total = msgspec.field(default_factory=_Total)
+
+
+class _Answer(msgspec.Struct):
+    """What every answer has."""
+
+    shards: _Shards = msgspec.field(name="_shards")
+    timed_out: bool = False
+    hits: _Hits = msgspec.field(default_factory=_Hits)
+
+    def require_whole(self, at: PointInTime) -> None:
+        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        at.require_whole(self.timed_out, self.shards.failed, self.shards.total)
+
+
+def _answer_type(asked: Grouping) -> type[Any]:
+    """The type of the answer to a grouping: fields by name, numbers as they are."""
+    inner: list[tuple[str, Any]] = []
+    filters: dict[frozenset[str], list[tuple[str, Any]]] = {}
+    for atom in asked.sums.atoms():
+        target = filters.setdefault(atom.present, []) if atom.present else inner
+        if atom.kind != "count":
+            target.append((atom_name(atom), _Value))
+    for present, held in filters.items():
+        kind = msgspec.defstruct("Filtered", [("doc_count", int), *held], gc=False)
+        inner.append((filter_name(present), kind))
+    if not asked.columns:
+        optional = [(name, kind | None, None) for name, kind in inner]
+        single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
+        whole: Any = ("aggregations", single, msgspec.field(default_factory=single))
+        return msgspec.defstruct("Answer", [whole], bases=(_Answer,), kw_only=True)
+    key = msgspec.defstruct(
+        "Key", [(name, _key_type(asked, name)) for name in asked.columns], gc=False, frozen=True
+    )
+    bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
+    after = ("after_key", dict[str, Any] | None, None)
+    page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])
+    aggregations = msgspec.defstruct("Aggregations", [("groups", page)])
+    return msgspec.defstruct("Answer", [("aggregations", aggregations)], bases=(_Answer,), kw_only=True)
+
+
+def _key_type(asked: Grouping, column: str) -> Any:
+    name = column.rpartition("_")[0]
+    live = asked.live[name]
+    return int | float | None if live.field.type == "integer" or live.whole else str | None

@@ -1,0 +1,45 @@
+"""Values in filters, as the type of the field that they are compared with."""
+
+import math
+from datetime import UTC, date, datetime
+
+from esjobs.core.errors import UsageError, WindowError
+from esjobs.core.fields import FieldType
+from esjobs.core.query import Value
+from esjobs.core.window import parse_time
+
+
+def typed(name: str, kind: FieldType, value: Value) -> list[object]:
+    """The value as a field's type; none when no value of that type can equal it. Times are :func:`naive`.
+
+    Raises :class:`UsageError` for a text that is no value of that type.
+    """
+    try:
+        match kind:
+            case "keyword" | "text":
+                return [value if isinstance(value, str) else str(value)]
+            case "integer":
+                return _whole(value)
+            case "number":
+                return [] if math.isnan(float(value)) else [float(value)]
+            case "boolean":
+                return [{"true": True, "1": True, "false": False, "0": False}[str(value).lower()]]
+            case "time":
+                return [naive(parse_time(str(value)))]
+            case "day":
+                return [date.fromisoformat(str(value))]
+    except (ValueError, KeyError, WindowError, OverflowError):
+        raise UsageError(f"'{value}' is not a value of '{name}', which is of type {kind}") from None
+
+
+def naive(moment: datetime) -> datetime:
+    """A time as UTC without a zone."""
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _whole(value: Value) -> list[object]:
+    if isinstance(value, str):
+        value = int(value)
+    if isinstance(value, float) and not value.is_integer():
+        return []
+    return [int(value)] if -(2**63) <= value < 2**63 else []

@@ -1,0 +1,190 @@
+"""Groups by composite aggregation and groups from documents that are read: the same, and the truth."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from esjobs.core.query import Count, DropRule, Filter, In, Missing, NotLike, Query, Range, Sum, SumWhere
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window
+from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.store.base import Aggregate
+from esjobs.store.elastic import aggregation, composite
+from esjobs.store.elastic.access import Access
+from esjobs.store.elastic.clauses import EVERY
+from esjobs.store.elastic.connect import connect
+from esjobs.store.elastic.field_map import load_field_map
+from esjobs.store.elastic.foreign_jobs import ForeignJobs
+from tests.contract import model
+from tests.contract.jobs import hours, job
+from tests.elastic.foreign import CATALOGUE, make_index, plain
+from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS
+from tests.servers.server import Server
+
+WHOLE = Window(FIRST, FIRST.replace(day=FIRST.day + N_DAYS))
+RULES = CleaningRules().drops()
+FILTERS: tuple[Filter, ...] = (
+    In("site", ("CERN", "RAL")),
+    In("cores", (1, 8)),
+    In("core_class", ("multi",)),
+    In("day", ("2018-08-10", "2018-08-12")),
+    Missing("task_id"),
+    NotLike("user", ("M*", "you")),
+    Range("cpu_s", gt=10.0, le=1e5),
+)
+METRICS = (
+    Count(),
+    Sum("events", "events"),
+    Sum("core_s", "core_s"),
+    SumWhere("cpu_s", ("cpu_s", "wall_s", "cores"), "over"),
+    SumWhere("core_s", ("cpu_s", "wall_s", "cores"), "under"),
+    SumWhere("cpu_s", ("cpu_s", "events"), "per_event"),
+)
+
+
+def rows(found: Aggregate, query: Query) -> dict[tuple[Any, ...], dict[str, Any]]:
+    table = found.table.to_pylist()
+    by_key = {tuple(row.pop(key) for key in query.keys): row for row in table}
+    assert len(by_key) == len(table), "a group appears twice"
+    return by_key
+
+
+def require_same(query: Query, *found: tuple[dict[Any, Any], dict[Any, int]]) -> None:
+    (groups, books), *others = found
+    for other_groups, other_books in others:
+        differing = {
+            place: (other_books.get(place), books.get(place))
+            for place in other_books.keys() | books.keys()
+            if other_books.get(place) != books.get(place)
+        }
+        assert not differing, query
+        assert other_groups.keys() == groups.keys()
+        for key, row in groups.items():
+            for name, value in row.items():
+                other = other_groups[key][name]
+                assert (other is None) == (value is None), (key, name, other, value)
+                assert value is None or other == pytest.approx(value, rel=1e-12), (key, name)
+
+
+def counted(found: Aggregate) -> dict[Any, int]:
+    return {(row["day"], row["outcome"], row["kind"]): row["n_jobs"] for row in found.books.to_pylist()}
+
+
+@pytest.fixture
+def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
+    """The questions for which every document was read."""
+    found: list[Query] = []
+    inner: Callable[..., Aggregate] = aggregation.read_groups
+
+    def noted(at: Any, jobs: Any, query: Query, clause: Any) -> Aggregate:
+        if clause == EVERY:
+            found.append(query)
+        return inner(at, jobs, query, clause)
+
+    monkeypatch.setattr(aggregation, "read_groups", noted)
+    return found
+
+
+QUESTIONS: st.SearchStrategy[tuple[tuple[str, ...], bool, bool, list[Filter]]] = st.tuples(
+    st.lists(
+        st.sampled_from(["day", "task_id", "site", "cpu_raw", "user", "cores", "core_class", "state"]),
+        max_size=4,
+        unique=True,
+    ).map(tuple),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.sampled_from(FILTERS), max_size=2, unique=True),
+)
+
+
+@settings(
+    max_examples=8,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # each example makes an index
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    jobs=st.lists(JOBS, min_size=30, max_size=120),
+    questions=st.lists(QUESTIONS, min_size=4, max_size=6),
+    cut=st.sampled_from([7, 20_000]),
+    page=st.sampled_from([3, 60_000]),
+)
+def test_both_ways_give_the_truth(
+    server: Server,
+    index_prefix: str,
+    whole_reads: list[Query],
+    monkeypatch: pytest.MonkeyPatch,
+    jobs: list[dict[str, Any]],
+    questions: list[tuple[tuple[str, ...], bool, bool, list[Filter]]],
+    cut: int,
+    page: int,
+) -> None:
+    monkeypatch.setattr(composite, "_SLICE", cut)
+    monkeypatch.setattr(composite, "_PAGE", page)
+    name = f"{index_prefix}{uuid.uuid4().hex[:8]}"
+    numbered = [{**row, "job_id": str(number)} for number, row in enumerate(jobs)]
+    make_index(server, name, CATALOGUE, map(plain, numbered), shards=2)
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, name, load_field_map("esjobs"))
+    wanted = [Query(BUCKET_KEYS, BUCKET_METRICS, WHOLE, drops=RULES)]
+    for keys, windowed, clean, where in questions:
+        drops: tuple[DropRule, ...] = RULES if clean else ()
+        wanted.append(Query(keys, METRICS, WHOLE if windowed else None, tuple(where), drops))
+    for query in wanted:
+        whole_reads.clear()
+        composed = aggregation.aggregate(cluster, found, query)
+        assert whole_reads == []
+        read = aggregation.aggregate(cluster, found, query, by_reading=True)
+        truth, books = model.answer(numbered, query)
+        if not query.keys:
+            truth = truth or {(): {metric.name: model.measure([], metric) for metric in query.metrics}}
+        require_same(
+            query,
+            (truth, books),
+            (rows(composed, query), counted(composed)),
+            (rows(read, query), counted(read)),
+        )
+    cluster.close()
+
+
+def test_what_the_index_cannot_judge_is_read(
+    server: Server, index_prefix: str, whole_reads: list[Query]
+) -> None:
+    """Near the limit of a quotient, beyond it, and documents that are no jobs."""
+    jobs = [
+        job(1),
+        job(2, cpu_s=15_999.999),  # 8 x 1000 s x 2
+        job(3, cpu_s=16_000.0),
+        job(4, cpu_s=16_000.001),
+        job(5, cpu_s=1e9),
+        job(6, cores=1, wall_s=61.0, cpu_s=121.999),
+        job(7, cpu_s=-1.0),
+        job(8, events=-3),
+        job(9, end_time=hours(30)),
+    ]
+    name = f"{index_prefix}jobs"
+    documents = [plain(row) for row in jobs]
+    documents.append({key: value for key, value in plain(job(10)).items() if key != "site"})
+    make_index(server, name, CATALOGUE, documents)
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, name, load_field_map("esjobs"))
+    query = Query(("core_class",), (Count(), Sum("cpu_s", "cpu_s")), None, drops=RULES)
+    for by_reading in (False, True):
+        answer = aggregation.aggregate(cluster, found, query, by_reading=by_reading)
+        assert rows(answer, query) == {
+            ("multi",): {"n_jobs": 3, "cpu_s": 4000.0 + 15_999.999 + 4000.0},
+            ("single",): {"n_jobs": 1, "cpu_s": 121.999},
+        }
+        first, second = hours(1).date(), hours(30).date()
+        assert counted(answer) == {
+            (first, "binned", "binned"): 3,
+            (first, "efficiency out of range", "dropped"): 3,
+            (first, "invalid record", "dropped"): 3,
+            (second, "binned", "binned"): 1,
+        }
+        assert len(whole_reads) == int(by_reading)
+    cluster.close()
