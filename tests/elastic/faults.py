@@ -17,10 +17,16 @@ def writes_jobs(request: Request) -> bool:
     return _TO_JOBS(request) and not request.body.startswith(b'{"delete"')
 
 
+def opens_snapshot(request: Request) -> bool:
+    """A request for a point in time, of either product."""
+    return request.method == "POST" and request.path.endswith(("/_pit", "/_search/point_in_time"))
+
+
 _TO_JOBS = path("/_bulk", body=b'-jobs","_id"')
 FACTORS = path("/_bulk", body=b'-factors-000001","_id"')
 SEARCH = path("/_search", "POST")
 PAGE = path("/_search", "POST", b'"generation"')
+GROUPS = path("/_search", "POST", b'"composite"')
 SWITCH = path("/_aliases", body=b"-factors")
 COMMIT = path("/_doc/commit", "PUT")
 LEASE = path("", "PUT", body=b'"kind":"value"')
@@ -184,7 +190,7 @@ FAULTS = (
     ),
     Fault(
         "reading",
-        "half a page that claims to be whole",
+        "half a page of rows that claims to be whole",
         "asked for the page again",
         "run", PAGE, _always(do.truncated()), skip=5,
     ),
@@ -241,6 +247,30 @@ FAULTS = (
         "429 for every deletion of rows that no reader sees any more",
         "left them to the next run; the results were switched before",
         "run", path("/_bulk", body=b'{"delete"'), _always(_FULL), times=None,
+    ),
+    Fault(
+        "switching",
+        "connection reset in the middle of a page of groups of jobs",
+        "asked for the page again, of the same snapshot",
+        "run", GROUPS, _always(do.cut()),
+    ),
+    Fault(
+        "switching",
+        "half a page of groups that claims to be whole",
+        "asked for the page again",
+        "run", GROUPS, _always(do.truncated()), skip=1,
+    ),
+    Fault(
+        "failing runs",
+        "404 in HTML from a proxy for every snapshot",
+        "did not take it for an index that is missing",
+        "run", opens_snapshot, _always(do.answers(404, HTML)), times=None, error="404 no JSON",
+    ),
+    Fault(
+        "failing runs",
+        "a point in time closed under a search for groups of jobs",
+        "refused to go on with another snapshot",
+        "run", GROUPS, _lose_snapshot, error="snapshot that was read is gone.*run it again",
     ),
     Fault(
         "failing runs",

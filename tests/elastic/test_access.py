@@ -8,7 +8,7 @@ import pytest
 
 from esjobs.core.errors import EsjobsError, StoreError
 from esjobs.doctor import examine
-from esjobs.settings import secret
+from esjobs.settings import load, secret
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
@@ -88,7 +88,7 @@ def test_the_printed_role_is_enough(
         monkeypatch.setenv(f"ESJOBS_CLUSTER__{key.upper()}", value)
     nodes = guarded.json("GET", "_nodes/stats/indices/search")["nodes"].values()
     assert sum(node["indices"]["search"]["open_contexts"] for node in nodes) == 0
-    findings = examine(guarded.url, None)
+    findings = examine(lambda: load(None, guarded.url), "the test")
     assert "failed" not in set(findings["state"])
     assert findings.set_index("check").loc["table factors", "state"] == "ok"
     assert guarded.security is not None

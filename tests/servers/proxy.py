@@ -249,11 +249,12 @@ def cut() -> Action:
 
 
 def truncated() -> Action:
-    """Half of the answer arrives as if it were all."""
+    """A part of the answer, up to some brace, arrives as if it were all."""
 
     def act(request: Request, forward: Forward) -> Reply:
         reply = forward(request)
-        return Reply(reply.status, reply.headers, reply.body[: len(reply.body) // 2])
+        end = reply.body.rindex(b"}", 0, len(reply.body) - 1) + 1
+        return Reply(reply.status, reply.headers, reply.body[:end])
 
     return act
 

@@ -1,18 +1,17 @@
 """Reading documents: a point in time that stays as it was, page after page."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from esjobs.core.errors import PartialAnswerError, StoreError
-from esjobs.store.elastic.cluster import Cluster, RefusedError
+from esjobs.store.elastic.cluster import Cluster, Decoded, RefusedError
 
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
 
 _KEEP_ALIVE = "5m"
 _WHOLE = {"allow_partial_search_results": "false"}
-_NOT_FOUND = 404
 _FIRST_ORDERED = (3, 3)
 
 
@@ -38,7 +37,7 @@ class PointInTime:
                 self._id = answer["id" if self._elastic else "pit_id"]
             self._one_shard = answer["_shards"]["total"] == 1 if not self._elastic else False
         except RefusedError as error:
-            if error.status != _NOT_FOUND:
+            if not error.absent:
                 raise
 
     @property
@@ -60,9 +59,9 @@ class PointInTime:
         self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
         return answer
 
-    def raw_search(self, body: Mapping[str, Any]) -> bytes | str:
-        """One search on the snapshot, the answer as it came; :meth:`require_whole` is left to the caller."""
-        return self._cluster.raw("POST", "/_search", self._asked(body), params=_WHOLE)
+    def decoded_search(self, body: Mapping[str, Any], decode: Callable[[bytes | str], Decoded]) -> Decoded:
+        """One search on the snapshot, decoded by the caller, to whom :meth:`require_whole` is left."""
+        return self._cluster.decoded(decode, "POST", "/_search", self._asked(body), params=_WHOLE)
 
     def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
         """Refuse an answer that does not cover all shards, or whose search ran out of time."""
