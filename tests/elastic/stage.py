@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import esjobs
 from esjobs.session import Session
@@ -28,7 +29,7 @@ def opened(url: str, prefix: str, **cluster: object) -> Iterator[Session]:
 
 
 class Stage:
-    """Jobs come in versions: of each new one some jobs are new, most replace earlier ones, some are refused.
+    """Jobs come in versions: some of each are new, these first, most replace earlier ones, some are refused.
 
     ``embedded`` holds what the cluster should show. A scene that ends well leaves both alike for the next.
     """
@@ -45,9 +46,12 @@ class Stage:
         self._version += 1
         rng = np.random.default_rng(self._version)
         speed = SPEED * rng.uniform(0.8, 1.2, len(SPEED))
-        frame = grid_jobs(rng, speed, DECLARED, tasks=4, jobs=24 + self._version % 3 * 4, days=2)
-        frame.loc[1::4, "job_id"] += f"-{self._version}"  # the first that is stored is new
-        frame.loc[::50, "cores"] = -1
+        one, many = (
+            grid_jobs(rng, speed, DECLARED, tasks=tasks, jobs=24, days=2, prefix=prefix)
+            for tasks, prefix in ((1, f"new{self._version}-"), (4, ""))
+        )
+        frame = pd.concat([one, many], ignore_index=True)
+        frame.loc[4::50, "cores"] = -1
         return write_jobs(frame, self._folder / f"version{self._version}.parquet")
 
     def begin(self, url: str) -> None:
