@@ -24,7 +24,7 @@ THIRD_PARTY = {
     "esjobs.core": {"numpy", "pyarrow"},
     "esjobs.ingest": {"numpy", "pyarrow"},
     "esjobs.store": {
-        *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec"),
+        *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),
         *("elasticsearch", "elastic_transport", "opensearchpy"),
     },
     "esjobs.analysis": {"numpy"},
@@ -40,6 +40,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "opensearchpy": "esjobs/store/elastic/opensearch_client.py",
     "msgspec": "esjobs/store/elastic/",
     "orjson": "esjobs/store/elastic/",
+    "tenacity": "esjobs/store/elastic/patience.py",
     "numba": "fitters/kernels",
     "iminuit": "fitters/",
     "click": ("esjobs/cli.py", "esjobs/commands/", "esjobs/terminal.py"),

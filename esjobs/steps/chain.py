@@ -35,7 +35,7 @@ from esjobs.steps.fit import costs_by_level, fit, fit_inputs
 from esjobs.steps.fit_input import FitInput, read_buckets
 from esjobs.steps.flag import flag
 from esjobs.steps.mixed_tasks import CheckedBuckets, check_buckets
-from esjobs.steps.publication import Change, Outcome, record, write
+from esjobs.steps.publication import Change, Outcome, record, tidy, write
 from esjobs.steps.results import StoredRun, find_run, read_results, retired_results
 from esjobs.steps.stability import unstable_names
 from esjobs.store.base import JobStore
@@ -254,7 +254,7 @@ class Chain:
                 report.run,
                 question.window,
             )
-        self._store.sweep()
+        tidy(self._store)
 
     def _tell(self, what: str, done: int) -> None:
         if self._progress:

@@ -19,7 +19,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time, parse_time
-from esjobs.steps.publication import read_table, rows_table
+from esjobs.steps.publication import read_table, rows_table, tidy
 from esjobs.store.base import JobStore, Retired
 
 BENCHMARKS = ("HS06", "HS23")
@@ -158,7 +158,7 @@ def remove_corepower(store: JobStore, import_id: str) -> RunReport:
     if not rows:
         raise NoResultError(f"no import '{import_id}'; see: esjobs show corepower --format csv")
     store.publish([Retired(tables.COREPOWER, import_id)])
-    store.sweep()
+    tidy(store)
     return RunReport("corepower remove", import_id, rows, 0, time.perf_counter() - began, rows_become="left")
 
 

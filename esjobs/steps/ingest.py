@@ -1,5 +1,6 @@
 """Files to jobs: every row is stored, updates a job, or is rejected with a reason, a file and a line."""
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import InputError, NoResultError, UsageError
+from esjobs.core.errors import InputError, NoResultError, StoreError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
@@ -124,7 +125,8 @@ def ingest(
         counts = store.put_jobs(batches(), load_id)
     except BaseException:
         if not known.num_rows:
-            store.publish([Retired(tables.LOADS, load_id)])
+            with contextlib.suppress(StoreError):  # the entry then says that the load never ended
+                store.publish([Retired(tables.LOADS, load_id)])
         raise
     rejects = [*books.rejects, _superseded(counts.superseded_rows, load_id)]
     if counts.superseded:

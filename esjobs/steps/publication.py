@@ -1,6 +1,7 @@
 """Writes results beside the visible ones and switches readers over at once."""
 
 import json
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +13,12 @@ import pyarrow as pa
 from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
+from esjobs.core.errors import StoreError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.store.base import Generation, JobStore, Retired
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,14 @@ def record(
         "program_version": __version__,
     }
     return store.replace(tables.RUNS, partition, rows_table(tables.RUNS, [row]).to_batches())
+
+
+def tidy(store: JobStore) -> None:
+    """Sweep after a publication, which has succeeded even if this fails: leftovers wait for the next one."""
+    try:
+        store.sweep()
+    except StoreError as error:
+        _log.warning("what no reader sees any more was not deleted, the next step will: %s", error)
 
 
 def run_step(run: str, step: str) -> str:

@@ -109,7 +109,7 @@ def test_an_answer_for_a_part_is_refused(
     make_index(server, f"{index_prefix}jobs", CATALOGUE, [plain(job(number)) for number in range(20)])
     cluster = connect(Access(server.url))
     store = ElasticStore(cluster, f"{index_prefix}own", jobs_index=f"{index_prefix}jobs", field_map=MAP)
-    whole = cluster.raw
+    whole = cluster._send
     changed: list[str] = []
 
     def partly(method: str, path: str, *given: Any, **named: Any) -> bytes | str:
@@ -122,7 +122,7 @@ def test_an_answer_for_a_part_is_refused(
         return text.replace(f"{part}false", f"{part}true").replace(f"{part}0", f"{part}1")
 
     asks = (lambda: store.aggregate(BY_SITE), store.span, lambda: list(store.select(Select())))
-    monkeypatch.setattr(cluster, "raw", partly)
+    monkeypatch.setattr(cluster, "_send", partly)
     for ask in asks:
         for skipped in range(20):
             changed.clear()

@@ -18,6 +18,7 @@ class Access:
 
     ``location`` is the address without user and password. One of ``api_key``, ``token`` (bearer) and ``user``
     with ``password``; or none. Files: ``ca_file`` to trust, ``certificate`` and ``key`` of the client.
+    ``timeout_s``: for one request; ``retries``: how often a request is repeated, with pauses.
     """
 
     location: str
@@ -39,12 +40,8 @@ class Access:
         return self.user, self.password.get_secret_value() if self.password else ""
 
     def transport(self) -> dict[str, Any]:
-        """What the clients of both products take alike: repetitions and, for https, certificates."""
-        options: dict[str, Any] = {
-            "max_retries": self.retries,
-            "retry_on_timeout": False,
-            "retry_on_status": (429, 502, 503, 504),
-        }
+        """What the clients of both products take alike: no repetitions and, for https, certificates."""
+        options: dict[str, Any] = {"max_retries": 0, "retry_on_timeout": False, "retry_on_status": ()}
         if self.location.startswith("https"):
             options |= {"verify_certs": self.verify, "ca_certs": self.ca_file}
             options |= {"client_cert": self.certificate, "client_key": self.key}

@@ -190,7 +190,7 @@ def _pages(
     inner = asked.sums.body()
     if not asked.columns:
         body = {"size": 0, "query": clause, "aggs": inner, "track_total_hits": True}
-        answer = decoder.decode(at.raw_search(body))
+        answer = at.decoded_search(body, decoder.decode)
         answer.require_whole(at)
         n_jobs = answer.hits.total.value
         if n_jobs:
@@ -203,7 +203,7 @@ def _pages(
     def ask(composite: dict[str, Any]) -> _Page:
         groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
         body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
-        answer = decoder.decode(at.raw_search(body))
+        answer = at.decoded_search(body, decoder.decode)
         answer.require_whole(at)
         found = answer.aggregations.groups
         return found.buckets, found.after_key

@@ -10,6 +10,7 @@ import elasticsearch
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.cluster import Cluster, RefusedError, no_json, refusal, unreachable
+from esjobs.store.elastic.patience import seconds_of
 
 # What it warns of comes back as an error, or was mended by asking again.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
@@ -56,6 +57,7 @@ class ElasticsearchCluster(Cluster):
             **access.transport(),
             **options,
         )
+        self._be_patient(access)
         self.version = self._version()
 
     def close(self) -> None:
@@ -67,8 +69,11 @@ class ElasticsearchCluster(Cluster):
         try:
             nodes = self.call("GET", "/_nodes/_local")["nodes"]
             return str(next(iter(nodes.values()))["version"])
-        except RefusedError:
-            return str(self.call("GET", "/")["version"]["number"])
+        except RefusedError as refused:
+            try:
+                return str(self.call("GET", "/")["version"]["number"])
+            except RefusedError:
+                raise refused from None
 
     def _send(
         self,
@@ -87,7 +92,8 @@ class ElasticsearchCluster(Cluster):
                 f"{self.location} is no Elasticsearch; name the address of a cluster"
             ) from error
         except elastic_transport.ApiError as error:
-            raise refusal(self.location, method, path, error.meta.status, error.body) from error
+            wait_s = seconds_of(error.meta.headers.get("retry-after"))
+            raise refusal(self.location, method, path, error.meta.status, error.body, wait_s) from error
         except elastic_transport.TransportError as error:
             if isinstance(error, elastic_transport.SerializationError):
                 raise no_json(self.location, str(error.message)) from error

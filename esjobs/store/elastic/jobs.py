@@ -78,7 +78,7 @@ class Jobs:
         self._cluster = cluster
         self._index = self.index = names.jobs
         self._state = state
-        self._lease = Lease(state, cluster.location)
+        self._lease = Lease(state, cluster.location, request_s=cluster.longest_s())
         self._writing = False
 
     def visible(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Jobs:
             self._lease.keep()
             self._state.advance(old, new)
         except BaseException:
-            self._take_back(old)
+            self._take_back()
             raise
         finally:
             self._end()
@@ -247,18 +247,20 @@ class Jobs:
             loads = {name: held for name, held in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.place))
         except BaseException:
-            self._take_back(old)
+            self._take_back()
             raise
         finally:
             self._end()
-        write(self._cluster, (self._removal(version, set(best)) for version in gone))
+        # what cannot be deleted now nobody sees, and the next write clears it away
+        with contextlib.suppress(StoreError):
+            write(self._cluster, (self._removal(v.name, v.identity, set(best)) for v in gone))
         return len({version.identity for version in gone})
 
-    def _removal(self, version: _Version, others: Set[str]) -> Action:
+    def _removal(self, name: str, identity: str, others: Set[str]) -> Action:
         """Delete a version; the place under the job's identity is kept as long as it has other versions."""
-        if version.name == version.identity and version.identity in others:
-            return update(self._index, version.name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
-        return delete(self._index, version.name)
+        if name == identity and identity in others:
+            return update(self._index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
+        return delete(self._index, name)
 
     def _of_load(self, load: int, number: int) -> Iterator[_Version]:
         source = ["identity", "end_time", "load", "row", "from", "until"]
@@ -279,7 +281,7 @@ class Jobs:
         try:
             self._lease.take()
             ensure_index(self._cluster, self._index, jobs_index())
-            commit = self._state.commit()
+            commit = self._state.fence()
             self._clear(commit)
         except BaseException:
             self._end()
@@ -292,11 +294,14 @@ class Jobs:
         with contextlib.suppress(StoreError):
             self._lease.give_back()
 
-    def _take_back(self, commit: Commit) -> None:
-        """Clear away what this write left; if that fails, too, the next write will do it."""
+    def _take_back(self) -> None:
+        """Clear away what this write left; if that fails, too, the next write will do it.
+
+        Nothing goes if the commit arrived after all and only the answer to it was lost.
+        """
         if self._lease.held:
             with contextlib.suppress(StoreError):
-                self._clear(commit)
+                self._clear(self._state.fence())
 
     def _clear(self, commit: Commit) -> None:
         """Take back whatever is of a later commit than this one."""
@@ -307,14 +312,16 @@ class Jobs:
         taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages(
-                {"bool": {"should": [*moved, *taken_back]}}, ["load", "born", "from", "until"]
+                {"bool": {"should": [*moved, *taken_back]}}, ["identity", "load", "born", "from", "until"]
             ):
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
     def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
         held = hit["_source"]
-        if held["born"] > number or held["load"] not in loads:
+        if held["born"] > number:
             return delete(self._index, hit["_id"])
+        if held["load"] not in loads:  # other versions of the job may need its place
+            return self._removal(hit["_id"], held["identity"], {held["identity"]})
         if held["from"] > number:
             return update(self._index, hit["_id"], {"from": 0, "until": 0})
         return update(self._index, hit["_id"], {"until": None})

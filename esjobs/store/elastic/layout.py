@@ -98,8 +98,8 @@ def rows_index(table: Table) -> dict[str, Any]:
 
 def state_index() -> dict[str, Any]:
     """The index of named values; the values themselves are not searched."""
-    fields = {"kind": _KEYWORD, "value": {"type": "keyword", "index": False, "doc_values": False}}
-    return _index(fields | {"commit": _HIDDEN}, 1)
+    kept = {"type": "keyword", "index": False, "doc_values": False}
+    return _index({"kind": _KEYWORD, "value": kept, "mark": kept, "commit": _HIDDEN}, 1)
 
 
 def _index(

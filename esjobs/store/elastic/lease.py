@@ -12,16 +12,25 @@ from esjobs.store.elastic.state import State
 
 _KEY = "writer of jobs"
 _LASTS_S = 600.0
-"""Longer than any request with all its repetitions, so that nothing is written after it has run out."""
 
 _RENEWED_S = 60.0
 
+_HELD: set[str] = set()
+"""What this process holds: a lease that names it and is not among these was left behind by a failed write."""
+
 
 class Lease:
-    """The right to write jobs; of a dead process of this machine it is taken at once, else when it ends."""
+    """The right to write jobs; of a dead process of this machine it is taken at once, else when it ends.
 
-    def __init__(self, state: State, location: str, clock: Clock = system_clock) -> None:
+    ``request_s``: the most that one request takes. The lease lasts longer, so that nothing is written after
+    it has run out.
+    """
+
+    def __init__(
+        self, state: State, location: str, clock: Clock = system_clock, *, request_s: float = 0.0
+    ) -> None:
         self._state = state
+        self._lasts_s = max(_LASTS_S, _RENEWED_S + 1.5 * request_s)
         self._location = location
         self._clock = clock
         self._held: str | None = None
@@ -44,8 +53,9 @@ class Lease:
     def give_back(self) -> None:
         """Let others write."""
         if self._held is not None:
-            self._state.compare_and_set(_KEY, self._held, None)
-            self._held = None
+            held, self._held = self._held, None
+            _HELD.discard(held)
+            self._state.compare_and_set(_KEY, held, None)
 
     @property
     def held(self) -> bool:
@@ -53,13 +63,16 @@ class Lease:
         return self._held is not None
 
     def _set(self, old: str | None) -> None:
-        ends, pid = f"{self._clock().timestamp() + _LASTS_S:.0f}", os.getpid()
+        ends, pid = f"{self._clock().timestamp() + self._lasts_s:.0f}", os.getpid()
         mine = f"{ends} {pid} {_began(pid)} {uuid.uuid4().hex} {socket.gethostname()}"
-        self._held = mine if self._state.compare_and_set(_KEY, old, mine) else None
+        taken = self._state.compare_and_set(_KEY, old, mine)
+        _HELD.discard(self._held or "")
+        self._held = mine if taken else None
         if self._held is None:
             raise StoreBusyError(
                 f"another process began to write jobs to {self._location}; run it again later"
             )
+        _HELD.add(mine)
         self._renewed = time.monotonic()
 
 
@@ -67,7 +80,9 @@ def _is_over(held: str, clock: Clock) -> bool:
     ends, pid, began, _, host = held.split(" ", 4)
     if float(ends) < clock().timestamp():
         return True
-    return host == socket.gethostname() and _began(int(pid)) != began
+    if host != socket.gethostname():
+        return False
+    return _began(int(pid)) != began or (int(pid) == os.getpid() and held not in _HELD)
 
 
 def _holder(held: str) -> str:

@@ -22,7 +22,6 @@ _TIMES = frozenset({"date", "date_nanos"})
 _CALLED = {"integer": "a number", "number": "a number", "time": "a date"}
 _SUB_FIELDS = ("", ".keyword", ".raw")
 _UNMAPPED = "unmapped"
-_NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def capabilities_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappi
     try:
         answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=asked)
     except RefusedError as error:
-        if error.status != _NOT_FOUND:
+        if not error.absent:
             raise
         answer = {"indices": []}
     if not answer.get("indices"):

@@ -1,12 +1,14 @@
 """OpenSearch 2 and 3 through its official client, an extra. The only importer of ``opensearchpy``."""
 
 import logging
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.errors import MissingExtraError, StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Cluster, refusal, unreachable
+from esjobs.store.elastic.cluster import Cluster, no_json, refusal, unreachable
+from esjobs.store.elastic.patience import seconds_of
 
 try:
     import opensearchpy
@@ -36,6 +38,25 @@ class _Undecoded(opensearchpy.JSONSerializer):
         return s
 
 
+class _Connection(opensearchpy.Urllib3HttpConnection):
+    """Keeps what an answer with an error asks to wait, which the client's errors leave out."""
+
+    _answer = threading.local()
+
+    def get_response_headers(self, response: Any) -> Any:
+        """The headers of an answer; the client asks for them just before it raises the error."""
+        found = super().get_response_headers(response)
+        self._answer.retry_after = found.get("retry-after")
+        return found
+
+    def _raise_error(self, status_code: int, raw_data: str | bytes, content_type: str | None = None) -> None:
+        try:
+            super()._raise_error(status_code, raw_data, content_type)
+        except opensearchpy.exceptions.TransportError as error:
+            error.retry_after = self._answer.retry_after  # type: ignore[attr-defined]
+            raise
+
+
 class OpenSearchCluster(Cluster):
     """A connection to OpenSearch."""
 
@@ -53,9 +74,11 @@ class OpenSearchCluster(Cluster):
             timeout=access.timeout_s,
             pool_maxsize=_CONNECTIONS,
             serializer=_Undecoded(),
+            connection_class=_Connection,
             **access.transport(),
             **options,
         )
+        self._be_patient(access)
         self.version = str(self.call("GET", "/")["version"]["number"])
 
     def close(self) -> None:
@@ -82,7 +105,11 @@ class OpenSearchCluster(Cluster):
             )
             raise unreachable(self.location, str(error), tls=tls, late=late) from error
         except opensearchpy.exceptions.TransportError as error:
-            raise refusal(self.location, method, path, int(error.status_code), error.info) from error
+            wait_s = seconds_of(getattr(error, "retry_after", None))
+            said = error.error if error.info is None else error.info
+            raise refusal(self.location, method, path, int(error.status_code), said, wait_s) from error
+        except opensearchpy.exceptions.SerializationError as error:
+            raise no_json(self.location, str(error)) from error
         except _OTHERS as error:
             raise StoreError(
                 f"{self.location}: {' '.join(str(error).split())[:200]}; check the address"

@@ -25,6 +25,7 @@ from esjobs.store.elastic.cluster import Cluster, ask
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
 from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines
+from esjobs.store.elastic.patience import PassingError
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.writing import create, delete, parts, refresh, sent, write
 from esjobs.store.promises import known, require_once
@@ -80,12 +81,21 @@ class Results:
         for change in changes:
             if isinstance(change, Generation):
                 self._require_written(change)
-        actions = [self._switch(table, changes) for table in tables.values() if self._exists(table)]
-        if actions:
+        wanted = {name: self._after(table, changes) for name, table in tables.items() if self._exists(table)}
+        actions = [_alias(self._names, tables[name], shown) for name, shown in wanted.items()]
+        if not actions:
+            return
+        try:
             self._cluster.call("POST", "/_aliases", {"actions": actions})
+        except PassingError as error:
+            if not error.passing:
+                raise
+            # the answer may be lost and the switch made
+            if any(self.published(tables[name]) != shown for name, shown in wanted.items()):
+                raise
 
-    def _switch(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, Any]:
-        """The part of a switch that concerns one table."""
+    def _after(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, str]:
+        """The generation of each partition that readers of a table are to see after a switch."""
         refresh(self._cluster, self._names.rows(table))
         shown = self.published(table)
         for change in changes:
@@ -93,7 +103,7 @@ class Results:
                 shown.pop(change.partition, None)
                 if isinstance(change, Generation):
                     shown[change.partition] = change.number
-        return _alias(self._names, table, shown)
+        return shown
 
     def published(self, table: Table) -> dict[str, str]:
         """The generation that readers of a table see of each partition."""

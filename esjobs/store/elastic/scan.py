@@ -1,16 +1,15 @@
 """Reading documents: a point in time that stays as it was, page after page."""
 
 import contextlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 import pyarrow as pa
 
 from esjobs.core.errors import PartialAnswerError, StoreError
-from esjobs.store.elastic.cluster import Cluster, RefusedError, no_json
+from esjobs.store.elastic.cluster import Cluster, Decoded, RefusedError
 from esjobs.store.elastic.hits import Answer, Reader
 
 PAGE = 10_000
@@ -24,7 +23,6 @@ _SLICES, _IN_FLIGHT = 4, 2
 _WORTH_SLICING = 3 * PAGE
 _KEEP_ALIVE = "5m"
 _WHOLE = {"allow_partial_search_results": "false"}
-_NOT_FOUND = 404
 
 
 class PointInTime:
@@ -48,7 +46,7 @@ class PointInTime:
                 self._id = answer["id" if self._elastic else "pit_id"]
             self._one_shard = answer["_shards"]["total"] == 1 if not self._elastic else False
         except RefusedError as error:
-            if error.status != _NOT_FOUND:
+            if not error.absent:
                 raise
 
     @property
@@ -66,9 +64,9 @@ class PointInTime:
         self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
         return answer
 
-    def raw_search(self, body: Mapping[str, Any]) -> bytes | str:
-        """One search on the snapshot, the answer as it came; :meth:`require_whole` is left to the caller."""
-        return self._cluster.raw("POST", "/_search", self._asked(body), params=_WHOLE)
+    def decoded_search(self, body: Mapping[str, Any], decode: Callable[[bytes | str], Decoded]) -> Decoded:
+        """One search on the snapshot, decoded by the caller, to whom :meth:`require_whole` is left."""
+        return self._cluster.decoded(decode, "POST", "/_search", self._asked(body), params=_WHOLE)
 
     def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
         """Refuse an answer that does not cover all shards, or whose search ran out of time."""
@@ -176,11 +174,7 @@ class PointInTime:
             pool.shutdown(cancel_futures=True)
 
     def _answer(self, reader: Reader, body: Mapping[str, Any]) -> Answer:
-        raw = self.raw_search(body)
-        try:
-            answer = reader.decode(raw)
-        except msgspec.MsgspecError as error:
-            raise no_json(self._cluster.location, str(error)) from error
+        answer = self.decoded_search(body, reader.decode)
         self.require_whole(answer.timed_out, answer.shards.failed, answer.shards.total)
         self._id = answer.pit_id or self._id
         return answer

@@ -1,17 +1,24 @@
-"""Named values and what is committed: documents that change only if nobody else changed them meanwhile."""
+"""Named values and what is committed: documents that change only if nobody else changed them meanwhile.
+
+Every change carries a mark of its own. Where the answer to a change was lost, or a repetition of it was told
+that the document has changed, the mark says whether it was this change that arrived.
+"""
 
 import hashlib
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from esjobs.core.errors import StoreBusyError
-from esjobs.store.elastic.cluster import Cluster, RefusedError, ask
+from esjobs.store.elastic.cluster import Cluster, RefusedError, UnreachableError, ask
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, state_index
 
-_CONFLICT, _NOT_FOUND = 409, 404
+_CONFLICT = 409
 _COMMIT = "commit"
+_FENCES = 5
+"""Attempts at a document that others are changing."""
 
 
 @dataclass(frozen=True)
@@ -43,30 +50,37 @@ class State:
 
     def advance(self, old: Commit, new: Commit) -> None:
         """Switch readers of jobs to the next commit; :class:`StoreBusyError` if another was first."""
-        body = {
-            "kind": _COMMIT,
-            "commit": {"number": new.number, "loads": dict(new.loads), "next_load": new.next_load},
-        }
-        if not self._put(_COMMIT, body, old.place):
+        if not self._put(_COMMIT, _commit_body(new), old.place):
             raise StoreBusyError(
                 f"another process wrote jobs to {self._cluster.location} at the same time; run it again"
             )
 
+    def fence(self) -> Commit:
+        """What is committed now, written once more, so that a change still on its way is refused.
+
+        An earlier request that nobody waits for any more may arrive late; after this it changes nothing.
+        """
+        for _ in range(_FENCES):
+            old = self.commit()
+            if self._put(_COMMIT, _commit_body(old), old.place):
+                return self.commit()
+        raise StoreBusyError(f"other processes write jobs to {self._cluster.location}; run it again later")
+
     def value(self, key: str) -> str | None:
         """A named value; None when there is none."""
-        found = self._get(_name(key))
-        return None if found is None else str(found["_source"]["value"])
+        return _value(self._get(_name(key)))
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
         name = _name(key)
         found = self._get(name)
-        if (found["_source"]["value"] if found else None) != old:
+        if _value(found) != old:
             return False
+        if old is None and new is None:
+            return True
         place = (found["_seq_no"], found["_primary_term"]) if found else None
-        if new is None:
-            return found is None or self._delete(name, place)
-        return self._put(name, {"kind": "value", "value": new}, place)
+        body = {"kind": "value"} if new is None else {"kind": "value", "value": new}
+        return self._put(name, body, place)
 
     def _get(self, name: str) -> Any:
         return ask(self._cluster, f"/{self._index}/_doc/{name}")
@@ -74,22 +88,30 @@ class State:
     def _put(self, name: str, body: Mapping[str, Any], place: tuple[int, int] | None) -> bool:
         ensure_index(self._cluster, self._index, state_index())
         how = {"op_type": "create"} if place is None else {"if_seq_no": place[0], "if_primary_term": place[1]}
-        return self._unless_changed("PUT", name, body, how)
-
-    def _delete(self, name: str, place: tuple[int, int] | None) -> bool:
-        sequence, term = place or (0, 0)
-        return self._unless_changed("DELETE", name, None, {"if_seq_no": sequence, "if_primary_term": term})
-
-    def _unless_changed(
-        self, method: str, name: str, body: Mapping[str, Any] | None, how: Mapping[str, Any]
-    ) -> bool:
+        mark = uuid.uuid4().hex
         try:
-            self._cluster.call(method, f"/{self._index}/_doc/{name}", body, params=how)
-        except RefusedError as error:
-            if error.status in (_CONFLICT, _NOT_FOUND):
+            self._cluster.call("PUT", f"/{self._index}/_doc/{name}", {**body, "mark": mark}, params=how)
+        except (RefusedError, UnreachableError) as error:
+            conflict = isinstance(error, RefusedError) and error.status == _CONFLICT
+            if not conflict and not error.passing:
+                raise
+            found = self._get(name)
+            if found is not None and found["_source"].get("mark") == mark:
+                return True
+            if conflict:
                 return False
             raise
         return True
+
+
+def _commit_body(commit: Commit) -> dict[str, Any]:
+    held = {"number": commit.number, "loads": dict(commit.loads), "next_load": commit.next_load}
+    return {"kind": _COMMIT, "commit": held}
+
+
+def _value(found: Any) -> str | None:
+    """The value in a document; one that was taken away leaves a document without."""
+    return None if found is None else found["_source"].get("value")
 
 
 def _name(key: str) -> str:

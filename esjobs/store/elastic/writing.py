@@ -1,17 +1,21 @@
 """Bulk writes: bounded requests, every item's answer looked at."""
 
 import contextlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, TypeVar
 
 import orjson
 
 from esjobs.store.elastic.cluster import Cluster, RefusedError, refusal
+from esjobs.store.elastic.patience import PassingError
 
 _REQUEST_BYTES = 5_000_000
 _TOO_LARGE = 413
-_BUSY = 429
+_CONFLICT = 409
+_NOT_FOUND = 404
 _IN_FLIGHT = 2
 """More requests at a time hardly help: what indexes is busy with two."""
 
@@ -49,6 +53,9 @@ def write(
 ) -> list[str]:
     """Perform actions in bulk; the ids of documents that ``create`` found there already.
 
+    Among these may be documents that the same call has just written: a request whose answer was lost is sent
+    again. ``before`` is called ahead of each request.
+
     Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
     """
     present: list[str] = []
@@ -67,17 +74,23 @@ def sent(
     """Send bulk requests, two at a time, and yield the answers as they come, in any order.
 
     ``requests``: lines, and what they are. Answers: ids of documents that ``create`` found there already, and
-    what the lines were. ``before`` is called ahead of each request.
+    what the lines were. ``before`` is called ahead of each request, also of a repeated one, by one thread at
+    a time.
 
     When a request fails no other begins, those under way are waited for, and its error is raised.
     """
     pending: dict[Future[list[str]], What] = {}
     pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-bulk")
-    try:
-        for lines, what in requests:
+    lock = Lock()
+
+    def alone() -> None:
+        with lock:
             if before is not None:
                 before()
-            pending[pool.submit(_send, cluster, lines)] = what
+
+    try:
+        for lines, what in requests:
+            pending[pool.submit(send, cluster, lines, alone)] = what
             if len(pending) >= _IN_FLIGHT:
                 yield from _answers(pending)
         while pending:
@@ -111,27 +124,68 @@ def _line(action: Action) -> bytes:
     return orjson.dumps(head) + b"\n" + (orjson.dumps(body) + b"\n" if body is not None else b"")
 
 
-def _send(cluster: Cluster, lines: list[bytes]) -> list[str]:
-    try:
-        answer = cluster.bulk(b"".join(lines), params=_ANSWER)
-    except RefusedError as error:
-        if error.status != _TOO_LARGE or len(lines) < 2:
+@dataclass
+class _Outcome:
+    """What became of the items of a request: ids that were there, and items to send again and why."""
+
+    present: list[str] = field(default_factory=list)
+    again: list[bytes] = field(default_factory=list)
+    reason: RefusedError | None = None
+
+
+def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | None = None) -> list[str]:
+    """Send items as one request, or as several when it is too large; ids that ``create`` found there already.
+
+    Items that the cluster had no room for are sent again, they alone.
+    """
+    present: list[str] = []
+    left = list(lines)
+
+    def once() -> None:
+        nonlocal left
+        try:
+            if before is not None:
+                before()
+            outcome = _once(cluster, left)
+        except PassingError as error:
+            error.passing = False  # it has been repeated as a request
             raise
-        half = len(lines) // 2
-        return _send(cluster, lines[:half]) + _send(cluster, lines[half:])
+        present.extend(outcome.present)
+        left = outcome.again
+        if outcome.reason is not None:
+            raise outcome.reason
+
+    try:
+        cluster.patiently(once)
+    except RefusedError as error:
+        if error.status != _TOO_LARGE or len(left) < 2:
+            raise
+        half = len(left) // 2
+        return [*present, *send(cluster, left[:half], before), *send(cluster, left[half:], before)]
+    return present
+
+
+def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
+    answer = cluster.bulk(b"".join(lines), params=_ANSWER)
+    outcome = _Outcome()
     if not answer["errors"]:
-        return []
-    present = []
-    for item in answer["items"]:
+        return outcome
+    for line, item in zip(lines, answer["items"], strict=True):
         ((kind, result),) = item.items()
         status = result["status"]
-        if status < 300 or (kind == "delete" and status == 404):
+        if status < 300 or (kind == "delete" and status == _NOT_FOUND):
             continue
-        if kind == "create" and status == 409:
-            present.append(result["_id"])
+        if kind == "create" and status == _CONFLICT:
+            outcome.present.append(result["_id"])
             continue
-        raise refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
-    return present
+        refused = refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
+        if not isinstance(refused, RefusedError) or not (refused.passing or status == _CONFLICT):
+            raise refused
+        # a conflict: the same change, sent before and given up, is just being made
+        refused.passing = True
+        outcome.again.append(line)
+        outcome.reason = refused
+    return outcome
 
 
 def refresh(cluster: Cluster, index: str) -> None:

@@ -1,0 +1,72 @@
+"""How often a request is repeated and how long to wait before: the one policy for both products.
+
+The clients' own repetitions are switched off: they come at once, and do not read ``Retry-After``. What may be
+repeated is no question here: every request of this store is made so that doing it twice is doing it once.
+"""
+
+import random
+from collections.abc import Callable
+from typing import TypeVar
+
+import tenacity
+
+from esjobs.core.errors import StoreError
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+"""No pause is longer, whatever the cluster asks for."""
+
+Answer = TypeVar("Answer")
+
+
+class PassingError(StoreError):
+    """An error of which some pass by themselves.
+
+    ``passing``: whether this one may, so that asking again is worth it; ``wait_s``: what the cluster asked
+    for, None when it said nothing.
+    """
+
+    passing: bool = True
+    wait_s: float | None = None
+
+
+def patiently(ask: Callable[[], Answer], repetitions: int) -> Answer:
+    """The answer to a question, asked again after a pause while the error is one that may pass."""
+    asking = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, PassingError) and error.passing),
+        stop=tenacity.stop_after_attempt(repetitions + 1),
+        wait=lambda state: pause_s(state.attempt_number, _asked_for(state)),
+        reraise=True,
+    )
+    return asking(ask)
+
+
+def _asked_for(state: tenacity.RetryCallState) -> float | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error.wait_s if isinstance(error, PassingError) else None
+
+
+def pause_s(attempt: int, asked_for: float | None = None) -> float:
+    """The pause after a failed attempt, the first being 1: doubled, scattered, at least what was asked for.
+
+    >>> 0.25 <= pause_s(1) <= 0.5 and 1.0 <= pause_s(3) <= 2.0
+    True
+    >>> pause_s(1, asked_for=4.0), pause_s(1, asked_for=86400.0)
+    (4.0, 30.0)
+    """
+    scattered = FIRST_PAUSE_S * 2.0 ** min(attempt - 1, 10) * random.uniform(0.5, 1.0)  # noqa: S311
+    return min(max(scattered, asked_for or 0.0), LONGEST_PAUSE_S)
+
+
+def longest_s(repetitions: int, timeout_s: float) -> float:
+    """The most that one request can take, with all its repetitions."""
+    return (repetitions + 1) * (timeout_s + LONGEST_PAUSE_S)
+
+
+def seconds_of(header: str | None) -> float | None:
+    """What ``Retry-After`` asks for; None when it is absent or a date.
+
+    >>> seconds_of("3"), seconds_of("Wed, 21 Oct 2026 07:28:00 GMT"), seconds_of(None)
+    (3.0, None, None)
+    """
+    return float(header) if header is not None and header.strip().isdecimal() else None

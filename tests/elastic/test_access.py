@@ -1,0 +1,132 @@
+"""Users of a cluster with security: who is let in, who is not, and what the printed role is enough for."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from esjobs.core.errors import EsjobsError, StoreError
+from esjobs.doctor import examine
+from esjobs.settings import load, secret
+from esjobs.store.elastic.access import Access
+from esjobs.store.elastic.connect import connect
+from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.setup import role
+from tests.elastic.stage import Stage, act, differing, opened, visible
+from tests.elastic.table import LINE, SAME, scene
+from tests.servers.pool import Servers
+from tests.servers.security import ADMIN, Role, Security
+from tests.servers.server import Server
+
+PREFIX = "esjobs"
+PRINTED = json.loads(role("elasticsearch", Names(PREFIX)))
+(OWN,) = PRINTED["indices"]
+
+
+NARROWER = ("create_index", "maintenance", "view_index_metadata")
+"""What stands in for ``manage``, as far as it goes: who may switch aliases may manage."""
+
+
+def printed_role(without: str = "") -> Role:
+    """The role that ``esjobs setup`` prints, or all of it but one privilege."""
+    (pattern,) = OWN["names"]
+    kept = [privilege for privilege in OWN["privileges"] if privilege != without]
+    if without == "manage":
+        kept += NARROWER
+    return Role({pattern: kept}, [privilege for privilege in PRINTED["cluster"] if privilege != without])
+
+
+EACH = (*PRINTED["cluster"], *OWN["privileges"])
+"""Every privilege of the role."""
+
+
+@pytest.fixture(scope="module")
+def guarded(servers: Servers) -> Iterator[Server]:
+    """A server where the worker has the printed role, and others the role without one privilege each."""
+    roles = {"worker": printed_role()} | {f"no-{name}": printed_role(name) for name in EACH}
+    security = Security(roles=roles, users={name: [name] for name in roles})
+    with servers.of_its_own("elasticsearch8", security=security) as server:
+        yield server
+
+
+def work(server: Server, user: str, file: Path) -> None:
+    """The whole job of a user."""
+    with opened(server.url, PREFIX, **login(server, user)) as session:
+        for step in ("ingest", "run"):
+            act(session, step, file)
+
+
+def login(server: Server, user: str) -> dict[str, str]:
+    """The settings of a user."""
+    assert server.security is not None
+    name, password = server.security.login(user)
+    return {"user": name, "password": password}
+
+
+@scene(
+    "a user with just the role that `esjobs setup` prints; the same user writes to an index of others",
+    "the whole job; the cluster refused the write to the other index",
+    SAME,
+    "elasticsearch8",
+    own=True,
+)
+def test_the_printed_role_is_enough(
+    guarded: Server, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(guarded.url, PREFIX, **login(guarded, ADMIN)) as session:
+        session.store.set_up()
+    stage = Stage(PREFIX, tmp_path)
+    worker = login(guarded, "worker")
+    file = stage.next_file()
+    work(guarded, "worker", file)
+    for step in ("ingest", "run"):
+        act(stage.embedded, step, file)
+    with opened(guarded.url, PREFIX, **worker) as session:
+        assert differing(stage.expected(), visible(session)) == []
+    for key, value in worker.items():
+        monkeypatch.setenv(f"ESJOBS_CLUSTER__{key.upper()}", value)
+    nodes = guarded.json("GET", "_nodes/stats/indices/search")["nodes"].values()
+    assert sum(node["indices"]["search"]["open_contexts"] for node in nodes) == 0
+    findings = examine(lambda: load(None, guarded.url), "the test")
+    assert "failed" not in set(findings["state"])
+    assert findings.set_index("check").loc["table factors", "state"] == "ok"
+    assert guarded.security is not None
+    refused = guarded.request("PUT", "others/_doc/1", {"x": 1}, login=guarded.security.login("worker"))
+    assert refused.status == 403
+
+
+@scene(
+    "a user whose role lacks one of the printed privileges, each in turn",
+    "said what was refused and where the role is printed",
+    LINE,
+    "elasticsearch8",
+    own=True,
+)
+def test_the_printed_role_has_no_privilege_too_many(guarded: Server, name: str, tmp_path: Path) -> None:
+    stage = Stage(PREFIX, tmp_path)
+    file = stage.next_file()
+    refusal = r"403 security_exception.*role that 'esjobs setup' prints"
+    for privilege in EACH:
+        with pytest.raises(EsjobsError, match=refusal) as raised:
+            work(guarded, f"no-{privilege}", file)
+        assert "\n" not in str(raised.value), privilege
+
+
+@scene(
+    "a wrong password, and an API key that the cluster does not know",
+    "asked once",
+    LINE,
+    "elasticsearch8",
+    own=True,
+)
+def test_who_is_not_known_is_told(guarded: Server, name: str) -> None:
+    # the minimal distribution cannot make API keys, which could then expire
+    for access in (
+        Access(guarded.url, user="worker", password=secret("open sesame")),
+        Access(guarded.url, api_key=secret("dW5rbm93bjp1bmtub3du")),
+    ):
+        with pytest.raises(StoreError, match=r"401.*check the user, the password or the key") as raised:
+            connect(access)
+        assert "\n" not in str(raised.value)
+        assert "sesame" not in str(raised.value)

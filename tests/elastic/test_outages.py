@@ -1,0 +1,69 @@
+"""A cluster that loses its master, and one whose disk is full."""
+
+from pathlib import Path
+
+import pytest
+
+from esjobs.core.errors import EsjobsError, StoreBusyError
+from tests.elastic.faults import FACTORS, writes_jobs
+from tests.elastic.stage import Stage, act, assert_before, differing, opened, visible
+from tests.elastic.table import BEFORE, SAME, scene
+from tests.servers.pool import Servers
+from tests.servers.proxy import Proxy, first
+from tests.servers.server import Server
+
+
+@scene(
+    "`kill -9` of the master of three nodes under a bulk request of jobs",
+    "waited for the next master, went on with the two that are left",
+    SAME,
+    "elasticsearch8",
+    own=True,
+)
+def test_a_master_is_lost(servers: Servers, name: str, tmp_path: Path) -> None:
+    with servers.of_its_own(name, nodes=3) as cluster:
+        stage = Stage("faults", tmp_path)
+        stage.begin(cluster.url)
+        master = cluster.master()
+        other = next(node for node in cluster.nodes if node is not master)
+        file = stage.next_file()
+        with Proxy(other.url) as proxy, opened(proxy.url, stage.prefix, retries=5) as session:
+            lost = proxy.on(writes_jobs, first(lambda _: cluster.kill(master)))
+            for step in ("ingest", "run"):
+                act(session, step, file)
+                act(stage.embedded, step, file)
+            assert lost.hits == 1
+            assert not master.running
+            assert differing(stage.expected(), visible(session)) == []
+
+
+@scene(
+    "a disk above the flood stage under a bulk request, and after it: `index.blocks.read_only_allow_delete`",
+    "gave up at once, went on when the block was lifted",
+    BEFORE,
+)
+def test_a_disk_is_full(server: Server, stage: Stage) -> None:
+    def block(on: bool | None) -> None:
+        server.json("PUT", f"{stage.prefix}-*/_settings", {"index.blocks.read_only_allow_delete": on})
+
+    file = stage.next_file()
+    before = stage.expected()
+    with Proxy(server.url) as proxy, opened(proxy.url, stage.prefix) as session:
+        for step, when in (("ingest", writes_jobs), ("run", FACTORS)):
+            act(stage.embedded, step, file)
+            after = stage.expected()
+            filled = proxy.on(when, first(lambda _: block(True)))
+            for _ in range(2):
+                with pytest.raises(EsjobsError, match="is a disk too full") as raised:
+                    act(session, step, file)
+                assert isinstance(raised.value, StoreBusyError)
+                assert "\n" not in str(raised.value)
+                assert_before(visible(session), before, after)
+            assert filled.hits == 1
+            block(None)
+            act(session, step, file)
+            if step == "run":  # the days have been aggregated before: the last report of that step says so
+                del after["runs"]
+            assert differing(after, visible(session)) == []
+            before = after
+    stage.spoilt = False

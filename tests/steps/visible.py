@@ -1,0 +1,48 @@
+"""Everything that users of a store can see, and whether two such views are the same."""
+
+import pandas as pd
+
+from esjobs.core.errors import NoResultError
+from esjobs.session import Session
+
+RESULTS = ("factors", "fits", "components", "lines", "flags", "conclusions")
+_CLOCK = {"at", "seconds", "loaded_at", "imported_at"}
+_COUNTS = {"stored", "updated"}
+"""A load that was cut off after its jobs were stored counts them as updated the next time."""
+
+Contents = dict[str, pd.DataFrame]
+
+
+def contents(session: Session) -> Contents:
+    """Everything that can be seen, without what the clock says."""
+    found = {"jobs": session.jobs().sort_values("job_id", ignore_index=True)}
+    for name in ("buckets", "days", "loads", "rejects", "runs", *RESULTS):
+        try:
+            frame = session.show(name)
+        except NoResultError:
+            frame = pd.DataFrame()
+        order = [column for column in frame.columns if column not in _CLOCK | _COUNTS]
+        found[name] = frame[order].sort_values(order[:6], ignore_index=True)
+    found["steps"] = (
+        found["runs"][found["runs"]["step"] != "aggregate"] if len(found["runs"]) else found["runs"]
+    )
+    return found
+
+
+def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:
+    """Equal up to the order in which floats are summed."""
+    try:
+        pd.testing.assert_frame_equal(
+            left.reset_index(drop=True), right.reset_index(drop=True), rtol=1e-9, check_like=True
+        )
+    except AssertionError:
+        return False
+    return True
+
+
+def at(found: Contents, before: Contents, after: Contents, names: tuple[str, ...]) -> str:
+    """Whether these tables are all as before or all as after; where both hold, ``before``."""
+    for word, expected in (("before", before), ("after", after)):
+        if all(same(found[name], expected[name]) for name in names):
+            return word
+    raise AssertionError(f"neither before nor after: {', '.join(names)}")
