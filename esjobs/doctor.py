@@ -76,6 +76,8 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         f"{able.engine} {able.version} at {able.location}" + (f", {details}" if details else ""),
         "",
     )
+    for right in able.lacking:
+        yield "right", FAILED, f"lacks {right}", "give the user the role that esjobs setup prints"
     yield from _field_findings(session)
     span = session.store.span()
     if span.first is None or span.last is None:

@@ -116,6 +116,8 @@ class Capabilities:
     days_per_aggregate: int
     """How many days one ``aggregate`` call may span before the answer should be cut."""
     details: dict[str, str] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
+    """Rights that the user lacks, where the store can tell."""
 
 
 class JobStore(Protocol):

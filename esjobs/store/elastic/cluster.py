@@ -17,6 +17,9 @@ from esjobs.store.elastic.patience import PassingError, longest_s, patiently
 Body = Mapping[str, Any]
 Decoded = TypeVar("Decoded")
 
+TEMPLATE_PRIORITY = 500
+"""Above what installations give patterns of their own."""
+
 NO_JSON = "no JSON"
 """Kind of an error whose answer was not written by the cluster, but by something before it."""
 
@@ -151,6 +154,10 @@ class Cluster(ABC):
         params: Mapping[str, Any],
     ) -> bytes | str:
         """Send a request as it is; the body of the answer as it came."""
+
+    @abstractmethod
+    def index_template(self, pattern: str, layout: Body) -> Body:
+        """The template that gives indices of a pattern a layout, as the product takes it."""
 
     @abstractmethod
     def close(self) -> None:

@@ -9,7 +9,15 @@ import elasticsearch
 
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Cluster, RefusedError, no_json, refusal, unreachable
+from esjobs.store.elastic.cluster import (
+    TEMPLATE_PRIORITY,
+    Body,
+    Cluster,
+    RefusedError,
+    no_json,
+    refusal,
+    unreachable,
+)
 from esjobs.store.elastic.patience import seconds_of
 
 # What it warns of comes back as an error, or was mended by asking again.
@@ -59,6 +67,20 @@ class ElasticsearchCluster(Cluster):
         )
         self._be_patient(access)
         self.version = self._version()
+
+    def index_template(self, pattern: str, layout: Body) -> Body:
+        """The template that gives indices of a pattern a layout."""
+        from elasticsearch import dsl  # takes half a second, and only setting up needs it
+
+        index = dsl.Index(pattern)
+        index.settings(**layout["settings"])
+        mapping = index.get_or_create_mapping()
+        for name, value in layout["mappings"].items():
+            if name != "properties":
+                mapping.meta(name, value)
+        for name, kind in layout["mappings"]["properties"].items():
+            mapping.field(name, dict(kind))
+        return {"index_patterns": [pattern], "template": index.to_dict(), "priority": TEMPLATE_PRIORITY}
 
     def close(self) -> None:
         """Release the connections."""

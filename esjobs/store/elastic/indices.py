@@ -11,12 +11,30 @@ _EXISTS = "resource_already_exists_exception"
 
 
 def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
-    """Make an index unless it is there."""
+    """Make an index; one that an earlier version made gets the fields that it lacks.
+
+    Raises :class:`SchemaError` when it has a field of another type.
+    """
     try:
         cluster.call("PUT", f"/{name}", layout)
     except RefusedError as error:
         if error.kind != _EXISTS:
             raise
+        _add_fields(cluster, name, layout["mappings"]["properties"])
+
+
+def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
+    held = cluster.call("GET", f"/{name}/_mapping")[name]["mappings"].get("properties", {})
+    for field, kind in wanted.items():
+        found = held.get(field, kind)
+        if found.get("type", "object") != kind.get("type", "object"):
+            raise SchemaError(
+                f"field {field} of index {name} is {found.get('type', 'object')}, this version of esjobs has "
+                f"{kind['type']}: name another prefix, or use the version that wrote it"
+            )
+    missing = {field: kind for field, kind in wanted.items() if field not in held}
+    if missing:
+        cluster.call("PUT", f"/{name}/_mapping", {"properties": missing})
 
 
 def require_layout(cluster: Cluster, name: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError, StoreError
 from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Cluster, no_json, refusal, unreachable
+from esjobs.store.elastic.cluster import TEMPLATE_PRIORITY, Body, Cluster, no_json, refusal, unreachable
 from esjobs.store.elastic.patience import seconds_of
 
 try:
@@ -80,6 +80,10 @@ class OpenSearchCluster(Cluster):
         )
         self._be_patient(access)
         self.version = str(self.call("GET", "/")["version"]["number"])
+
+    def index_template(self, pattern: str, layout: Body) -> Body:
+        """The template that gives indices of a pattern a layout."""
+        return {"index_patterns": [pattern], "template": dict(layout), "priority": TEMPLATE_PRIORITY}
 
     def close(self) -> None:
         """Release the connections."""

@@ -1,24 +1,30 @@
-"""What a cluster needs before the first write: indices, aliases, and a role of the needed rights alone."""
+"""What a cluster needs before the first write: templates, indices, aliases; and the least role."""
 
 import json
 from collections.abc import Iterator
 
+from esjobs.core.identity import content_id
 from esjobs.core.tables import TABLES
-from esjobs.store.elastic.cluster import Body, Cluster
+from esjobs.store.elastic.cluster import Body, Cluster, RefusedError, ask
 from esjobs.store.elastic.indices import ensure_index, require_layout
-from esjobs.store.elastic.layout import Names, jobs_index, rows_index, state_index
+from esjobs.store.elastic.layout import LAYOUT, Names, jobs_index, rows_index, state_index
 from esjobs.store.elastic.results import ensure_alias, has_alias
+
+_FORBIDDEN = 403
 
 
 def set_up(cluster: Cluster, names: Names, *, dry_run: bool) -> list[str]:
-    """Make what is missing, or only say what; a line for each index and alias.
+    """Make what is missing, or only say what; a line for each template, index and alias.
 
     esjobs itself needs none of it: each index is made when it is first written to. Dashboards want all of
-    them, also the empty ones.
+    them, also the empty ones; templates keep an index that something else makes under such a name from
+    having another layout. A user who may not make templates goes without.
     """
     done = []
     verb = "would make" if dry_run else "made"
-    for name, layout in _indices(names):
+    for name, pattern, layout in _indices(names):
+        done += _set_up_template(cluster, name, cluster.index_template(pattern, layout), dry_run=dry_run)
+    for name, _, layout in _indices(names):
         if not require_layout(cluster, name):
             if not dry_run:
                 ensure_index(cluster, name, layout)
@@ -31,30 +37,61 @@ def set_up(cluster: Cluster, names: Names, *, dry_run: bool) -> list[str]:
     return done
 
 
-def _indices(names: Names) -> Iterator[tuple[str, Body]]:
-    yield names.jobs, jobs_index()
-    yield names.state, state_index()
+def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
+    meta = {"layout": LAYOUT, "digest": content_id(dict(template))}
+    try:
+        found = ask(cluster, f"/_index_template/{name}")
+        held = found["index_templates"][0]["index_template"] if found else {}
+        if held.get("_meta") == meta:
+            return []
+        if not dry_run:
+            cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
+    except RefusedError as error:
+        if error.status != _FORBIDDEN:
+            raise
+        return [f"no template {name}: this user may not manage index templates"]
+    return [f"{'would make' if dry_run else 'made'} template {name}"]
+
+
+def _indices(names: Names) -> Iterator[tuple[str, str, Body]]:
+    """Every index, the pattern of names that shall look like it, and its layout."""
+    yield names.jobs, names.jobs, jobs_index()
+    yield names.state, names.state, state_index()
     for table in TABLES:
-        yield names.rows(table), rows_index(table)
+        yield names.rows(table), f"{names.alias(table)}-0*", rows_index(table)
 
 
-def role(product: str, names: Names) -> str:
-    """The least that esjobs must be allowed, as the security API of the product takes it."""
+def role(product: str, names: Names, jobs_index: str | None = None) -> str:
+    """The least that esjobs must be allowed, as the security API of the product takes it.
+
+    ``jobs_index``: indices of others that it reads.
+    """
     own = f"{names.prefix}-*"
+    others = jobs_index.split(",") if jobs_index is not None else []
     if product == "elasticsearch":
-        return json.dumps(
-            {
-                "cluster": ["monitor"],
-                "indices": [{"names": [own], "privileges": ["manage", "read", "write"]}],
-            },
-            indent=2,
-        )
-    return json.dumps(
-        {
-            "cluster_permissions": ["cluster_monitor", "cluster_composite_ops"],
-            "index_permissions": [
-                {"index_patterns": [own], "allowed_actions": ["indices_all"]},
-            ],
-        },
-        indent=2,
-    )
+        indices = [{"names": [own], "privileges": ["manage", "read", "write"]}]
+        indices += [{"names": others, "privileges": ["read"]}] if others else []
+        return json.dumps({"cluster": ["monitor"], "indices": indices}, indent=2)
+    permissions = [{"index_patterns": [own], "allowed_actions": ["indices_all"]}]
+    permissions += [{"index_patterns": others, "allowed_actions": ["read"]}] if others else []
+    cluster = ["cluster_monitor", "cluster_composite_ops"]
+    return json.dumps({"cluster_permissions": cluster, "index_permissions": permissions}, indent=2)
+
+
+def lacking_rights(cluster: Cluster, names: Names, jobs_index: str | None = None) -> list[str]:
+    """What the printed role has and this user has not; nothing where a cluster cannot tell.
+
+    Only Elasticsearch with security on can be asked.
+    """
+    if cluster.product != "elasticsearch":
+        return []
+    wanted = json.loads(role(cluster.product, names, jobs_index))
+    asked = {"cluster": wanted["cluster"], "index": wanted["indices"]}
+    try:
+        found = cluster.call("POST", "/_security/user/_has_privileges", asked)
+    except RefusedError:
+        return []  # security is off, or not to be asked
+    lacking = [name for name, held in found["cluster"].items() if not held]
+    for pattern, rights in found["index"].items():
+        lacking += [f"{name} on {pattern}" for name, held in rights.items() if not held]
+    return lacking

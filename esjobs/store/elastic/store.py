@@ -40,7 +40,7 @@ from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.elastic.own_jobs import OwnJobs
 from esjobs.store.elastic.results import Results, clause
 from esjobs.store.elastic.selection import selected
-from esjobs.store.elastic.setup import role, set_up
+from esjobs.store.elastic.setup import lacking_rights, role, set_up
 from esjobs.store.elastic.state import State
 from esjobs.store.promises import known
 
@@ -66,6 +66,7 @@ class ElasticStore:
         self._location = cluster.location
         self._names = Names(prefix)
         self._state = State(cluster, self._names)
+        self._foreign = jobs_index
         self._jobs = Jobs(cluster, self._names, self._state)
         self._source: JobIndex = (
             OwnJobs(self._jobs)
@@ -154,8 +155,9 @@ class ElasticStore:
     def capabilities(self) -> Capabilities:
         """What this store is."""
         cluster = self._open()
-        details = {"prefix": self._names.prefix, "layout": LAYOUT}
-        return Capabilities(cluster.product, cluster.version, self._location, 1, details)
+        details = {"prefix": self._names.prefix, "layout": LAYOUT, "jobs in": self._source.index}
+        lacking = lacking_rights(cluster, self._names, self._foreign)
+        return Capabilities(cluster.product, cluster.version, self._location, 1, details, tuple(lacking))
 
     def check_fields(self) -> list[FieldState]:
         """Every stored field as the jobs' index has it now."""
@@ -166,7 +168,7 @@ class ElasticStore:
         """Make all indices and aliases, also those that nothing was written to yet."""
         cluster = self._open()
         done = set_up(cluster, self._names, dry_run=dry_run)
-        return Preparation(tuple(done), role(cluster.product, self._names))
+        return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
 
     def close(self) -> None:
         """Release the connections. Closing again does nothing; any other call raises :class:`StoreError`."""

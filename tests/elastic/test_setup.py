@@ -1,0 +1,83 @@
+"""What ``esjobs setup`` makes, and indices that an earlier version made."""
+
+import pytest
+
+from esjobs.core.errors import SchemaError
+from esjobs.core.tables import BUCKETS, TABLES
+from esjobs.store.elastic.access import Access
+from esjobs.store.elastic.connect import connect
+from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.store import ElasticStore
+from tests.contract.jobs import hours, job, put, table_batch, visible
+from tests.servers.server import Server
+
+
+def opened(server: Server, prefix: str) -> ElasticStore:
+    return ElasticStore(connect(Access(server.url)), prefix)
+
+
+def test_setting_up_makes_everything_once(server: Server, index_prefix: str) -> None:
+    prefix = f"{index_prefix}own"
+    store = opened(server, prefix)
+    planned = store.set_up(dry_run=True)
+    n_indices = len(TABLES) + 2
+    assert len(planned.done) == 2 * n_indices + len(TABLES)
+    assert all(line.startswith("would make ") for line in planned.done)
+    assert server.json("GET", f"_resolve/index/{prefix}*")["indices"] == []
+    done = store.set_up()
+    assert [line.removeprefix("made ") for line in done.done] == [
+        line.removeprefix("would make ") for line in planned.done
+    ]
+    assert store.set_up().done == store.set_up(dry_run=True).done == ()
+    assert prefix in store.set_up().role
+    store.close()
+
+
+def test_an_index_made_by_another_program_gets_our_layout(server: Server, index_prefix: str) -> None:
+    """A name of ours that something else writes to first does not become a guess of the cluster."""
+    prefix = f"{index_prefix}own"
+    store = opened(server, prefix)
+    store.set_up()
+    name = f"{Names(prefix).alias(BUCKETS)}-000002"
+    server.json("PUT", name)
+    (own, made) = (
+        server.json("GET", f"{index}/_mapping")[index]["mappings"]
+        for index in (Names(prefix).rows(BUCKETS), name)
+    )
+    assert made == own
+    assert server.request("PUT", f"{name}/_doc/1", {"surprise": 1}).status == 400
+    store.close()
+
+
+def test_fields_that_are_new_are_added_to_an_index_of_before(server: Server, index_prefix: str) -> None:
+    prefix = f"{index_prefix}own"
+    index = Names(prefix).rows(BUCKETS)
+    store = opened(server, prefix)
+    store.set_up()
+    layout = server.json("GET", f"{index}/_mapping")[index]["mappings"]
+    server.json("DELETE", index)
+    kept = {name: kind for name, kind in layout["properties"].items() if name != "cpe_sq"}
+    server.json("PUT", index, {"mappings": {**layout, "properties": kept}})
+    row = {"day": hours(0).date(), "site": "A", "cpe_sq": 1.5}
+    store.publish([store.replace(BUCKETS, "2018-08-01", [table_batch(BUCKETS, [row])])])
+    assert [found["cpe_sq"] for found in visible(store, BUCKETS)] == [1.5]
+    assert server.json("GET", f"{index}/_mapping")[index]["mappings"] == layout
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("layout", "kind", "message"),
+    [("1", "keyword", "layout 1"), (None, "keyword", "another program"), ("2", "long", "field site")],
+    ids=["an earlier layout", "no layout", "another type"],
+)
+def test_an_index_of_another_layout_is_refused(
+    server: Server, index_prefix: str, layout: str | None, kind: str, message: str
+) -> None:
+    prefix = f"{index_prefix}own"
+    meta = {"_meta": {"layout": layout}} if layout else {}
+    mappings = {**meta, "properties": {"site": {"type": kind}}}
+    server.json("PUT", f"{prefix}-jobs", {"mappings": mappings})
+    with pytest.raises(SchemaError, match=message) as found:
+        put(opened(server, prefix), "a", job(1))
+    assert "another prefix" in str(found.value)
+    assert "\n" not in str(found.value)
