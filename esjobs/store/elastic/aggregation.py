@@ -139,12 +139,14 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
     if counted is None:
         return None
     holds, fails = rules.passed(len(rules.keeps))
-    kept = all_of([*base, *where, *holds], [*odd, *fails])
+    # a clause that nothing matches would still be looked up in each range
+    absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
+    kept = all_of([*base, *where, *holds], absent)
     table = _groups(at, asked, kept, counted, clauses)
     if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
         return None
     answer = Aggregate(_whole(table.drop_columns([_COUNT]), query), books_table(counted.books))
-    if not counted.n_to_read:
+    if not counted.n_odd and not counted.n_doubted:
         return answer
     rest = any_of([*odd, all_of([*where, rules.doubted()], odd)])
     read = read_groups(at, jobs, query, rest)
@@ -200,11 +202,15 @@ class _Parts:
 
 @dataclass(frozen=True)
 class _Counted:
-    """The books of what the cluster can judge, binned jobs per day, and how many it cannot judge."""
+    """The books of what the cluster can judge, binned jobs per day, and how many jobs it cannot judge.
+
+    ``n_odd``: because of a value that the index does not know; ``n_doubted``: because of a rule.
+    """
 
     books: Counter[Outcome]
     binned: dict[date, int]
-    n_to_read: int
+    n_odd: int
+    n_doubted: int
 
 
 def _counted(
@@ -243,7 +249,7 @@ def _counted(
         for number, (name, kind, _) in enumerate(outcomes):
             books[Outcome(day, name, kind)] += bucket["outcomes"]["buckets"][str(number)]["doc_count"]
         binned[day] = books[Outcome(day, "binned", "binned")]
-    return _Counted(books, binned, found["odd"]["doc_count"] + found["doubted"]["doc_count"])
+    return _Counted(books, binned, found["odd"]["doc_count"], found["doubted"]["doc_count"])
 
 
 _VALUES, _DOCUMENTS = "values_of_", "documents_with_"
