@@ -23,10 +23,10 @@ _TITLES = {
 }
 
 _RULES = (
-    "Jobs are Arrow batches in memory before the clock starts; the client gets their rows by `to_pylist`, with "
-    "the id of the job as that of the document. Its index has two shards and default settings, the store's has "
-    "one. Seconds are of the way, without the start of Python; peak memory is of its whole process. "
-    "Processors that other programs, the server among them, kept busy stand last."
+    "Jobs are Arrow batches in memory before the clock starts; the client gets their rows by `to_pylist`, "
+    "with the id of the job as that of the document. Its index has two shards and default settings, the "
+    "store's has one. Seconds are of the way, without the start of Python; peak memory is of its whole "
+    "process. Processors that other programs, the server among them, kept busy stand last."
 )
 
 Ways = Mapping[str, Sequence[Measured]]
