@@ -41,7 +41,7 @@ def measure(url: str, product: str, sizes: Sizes, seed: int, call: Call) -> dict
         return Task(url, product, f"bench-{name}", rows, days, seed=seed)
 
     writes = task("write", sizes.bulk)
-    turns(*((way, way, writes) for way in ("bulk", "bulk-orjson", "put")))
+    turns(*((way, way, writes) for way in ("bulk", "bulk-orjson", "bulk-ready", "put")))
     foreign, day = task("foreign", sizes.jobs), task("day", sizes.jobs)
     call("fill-peer", foreign)
     call("fill-store", day)

@@ -23,20 +23,22 @@ _SITES, _MODELS, _MODELS_OF_SITE = 130, 60, 5
 _TYPES = np.array(["evgen", "simul", "pile", "reprocessing", "deriv", "recon"])
 _STATES = np.array(["finished", "failed", "cancelled"])
 _DAY_S = 86_400
+_IDS_OF_A_DAY = 5_000_000
 
 Whole = npt.NDArray[np.int64]
 
 
 def batches(jobs: int, seed: int = 1, day: date = DAY) -> Iterator[pa.RecordBatch]:
     """The jobs of a day as ``put_jobs`` takes them. Memory: one batch of 50 000 rows."""
-    midnight = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
     tasks = max(1, jobs // _JOBS_PER_TASK)
     for start in range(0, jobs, BATCH):
         random = np.random.default_rng((seed, day.toordinal(), start))
-        yield _batch(random, start, min(BATCH, jobs - start), tasks, midnight)
+        yield _batch(random, day, start, min(BATCH, jobs - start), tasks)
 
 
-def _batch(random: np.random.Generator, first: int, rows: int, tasks: int, midnight: int) -> pa.RecordBatch:
+def _batch(random: np.random.Generator, day: date, first: int, rows: int, tasks: int) -> pa.RecordBatch:
+    midnight = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+    number = (day - DAY).days * _IDS_OF_A_DAY + first + np.arange(rows)
     # the square makes a few tasks large and most of them small
     task = (tasks * random.random(rows) ** 2).astype(np.int64)
     site = (_SITES * random.random(rows) ** 1.5).astype(np.int64)
@@ -55,7 +57,7 @@ def _batch(random: np.random.Generator, first: int, rows: int, tasks: int, midni
     rss = random.lognormal(21.3, 0.4, rows).round()
     found: dict[str, pa.Array] = {
         "source": _repeated("panda", rows),
-        "job_id": pa.array(4_000_000_000 + first + np.arange(rows)).cast(pa.string()),
+        "job_id": pa.array(4_000_000_000 + number).cast(pa.string()),
         "task_id": pa.array(14_000_000 + task).cast(pa.string()),
         "site": _named("SITE-{:03d}_PROD", site, _SITES),
         "cpu_raw": _named("Intel(R) Xeon(R) CPU E5-{:04d} v4 @ 2.20GHz 25600 KB", model, _MODELS),

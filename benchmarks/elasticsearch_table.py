@@ -11,9 +11,10 @@ Measured = dict[str, Any]
 _TITLES = {
     "composite": "buckets of a day by hand: composite, pages of 10 000, one thread",
     "aggregate": "buckets of a day through the store, with books",
-    "bulk": "`helpers.parallel_bulk`",
-    "bulk-orjson": "`helpers.parallel_bulk`, serializer orjson",
-    "put": "`put_jobs`",
+    "bulk": "`helpers.parallel_bulk` of the rows of Arrow batches",
+    "bulk-orjson": "the same, serializer orjson",
+    "bulk-ready": "the same of documents made before: neither time nor types to be written",
+    "put": "`put_jobs` of the same batches",
     "step": "aggregate step of a day with a million buckets, buckets written",
     "scan": "stored buckets by hand: 4 slices, 2 threads, dictionaries",
     "read": "stored buckets through the store: 60 days, as columns",
@@ -22,10 +23,10 @@ _TITLES = {
 }
 
 _RULES = (
-    "What is written or asked for is ready before the clock starts: Arrow batches for the store, "
-    "dictionaries for the client, with the id of the job as theirs. The client's index has two shards, the "
-    "store's one. Seconds are of the way, without the start of Python; peak memory is of its whole process, "
-    "with what was ready. Processors that other programs, the server among them, kept busy stand last."
+    "Jobs are Arrow batches in memory before the clock starts; the client gets their rows by `to_pylist`, "
+    "with the id of the job as that of the document. Its index has two shards and default settings, the "
+    "store's has one. Seconds are of the way, without the start of Python; peak memory is of its whole "
+    "process. Processors that other programs, the server among them, kept busy stand last."
 )
 
 Ways = Mapping[str, Sequence[Measured]]

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from esjobs.store.elastic.layout import LONGEST_TERM, NOT_FINITE, SCAN_ONLY
 
-PIECE_ROWS, PIECE_BYTES = 32_768, 8_000_000
-"""Rows worth writing at a time, and bytes of Arrow data written at a time at most."""
+PIECE_ROWS, PIECE_BYTES = 8192, 1_700_000
+"""Rows, and bytes of Arrow data, turned into text at a time: most of a request, as JSON is longer."""
 
 _ESCAPED = bytes(range(32)) + b'"\\'
 """What a JSON string cannot hold as it is."""
@@ -30,7 +30,7 @@ def create_lines(
     """Action and document of each row, to be created under its name: some rows at a time, (first row, lines).
 
     ``names``: ids of the documents. ``common``: members that every document has, at least one. Memory: some
-    ten times 8 MB of Arrow data, or the largest row.
+    twenty times 1.7 MB of Arrow data, or the largest row.
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":'
     shared = pa.scalar(_json(common)[1:-1])
