@@ -9,15 +9,15 @@ from pathlib import Path
 _LIBRARIES = ("esjobs", "duckdb", "pyarrow", "numpy")
 
 
-def describe() -> dict[str, object]:
-    """Cores, memory, name of the CPU, versions."""
+def describe(*libraries: str) -> dict[str, object]:
+    """Cores, memory, name of the CPU, versions; of more libraries than all benchmarks have in common."""
     return {
         "cpu": _cpu_name(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_b": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **{name: version(name) for name in _LIBRARIES},
+        **{name: version(name) for name in (*_LIBRARIES, *libraries)},
     }
 
 

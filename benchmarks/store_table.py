@@ -101,12 +101,10 @@ def render(measured: Measured) -> str:
         "busy meanwhile stands in the last column.",
         *_warning(measured),
         "## Targets",
-        _table(
-            ("what", "measured", "must", "aim", "reached"), [target.row() for target in targets(measured)]
-        ),
+        table(("what", "measured", "must", "aim", "reached"), [target.row() for target in targets(measured)]),
         "## Ingest",
         "The whole command: start of Python, opening, reading, rejects, duplicates, books, closing.",
-        _table(
+        table(
             (
                 "command",
                 "rows",
@@ -121,11 +119,11 @@ def render(measured: Measured) -> str:
             [_ingest_row(_INGESTS[form], runs) for form, runs in measured["ingests"].items()],
         ),
         "## Aggregation",
-        _table(
+        table(
             ("way", "buckets", "seconds (min to max)", "processor s", "peak memory", "others"),
             [_aggregation_row(_TITLES[way], runs) for way, runs in ways.items()],
         ),
-        _table(
+        table(
             ("ratio", "seconds, medians", "seconds, fastest", "processor s, medians"),
             [
                 ("a / b", *_ratios(ways["store"], ways["sql"])),
@@ -203,6 +201,6 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

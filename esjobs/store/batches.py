@@ -19,28 +19,38 @@ def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) ->
     Columns are matched by name. Raises :class:`UsageError` when names or types do not fit the schema;
     ``what`` names the rows in the message.
     """
-    blocks: list[pa.RecordBatch] = []
-    for block in _blocks(batches, schema, what):
-        blocks.append(block)
-        if len(blocks) == _BLOCKS or sum(held.nbytes for held in blocks) >= _BYTES:
-            yield pa.Table.from_batches(blocks, schema)
-            blocks = []
-    if blocks:
-        yield pa.Table.from_batches(blocks, schema)
+    found: list[pa.RecordBatch] = []
+    for block in blocks(batches, schema, what):
+        found.append(block)
+        if len(found) == _BLOCKS or sum(held.nbytes for held in found) >= _BYTES:
+            yield pa.Table.from_batches(found, schema)
+            found = []
+    if found:
+        yield pa.Table.from_batches(found, schema)
 
 
-def _blocks(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) -> Iterator[pa.RecordBatch]:
+def blocks(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    what: str,
+    longest: int = _BLOCK_ROWS,
+    largest: int = _BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """Cast batches to a schema and join or cut them into ``longest`` rows, or about ``largest`` bytes, each.
+
+    Raises as :func:`gathered` does.
+    """
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         left = conformed(batch, schema, what)
         while left.num_rows:
-            part = left.slice(0, _BLOCK_ROWS - rows)
+            part = left.slice(0, longest - rows)
             left = left.slice(part.num_rows)
             held.append(part)
             rows += part.num_rows
             size += part.nbytes
-            if rows == _BLOCK_ROWS or size >= _BYTES:
+            if rows == longest or size >= largest:
                 yield pa.concat_batches(held)
                 held, rows, size = [], 0, 0
     if held:

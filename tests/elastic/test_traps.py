@@ -77,9 +77,9 @@ def test_a_document_with_two_sites_is_no_job(server: Server, index_prefix: str) 
 @pytest.mark.parametrize(
     ("field", "other"),
     [
-        ("site", {"type": "text"}),
-        ("events", {"type": "keyword"}),
-        ("events", {"type": "double"}),
+        ("site", "text"),
+        ("events", "keyword"),
+        ("events", "double"),
         ("user", None),
     ],
     ids=["keyword and text", "long and keyword", "long and double", "unmapped"],

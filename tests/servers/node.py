@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,10 @@ _STOP_TIMEOUT_S = 30.0
 _NOT_OURS = re.compile(r"-Xm[sx]|gc\.log|HeapDump|ErrorFile")
 """Options of the vendor that set the heap, or write beside the program, which all servers share."""
 
-_JAVA_OPTIONS = (
-    # without the second compiler a start takes 5 to 8 s of processor time, not 10 to 12; not for benchmarks
-    "-XX:TieredStopAtLevel=1",
-    "-XX:-UsePerfData",
-)
+QUICK_START = ("-XX:TieredStopAtLevel=1",)
+"""Without the second compiler a start takes 5 to 8 s of processor time, not 10 to 12; not for benchmarks."""
+
+_JAVA_OPTIONS = ("-XX:-UsePerfData",)
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,17 @@ class Program:
 class Node:
     """A process that can be started, stopped and killed again and again; ports and data stay.
 
-    ``folder``: configuration, data and logs; belongs to the node alone.
+    ``folder``: configuration, data and logs; belongs to the node alone. ``java_options``: for the JVM.
     """
 
     def __init__(
-        self, program: Program, folder: Path, settings: Mapping[str, Setting], heap_mb: int, guarded: Path
+        self,
+        program: Program,
+        folder: Path,
+        settings: Mapping[str, Setting],
+        heap_mb: int,
+        guarded: Path,
+        java_options: Sequence[str] = QUICK_START,
     ) -> None:
         self.name = folder.name
         self.folder = folder
@@ -51,6 +56,7 @@ class Node:
         self.settings = settings
         self.heap_mb = heap_mb
         self.guarded = guarded
+        self.java_options = tuple(java_options)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -80,7 +86,7 @@ class Node:
         # JSON is YAML
         (config / f"{vendor.name}.yml").write_text(json.dumps(settings, indent=1), encoding="utf-8")
         vendors = (config / "jvm.options").read_text(encoding="utf-8").splitlines()
-        ours = [f"-Xms{self.heap_mb}m", f"-Xmx{self.heap_mb}m", *_JAVA_OPTIONS]
+        ours = [f"-Xms{self.heap_mb}m", f"-Xmx{self.heap_mb}m", *_JAVA_OPTIONS, *self.java_options]
         ours.append(f"-XX:ErrorFile={self.folder / 'logs' / 'hs_err.log'}")
         kept = [line for line in vendors if not _NOT_OURS.search(line)]
         (config / "jvm.options").write_text("\n".join([*kept, *ours, ""]), encoding="utf-8")

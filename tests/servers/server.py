@@ -7,7 +7,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,7 @@ from tests.servers import security as security_files
 from tests.servers.account import server_account
 from tests.servers.fetch import unpacked
 from tests.servers.java import java_home
-from tests.servers.node import Node, Program
+from tests.servers.node import QUICK_START, Node, Program
 from tests.servers.products import Product, Setting
 from tests.servers.rest import Answer, Body, Login, call
 from tests.servers.security import Security
@@ -39,6 +39,8 @@ class Server:
     ``nodes``: how many processes; several form a cluster. 0.74 GB of memory for one, 0.6 GB each for several.
     ``settings``: added to the settings of each node, or instead of ours.
     ``security``: users and roles; without it everybody may do everything.
+    ``heap_mb``: of each node; None: enough for tests. ``java_options``: for the JVM; the default starts
+    quickly and is slow afterwards.
 
     Raises ``MissingToolError`` without Maven or a suitable JDK, ``ValueError`` for security where there is
     none.
@@ -51,6 +53,8 @@ class Server:
         nodes: int = 1,
         settings: Mapping[str, Setting] | None = None,
         security: Security | None = None,
+        heap_mb: int | None = None,
+        java_options: Sequence[str] = QUICK_START,
     ) -> None:
         if security is not None and not product.has_security:
             raise ValueError(f"the minimal distribution of {product.title} has no security")
@@ -65,8 +69,9 @@ class Server:
                 program,
                 self.folder / f"node-{number}",
                 {**_settings(product, security), **ports, **(settings or {})},
-                HEAP_MB if nodes == 1 else HEAP_OF_MANY_MB,
+                heap_mb or (HEAP_MB if nodes == 1 else HEAP_OF_MANY_MB),
                 guarded=self.folder,
+                java_options=java_options,
             )
             for number, ports in enumerate(_ports(nodes))
         )

@@ -197,21 +197,14 @@ def has_value(live: LiveField, path: str) -> Clause:
 
 
 def translated(live: LiveField, value: Any) -> Any:
-    """A foreign value as the catalogue's; None for what means missing.
-
-    A whole number whose foreign form is not one comes back as it is, for the caller to refuse.
-    """
+    """A foreign value as the catalogue's, counts rounded to whole numbers; None for what means missing."""
     if value is None or value == live.source.unset:
         return None
     if live.field.type == "keyword":
         text = str(value)
         return live.source.values.get(text, text)
     scaled = value * live.source.factor if live.source.factor != 1 else value
-    if live.field.type != "integer":
-        return float(scaled)
-    nearest = round(scaled)
-    close = abs(scaled - nearest) <= 1e-6 * max(1.0, abs(scaled)) if live.source.factor != 1 else False
-    return nearest if close or nearest == scaled else scaled
+    return round(scaled) if live.field.type == "integer" else float(scaled)
 
 
 def foreign_texts(live: LiveField, value: str) -> list[Any]:
@@ -238,7 +231,7 @@ def _first_of(live: LiveField, leaf: Callable[[str], Clause]) -> Clause:
 def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
     """The condition that the value of a path lies within a range, in the units of the index."""
     limits: dict[str, float] = {}
-    plain = live.source.factor == 1
+    plain = live.source.factor == 1 and (live.whole or live.field.type != "integer")
     for key, bound in (("gt", item.gt), ("gte", item.ge), ("lt", item.lt), ("lte", item.le)):
         if bound is None:
             continue

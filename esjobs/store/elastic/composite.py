@@ -259,8 +259,6 @@ def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]]) -> Seq
     for number in range(len(live.paths)):
         values = raw[f"{name}_{number}"]
         known = {value: translated(live, value) for value in set(values)}
-        if live.field.type == "integer" and any(isinstance(value, float) for value in known.values()):
-            raise NotExactError(f"{name} is no whole number")
         mine = [known[value] for value in values]
         found = (
             mine

@@ -1,5 +1,6 @@
 """Jobs in indices of others, read where they are through a field map; nothing is ever written there."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -178,9 +179,9 @@ def _typed(live: LiveField, raw: Any) -> Any:
             raw = float(raw)
         except (TypeError, ValueError):
             return _INVALID
-    value = translated(live, raw)
-    if kind == "integer" and isinstance(value, float):
+    if kind in ("integer", "number") and not math.isfinite(raw):
         return _INVALID
+    value = translated(live, raw)
     if live.field.bounded and value is not None and value < 0:
         return _INVALID
     return value

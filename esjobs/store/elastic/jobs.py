@@ -12,34 +12,35 @@ to be undone.
 """
 
 import contextlib
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import StoreError
-from esjobs.core.fields import JOB_FIELDS
 from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span
-from esjobs.store.batches import conformed
+from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster
-from esjobs.store.elastic.documents import Document, documents
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, jobs_index
 from esjobs.store.elastic.lease import Lease
+from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines, documents
 from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.stamps import stamped
 from esjobs.store.elastic.state import Commit, State
-from esjobs.store.elastic.writing import Action, create, delete, index, refresh, update, write
+from esjobs.store.elastic.writing import Action, create, delete, index, parts, refresh, sent, update, write
 from esjobs.store.promises import FINGERPRINTS, SUPERSEDED
 
-_REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 _CHUNK = 1000
 """Identities asked for in one search."""
+
+Document = dict[str, Any]
 
 _KEPT_PLACE = 0
 """Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
@@ -62,6 +63,13 @@ class _Version:
     def merit(self) -> tuple[str, int, int]:
         return (self.end_time, self.load, self.row)
 
+    @classmethod
+    def incoming(cls, document: Document) -> "_Version":
+        """A row of the load that is being written, under a name that no job's identity can be."""
+        identity, row = document["identity"], document["row"]
+        name = f"v{row:x}:{identity}"
+        return cls(name, identity, document["end_time"], document["load"], row, False, False, document)
+
 
 class Jobs:
     """The documents of the jobs' index."""
@@ -83,8 +91,8 @@ class Jobs:
         """Write the rows of a load as the next commit, settle which version of each job is visible, commit.
 
         Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, and the
-        cluster says which ids it knows already. Memory holds the identities of the load and, whole, the rows
-        of jobs that have several versions.
+        cluster says which ids it knows already, of other loads or of this one. Memory holds two requests and
+        the rows of jobs that have several versions.
         """
         old = self._begin()
         try:
@@ -101,75 +109,79 @@ class Jobs:
 
     def _put(self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str) -> tuple[PutCounts, Commit]:
         number, load = old.number + 1, old.loads.get(load_id, old.next_load)
-        again: list[_Version] = []
-        seen: set[str] = set()
+        common = {"load": load, "born": number, "from": number}
         rows = 0
-        for batch in batches:
-            incoming = self._versions(conformed(batch, PUT_SCHEMA, "jobs"), load, number, rows)
-            rows += len(incoming)
-            first: list[_Version] = []
-            for version in incoming:
-                (again if version.identity in seen else first).append(version)
-                seen.add(version.identity)
-            fresh = (_fresh(self._index, version, number) for version in first)
-            present = set(write(self._cluster, fresh, before=self._lease.keep))
-            again += [version for version in first if version.name in present]
-        counts = self._settle(again, number, rows, set(old.loads.values()))
+
+        def requests() -> Iterator[tuple[list[bytes], pa.RecordBatch]]:
+            nonlocal rows
+            for batch in blocks(batches, PUT_SCHEMA, "jobs", PIECE_ROWS, PIECE_BYTES):
+                # rows of the same load put again come after those of its earlier commits
+                incoming = stamped(batch, (number << 40) + rows)
+                rows += incoming.num_rows
+                for first, lines in create_lines(self._index, incoming["identity"], incoming, common):
+                    at = first
+                    for part in parts(lines):
+                        yield part, incoming.slice(at, len(part))
+                        at += len(part)
+
+        again: list[pa.RecordBatch] = []
+        with contextlib.closing(sent(self._cluster, requests(), self._lease.keep)) as answers:
+            for present, some in answers:
+                if present:
+                    again.append(some.filter(pc.is_in(some["identity"], pa.array(present))))
+        counts = self._settle(again, common, rows, set(old.loads.values()))
         loads = {**old.loads, load_id: load}
         return counts, Commit(number, loads, max(old.next_load, load + 1), old.place)
 
-    def _versions(self, batch: pa.RecordBatch, load: int, number: int, first_row: int) -> list[_Version]:
-        found = []
-        for row, document in enumerate(documents(batch)):
-            lacking = [name for name in _REQUIRED if name not in document]
-            if lacking:
-                raise StoreError(f"a job has no {lacking[0]}, which every job needs; nothing was stored")
-            name = _identity(document)
-            # rows of the same load put again come after those of its earlier commits
-            place = (number << 40) + first_row + row
-            found.append(_Version(name, name, document["end_time"], load, place, False, False, document))
-        return found
-
-    def _settle(self, again: Sequence[_Version], number: int, rows: int, loads: Set[int]) -> PutCounts:
+    def _settle(
+        self, again: Sequence[pa.RecordBatch], common: Mapping[str, int], rows: int, loads: Set[int]
+    ) -> PutCounts:
         """Decide about the jobs that have several versions, and write those that are not written yet."""
-        names = sorted({version.identity for version in again})
-        if not names:
+        if not again:
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
         refresh(self._cluster, self._index)
-        versions: dict[str, list[_Version]] = {name: [] for name in names}
-        written = set()
-        for version, fresh in self._stored(names, number, loads):
-            version.stored = not fresh
-            versions[version.identity].append(version)
-            if fresh:
-                written.add(version.row)
-        for version in again:
-            if version.row in written:  # a request was repeated, and met itself
-                continue
-            version.name = f"{version.identity}-{version.row:x}"
-            versions[version.identity].append(version)
-        actions: list[Action] = []
+        number = common["born"]
         superseded: list[tuple[int, Document]] = []
         updated = 0
-        for contested in versions.values():
-            contested.sort(key=lambda version: version.merit, reverse=True)
-            newest = contested[0].end_time
-            known = any(version.stored for version in contested)
-            for place, version in enumerate(contested):
-                if version.stored:
-                    if place > 0 and version.visible:
-                        actions.append(update(self._index, version.name, {"until": number}))
-                elif version.end_time < newest:
-                    superseded.append((version.row, version.document or {}))
-                elif known or place > 0:
-                    updated += 1
-            actions += self._best_of_load(contested, number)
-        write(self._cluster, actions, before=self._lease.keep)
+
+        def actions() -> Iterator[Action]:
+            nonlocal updated
+            with PointInTime(self._cluster, self._index) as at:
+                for documents_of_jobs in _by_job(again, common):
+                    for contested in self._contests(at, documents_of_jobs, number, loads):
+                        newest = contested[0].end_time
+                        known = any(version.stored for version in contested)
+                        for place, version in enumerate(contested):
+                            if version.stored:
+                                if place > 0 and version.visible:
+                                    yield update(self._index, version.name, {"until": number})
+                            elif version.end_time < newest:
+                                superseded.append((version.row, version.document or {}))
+                            elif known or place > 0:
+                                updated += 1
+                        yield from self._best_of_load(contested, number)
+
+        write(self._cluster, actions(), before=self._lease.keep)
         superseded.sort(key=lambda item: item[0])
         table = pa.Table.from_pylist(
             [{name: row.get(name) for name in SUPERSEDED.names} for _, row in superseded], schema=SUPERSEDED
         )
         return PutCounts(rows - len(superseded) - updated, updated, table)
+
+    def _contests(
+        self, at: PointInTime, rows: Sequence[Document], number: int, loads: Set[int]
+    ) -> Iterator[list[_Version]]:
+        """Of each job of these rows of the load all versions, the best first."""
+        versions: dict[str, dict[tuple[int, int], _Version]] = {row["identity"]: {} for row in rows}
+        for version, fresh in self._stored(at, list(versions), number, loads):
+            version.stored = not fresh
+            versions[version.identity][version.load, version.row] = version
+        for version in map(_Version.incoming, rows):
+            # a row may be among the stored ones: it was written before another of its request, or a request
+            # was repeated and met itself
+            versions[version.identity].setdefault((version.load, version.row), version)
+        for found in versions.values():
+            yield sorted(found.values(), key=lambda version: version.merit, reverse=True)
 
     def _best_of_load(self, contested: Sequence[_Version], number: int) -> Iterator[Action]:
         """Write the best version that this load has of a job: shown if it is the first of all, or waiting."""
@@ -181,35 +193,34 @@ class Jobs:
         if mine[0] is fresh:
             yield update(self._index, fresh.name, span)
         elif fresh is not None:  # nobody sees it yet
-            yield index(self._index, fresh.name, _marked(mine[0], number, span))
+            yield index(self._index, fresh.name, {**(mine[0].document or {}), **span})
         else:
-            yield create(self._index, mine[0].name, _marked(mine[0], number, span))
+            yield create(self._index, mine[0].name, {**(mine[0].document or {}), **span})
 
-    def _stored(self, names: Sequence[str], number: int, loads: Set[int]) -> Iterator[tuple[_Version, bool]]:
+    def _stored(
+        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int]
+    ) -> Iterator[tuple[_Version, bool]]:
         """All versions of some jobs, and whether this load has just written them."""
         source = ["identity", "end_time", "load", "row", "born", "from", "until"]
         source += ["source", "job_id", "origin_file", "origin_line"]
         for start in range(0, len(names), _CHUNK):
             some = {"terms": {"identity": list(names[start : start + _CHUNK])}}
-            with PointInTime(self._cluster, self._index) as at:
-                for hits in at.pages(some, source):
-                    for hit in hits:
-                        held = hit["_source"]
-                        if held["load"] not in loads and held["born"] != number:
-                            continue  # of a load that was taken back
-                        yield (
-                            _Version(
-                                hit["_id"],
-                                held["identity"],
-                                held["end_time"],
-                                held["load"],
-                                held["row"],
-                                _was_visible(held, number),
-                                False,
-                                held,
-                            ),
-                            held["born"] == number,
-                        )
+            for hits in at.pages(some, source):
+                for hit in hits:
+                    held = hit["_source"]
+                    if held["load"] not in loads and held["born"] != number:
+                        continue  # of a load that was taken back
+                    version = _Version(
+                        hit["_id"],
+                        held["identity"],
+                        held["end_time"],
+                        held["load"],
+                        held["row"],
+                        _was_visible(held, number),
+                        False,
+                        held,
+                    )
+                    yield version, held["born"] == number
 
     def undo(self, load_id: str) -> int:
         """Hide the versions of a load, show the best remaining one of each of its jobs, commit, delete."""
@@ -223,10 +234,11 @@ class Jobs:
             lost = {version.identity for version in gone if version.visible}
             best: dict[str, _Version] = {}
             others = set(old.loads.values()) - {load}
-            for version, _ in self._stored(sorted({v.identity for v in gone}), number, others):
-                rival = best.get(version.identity)
-                if rival is None or version.merit > rival.merit:
-                    best[version.identity] = version
+            with PointInTime(self._cluster, self._index) as at:
+                for version, _ in self._stored(at, sorted({v.identity for v in gone}), number, others):
+                    rival = best.get(version.identity)
+                    if rival is None or version.merit > rival.merit:
+                        best[version.identity] = version
             actions = [update(self._index, v.name, {"until": number}) for v in gone if v.visible]
             shown = {"from": number, "until": None}
             actions += [update(self._index, best[name].name, shown) for name in sorted(lost & set(best))]
@@ -297,10 +309,10 @@ class Jobs:
         refresh(self._cluster, self._index)
         moved = [{"range": {name: later}} for name in ("born", "from", "until")]
         loads = {*commit.loads.values(), _KEPT_PLACE}
-        taken_back = {"bool": {"must_not": [{"terms": {"load": sorted(loads)}}]}}
+        taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages(
-                {"bool": {"should": [*moved, taken_back]}}, ["identity", "load", "born", "from", "until"]
+                {"bool": {"should": [*moved, *taken_back]}}, ["identity", "load", "born", "from", "until"]
             ):
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
@@ -368,6 +380,17 @@ def _was_visible(held: Mapping[str, Any], number: int) -> bool:
     return 0 < held["from"] < number and (held.get("until") or number) >= number
 
 
+def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
+    """The numbers that no load has, as ranges: found at once, where "none of these" looks at every job.
+
+    >>> list(_gaps({0, 1, 2, 5}))
+    [{'gt': 2, 'lt': 5}, {'gt': 5}]
+    """
+    known = sorted(loads)
+    yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
+    yield {"gt": known[-1]}
+
+
 def within(window: Window | None) -> list[dict[str, Any]]:
     """The clauses of a window."""
     if window is None:
@@ -384,19 +407,16 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _identity(document: Mapping[str, Any]) -> str:
-    natural = f"{document.get('source') or ''}\0{document['job_id']}"
-    return hashlib.blake2b(natural.encode(), digest_size=15).hexdigest()
-
-
-def _marked(version: _Version, number: int, span: Mapping[str, int]) -> Document:
-    document = version.document or {}
-    known = repr(sorted((k, v) for k, v in document.items() if not k.startswith("origin_"))).encode()
-    low, high = np.frombuffer(hashlib.blake2b(known, digest_size=8).digest(), "<u4").tolist()
-    marks = {"mark_low": low >> 1, "mark_high": high >> 1}  # 31 bits: sums of millions stay exact as doubles
-    place = {"identity": version.identity, "load": version.load, "row": version.row, "born": number}
-    return {**document, **place, **marks, **span}
-
-
-def _fresh(index: str, version: _Version, number: int) -> Action:
-    return create(index, version.name, _marked(version, number, {"from": number}))
+def _by_job(again: Sequence[pa.RecordBatch], common: Mapping[str, int]) -> Iterator[list[Document]]:
+    """Rows as documents, about 1000 at a time, those of a job together."""
+    rows = pa.Table.from_batches(again).combine_chunks().sort_by("identity").to_batches()
+    held: list[Document] = []
+    for batch in rows:
+        for start in range(0, batch.num_rows, _CHUNK):
+            for document in documents(batch.slice(start, _CHUNK), common):
+                if len(held) >= _CHUNK and document["identity"] != held[-1]["identity"]:
+                    yield held
+                    held = []
+                held.append(document)
+    if held:
+        yield held

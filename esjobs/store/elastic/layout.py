@@ -33,6 +33,9 @@ _TYPES: dict[FieldType, dict[str, Any]] = {
     "day": {"type": "date", "format": "strict_date"},
 }
 _LONG, _KEYWORD = {"type": "long"}, {"type": "keyword"}
+_SOUGHT = {"type": "keyword", "doc_values": False}
+_SUMMED = {"type": "long", "index": False}
+_KEPT = {"type": "long", "index": False, "doc_values": False}
 _HIDDEN = {"type": "object", "enabled": False}
 
 NOT_FINITE = "not_finite"
@@ -71,20 +74,26 @@ class Names:
         return f"{self.alias(table)}-000001"
 
 
+_NO_REFRESH = {"refresh_interval": "-1"}
+"""Whoever writes refreshes when all is written; in between nobody may see anything."""
+
+
 def jobs_index(shards: int = 1) -> dict[str, Any]:
     """The index of jobs."""
     fields = {field.name: _TYPES[field.type] for field in JOB_FIELDS}
-    fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _KEYWORD}
-    fields |= {"load": _LONG, "row": _LONG, "born": _LONG, "from": _LONG, "until": _LONG}
-    fields |= {"mark_low": _LONG, "mark_high": _LONG}
-    return _index(fields, shards)
+    fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _SOUGHT}
+    fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
+    fields |= {"mark_low": _SUMMED, "mark_high": _SUMMED}
+    return _index(fields, shards, _NO_REFRESH)
 
 
 def rows_index(table: Table) -> dict[str, Any]:
     """The index of a result table."""
     fields = {column.name: _TYPES[column.type] for column in table.columns}
     written = {"type": "keyword", "index": False, "doc_values": False}
-    return _index(fields | {"generation": _KEYWORD, "partition": _KEYWORD, "written": written}, 1)
+    return _index(
+        fields | {"generation": _KEYWORD, "partition": _KEYWORD, "written": written}, 1, _NO_REFRESH
+    )
 
 
 def state_index() -> dict[str, Any]:
@@ -93,9 +102,11 @@ def state_index() -> dict[str, Any]:
     return _index({"kind": _KEYWORD, "value": kept, "mark": kept, "commit": _HIDDEN}, 1)
 
 
-def _index(fields: Mapping[str, Any], shards: int) -> dict[str, Any]:
+def _index(
+    fields: Mapping[str, Any], shards: int, settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     return {
-        "settings": {"number_of_shards": shards, "auto_expand_replicas": "0-1"},
+        "settings": {"number_of_shards": shards, "auto_expand_replicas": "0-1", **(settings or {})},
         "mappings": {
             "dynamic": "strict",
             "_meta": {"layout": LAYOUT},

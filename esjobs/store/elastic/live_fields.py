@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 from esjobs.core import fields
 from esjobs.core.errors import StoreError
 from esjobs.core.fields import Field
 from esjobs.store.elastic.cluster import Cluster, RefusedError
 from esjobs.store.elastic.field_map import FieldMap, Source
+from esjobs.store.elastic.scan import PATTERN
 
 State = Literal["present", "constant", "unindexed", "absent"]
 """``unindexed``: documents have it, but the index cannot find or sum its values."""
@@ -90,7 +92,7 @@ def capabilities_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappi
     """What the index says of fields: name -> type -> whether it is searchable and aggregatable."""
     asked = {"fields": ",".join(names), "include_unmapped": "true"}
     try:
-        answer = cluster.call("GET", f"/{index}/_field_caps", params=asked)
+        answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=asked)
     except RefusedError as error:
         if not error.absent:
             raise

@@ -20,6 +20,9 @@ except ImportError as error:
 # What it warns of comes back as an error, or was mended by asking again.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
+_CONNECTIONS = 4
+"""Kept open; by default one, and every other request under way would begin with a new one."""
+
 _OTHERS = (
     opensearchpy.exceptions.OpenSearchException,
     opensearchpy.exceptions.OpenSearchDslException,
@@ -69,6 +72,7 @@ class OpenSearchCluster(Cluster):
         self._client = opensearchpy.OpenSearch(
             access.location,
             timeout=access.timeout_s,
+            pool_maxsize=_CONNECTIONS,
             serializer=_Undecoded(),
             connection_class=_Connection,
             **access.transport(),

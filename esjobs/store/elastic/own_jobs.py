@@ -8,10 +8,9 @@ from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.window import Window
 from esjobs.store.base import Span
 from esjobs.store.elastic.clauses import Clause
-from esjobs.store.elastic.documents import columns
 from esjobs.store.elastic.job_index import Documents
 from esjobs.store.elastic.jobs import Jobs
-from esjobs.store.elastic.layout import NOT_FINITE, SCAN_ONLY, STORED
+from esjobs.store.elastic.layout import SCAN_ONLY
 from esjobs.store.elastic.live_fields import own_fields
 from esjobs.store.elastic.scan import PointInTime
 
@@ -37,9 +36,13 @@ class OwnJobs:
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
         """Read documents as they were written."""
-        wanted = [name for name in STORED if name in names or not names]
-        for hits in at.pages(clause, [*wanted, NOT_FINITE]):
-            yield Documents(columns([hit["_source"] for hit in hits], PUT_SCHEMA))
+        schema = pa.schema([item for item in PUT_SCHEMA if item.name in names])
+        for found in at.batches(clause, schema):
+            arrays = [
+                found.column(item.name) if item.name in names else pa.nulls(found.num_rows, item.type)
+                for item in PUT_SCHEMA
+            ]
+            yield Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA))
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""

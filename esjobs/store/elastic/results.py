@@ -5,27 +5,33 @@ once. The filter of an alias is the only record of what is published, so that Ki
 disagree.
 """
 
+import contextlib
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import date
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
+from esjobs.core.query import Filter, In
 from esjobs.core.tables import TABLES, Table
 from esjobs.store.base import Generation, Retired
-from esjobs.store.batches import conformed
+from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster, ask
-from esjobs.store.elastic.documents import columns as columns_of
-from esjobs.store.elastic.documents import documents
 from esjobs.store.elastic.indices import ensure_index
-from esjobs.store.elastic.layout import Names, rows_index
+from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
+from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.patience import PassingError
 from esjobs.store.elastic.scan import PointInTime
-from esjobs.store.elastic.writing import Action, create, delete, refresh, write
+from esjobs.store.elastic.writing import create, delete, parts, refresh, sent, write
 from esjobs.store.promises import known, require_once
+
+_MOST_VALUES = 10_000
+"""Values asked for in one clause; the limit of both products is 65 536."""
 
 _NOTHING = "none"
 """Stands in the filter of an alias that shows nothing."""
@@ -43,20 +49,29 @@ class Results:
         index = self._names.rows(known(table))
         number = uuid.uuid4().hex
         schema = table_schema(table)
-        rows = 0
+        common = {"generation": number, "partition": partition}
 
-        def actions() -> Iterator[Action]:
-            nonlocal rows
-            # says that the generation was written, even if it has no rows
-            yield create(index, number, {"generation": number, "written": partition})
-            for batch in batches:
-                for document in documents(conformed(batch, schema, f"rows of '{table.name}'")):
-                    rows += 1
-                    marked = document | {"generation": number, "partition": partition}
-                    yield create(index, f"{number}.{rows}", marked)
+        def requests() -> Iterator[tuple[list[bytes], None]]:
+            row = 0
+            for rows in blocks(batches, schema, f"rows of '{table.name}'", PIECE_ROWS, PIECE_BYTES):
+                counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
+                row += rows.num_rows
+                names = pc.binary_join_element_wise(number, counted.cast(pa.string()), ".")
+                for _, lines in create_lines(index, names, rows, common):
+                    yield from ((part, None) for part in parts(lines))
 
         ensure_index(self._cluster, index, rows_index(table))
-        write(self._cluster, actions())
+        try:
+            with contextlib.closing(sent(self._cluster, requests())) as answers:
+                for _ in answers:
+                    pass
+            # says that the generation was written whole, even if it has no rows
+            write(self._cluster, [create(index, number, {"generation": number, "written": partition})])
+        except BaseException:
+            # what cannot be deleted now is swept later
+            with contextlib.suppress(StoreError):
+                self._delete(index, {"term": {"generation": number}})
+            raise
         return Generation(table, partition, number)
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
@@ -100,16 +115,26 @@ class Results:
         pairs = zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True)
         return {partition: number for partition, number in pairs if number != _NOTHING}
 
-    def read(self, table: Table) -> Iterator[pa.RecordBatch]:
-        """Stream the rows that readers see, as of the moment of the call."""
-        shown = self.published(known(table))
-        return self._stream(table, PointInTime(self._cluster, self._names.rows(table)), _shown(shown))
+    def read(
+        self, table: Table, where: Sequence[Filter] = (), names: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the rows that readers see, as of the moment of the call; all columns when none are named.
 
-    def _stream(self, table: Table, at: PointInTime, query: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        ``where``: filters that :func:`clause` knows; with a year of history a day costs what it costs with a
+        week's.
+        """
+        asked = [_shown(self.published(known(table))), *(clause(table, item) for item in where)]
+        at = PointInTime(self._cluster, self._names.rows(table))
         schema = table_schema(table)
+        if names:
+            schema = pa.schema([schema.field(name) for name in names])
+        return self._stream(at, {"bool": {"filter": asked}}, schema)
+
+    def _stream(
+        self, at: PointInTime, query: Mapping[str, Any], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
         with at:
-            for hits in at.pages(query):
-                yield columns_of([hit["_source"] for hit in hits], schema)
+            yield from at.batches(query, schema)
 
     def sweep(self, pending: Set[str]) -> int:
         """Delete the rows of generations that are neither visible nor about to be published."""
@@ -119,9 +144,12 @@ class Results:
         index = self._names.rows(table)
         if not self._exists(table):
             return 0
-        refresh(self._cluster, index)
         kept = [*self.published(table).values(), *pending]
-        query = {"bool": {"must_not": [{"terms": {"generation": kept}}]}}
+        return self._delete(index, {"bool": {"must_not": [{"terms": {"generation": kept}}]}})
+
+    def _delete(self, index: str, query: Mapping[str, Any]) -> int:
+        """Delete what is found; the number of rows, without the documents that say what was written."""
+        refresh(self._cluster, index)
         deleted = 0
         with PointInTime(self._cluster, index) as at:
             for hits in at.pages(query, False):
@@ -144,6 +172,20 @@ class Results:
                 f"generation {number} of '{table.name}' {generation.partition} is not in the store "
                 "(swept, or of another store); run the step again"
             )
+
+
+def clause(table: Table, item: Filter) -> dict[str, Any] | None:
+    """A filter that names values of an indexed text or day, as part of a query; None for any other."""
+    if not isinstance(item, In) or len(item.values) > _MOST_VALUES:
+        return None
+    texts = [str(value) for value in item.values]
+    match {column.name: column.type for column in table.columns}[item.field]:
+        case "day":
+            return {"terms": {item.field: [str(date.fromisoformat(text)) for text in texts]}}
+        # an index counts a letter beyond the first plane twice
+        case "keyword" if all(2 * len(text) <= LONGEST_TERM for text in texts):
+            return {"terms": {item.field: texts}}
+    return None
 
 
 def has_alias(cluster: Cluster, names: Names, table: Table) -> bool:

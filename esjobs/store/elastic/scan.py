@@ -1,18 +1,28 @@
 """Reading documents: a point in time that stays as it was, page after page."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
 
 from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.store.elastic.cluster import Cluster, Decoded, RefusedError
+from esjobs.store.elastic.hits import Answer, Reader
 
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
 
+PATTERN = "*,"
+"""What stands unquoted in the name of indices."""
+_SLICES, _IN_FLIGHT = 4, 2
+"""By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves."""
+
+_WORTH_SLICING = 3 * PAGE
 _KEEP_ALIVE = "5m"
 _WHOLE = {"allow_partial_search_results": "false"}
-_FIRST_ORDERED = (3, 3)
 
 
 class PointInTime:
@@ -27,9 +37,8 @@ class PointInTime:
         self.index = index
         self._id: str | None = None
         self._one_shard = False
-        # OpenSearch before 3.3 has no order of documents over several shards
-        self._ordered = self._elastic or _release(cluster.version) >= _FIRST_ORDERED
-        path = f"/{index}/_pit" if self._elastic else f"/{index}/_search/point_in_time"
+        place = quote(index, safe=PATTERN)
+        path = f"/{place}/_pit" if self._elastic else f"/{place}/_search/point_in_time"
         try:
             answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
             # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
@@ -39,10 +48,6 @@ class PointInTime:
         except RefusedError as error:
             if not error.absent:
                 raise
-
-    @property
-    def _order(self) -> str:
-        return "_doc" if self._one_shard else "_shard_doc"
 
     @property
     def empty(self) -> bool:
@@ -80,7 +85,7 @@ class PointInTime:
         body = {
             "size": PAGE,
             "query": query,
-            "sort": [self._order],
+            "sort": self._order(),
             "track_total_hits": False,
             "_source": fetched,
         }
@@ -102,9 +107,11 @@ class PointInTime:
         ``tie``: fields that together tell documents apart, for products without an order over shards.
         Raises :class:`StoreError` when the pages do not hold as many documents as the query finds.
         """
-        order: list[Any] = [self._order]
-        if not self._one_shard and not self._ordered:
-            order = [{"_seq_no": "asc"}, *({name: "asc"} for name in tie)]
+        order: list[Any] = self._order()
+        if not self._one_shard and not self._elastic:
+            # OpenSearch has no order over shards before 3.3, and then one that is the same for the shards
+            # of the same number of several indices
+            order = [{"_seq_no": "asc"}, {"_index": "asc"}, *({name: "asc"} for name in tie)]
         body = {"size": PAGE, "query": query, "sort": order, "_source": False, "fields": list(wanted)}
         after: list[Any] | None = None
         total = read = 0
@@ -126,6 +133,55 @@ class PointInTime:
                 "nothing was counted, run it again"
             )
 
+    def batches(self, query: Mapping[str, Any], schema: pa.Schema) -> Generator[pa.RecordBatch]:
+        """Documents of a query as columns, in batches of at most 10 000 rows, ordered by nothing.
+
+        Many documents are asked for in slices, two at a time; memory holds that many pages.
+        """
+        reader = Reader(schema)
+        with contextlib.closing(self._answers(query, reader)) as answers:
+            for answer in answers:
+                if answer.rows:
+                    yield reader.batch(answer.rows)
+
+    def _answers(self, query: Mapping[str, Any], reader: Reader) -> Generator[Answer]:
+        if self._id is None:
+            return
+        body = {"size": PAGE, "query": query, "sort": self._order(), "track_total_hits": False}
+        first = self._answer(reader, {**body, "track_total_hits": True})
+        left: list[Mapping[str, Any]] = []
+        if self._elastic and (first.total or 0) > _WORTH_SLICING:
+            left += [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
+        else:
+            if len(first.rows) == PAGE:
+                left.append({**body, "search_after": first.after})
+            yield first
+        running: dict[Future[Answer], Mapping[str, Any]] = {}
+        pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-read")
+        try:
+            while left or running:
+                while left and len(running) < _IN_FLIGHT:
+                    asked = left.pop(0)
+                    running[pool.submit(self._answer, reader, asked)] = asked
+                done = wait(running, return_when=FIRST_COMPLETED).done.pop()
+                asked, answer = running.pop(done), done.result()
+                if len(answer.rows) == PAGE:
+                    # the next page is on its way while this one is made use of
+                    asked = {**asked, "search_after": answer.after}
+                    running[pool.submit(self._answer, reader, asked)] = asked
+                yield answer
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _answer(self, reader: Reader, body: Mapping[str, Any]) -> Answer:
+        answer = self.decoded_search(body, reader.decode)
+        self.require_whole(answer.timed_out, answer.shards.failed, answer.shards.total)
+        self._id = answer.pit_id or self._id
+        return answer
+
+    def _order(self) -> list[str]:
+        return ["_doc" if self._one_shard else "_shard_doc"]
+
     def close(self) -> None:
         """Let go of the snapshot; the cluster forgets it by itself after a while."""
         if self._id is None:
@@ -140,7 +196,3 @@ class PointInTime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2])

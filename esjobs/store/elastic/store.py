@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
@@ -24,6 +25,7 @@ from esjobs.store.base import (
     Retired,
     Span,
 )
+from esjobs.store.batches import blocks
 from esjobs.store.compile_sql import compile_read, compile_select
 from esjobs.store.duck import DuckScratch
 from esjobs.store.elastic.aggregation import aggregate
@@ -36,7 +38,7 @@ from esjobs.store.elastic.jobs import Jobs
 from esjobs.store.elastic.layout import LAYOUT, Names
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.elastic.own_jobs import OwnJobs
-from esjobs.store.elastic.results import Results
+from esjobs.store.elastic.results import Results, clause
 from esjobs.store.elastic.selection import selected
 from esjobs.store.elastic.setup import role, set_up
 from esjobs.store.elastic.state import State
@@ -129,16 +131,18 @@ class ElasticStore:
         """Stream the visible rows of a table as of the moment of the call."""
         self._open()
         compile_read(known(table), where, columns)  # refuses what makes no sense before anything is asked
-        return self._stream(self._rows(table, where, columns, self._results.read(table)))
+        asked = [item for item in where if clause(table, item) is not None]
+        left = [item for item in where if item not in asked]
+        found = self._results.read(table, asked, () if left else columns)
+        return self._stream(self._rows(table, left, columns, found) if left else found)
 
     def _rows(
         self, table: Table, where: Sequence[Filter], names: Sequence[str], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if not where:
-                yield batch.select(list(names)) if names else batch
-                continue
-            with DuckScratch.of_results(table) as scratch:
+        """Of rows that the cluster found those that pass the filters which it was not asked."""
+        with DuckScratch.of_results(table) as scratch:
+            for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
+                scratch.clear()
                 scratch.add(batch)
                 yield from scratch.read(table, where, names)
 

@@ -1,8 +1,11 @@
 """Bulk writes: bounded requests, every item's answer looked at."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import orjson
 
@@ -13,6 +16,13 @@ _REQUEST_BYTES = 5_000_000
 _TOO_LARGE = 413
 _CONFLICT = 409
 _NOT_FOUND = 404
+_IN_FLIGHT = 2
+"""More requests at a time hardly help: what indexes is busy with two."""
+
+_ANSWER = {"filter_path": "errors,items.*.status,items.*.error,items.*._id,items.*._index"}
+"""What is read of the answers: a third of them."""
+
+What = TypeVar("What")
 
 Action = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 """What to do with which document, and its body (None for a deletion)."""
@@ -49,16 +59,57 @@ def write(
     Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
     """
     present: list[str] = []
-    for lines in _requests(actions):
-        present += send(cluster, lines, before)
+    requests = ((lines, None) for lines in parts(map(_line, actions)))
+    with contextlib.closing(sent(cluster, requests, before)) as answers:
+        for found, _ in answers:
+            present += found
     return present
 
 
-def _requests(actions: Iterable[Action]) -> Iterator[list[bytes]]:
+def sent(
+    cluster: Cluster,
+    requests: Iterable[tuple[list[bytes], What]],
+    before: Callable[[], None] | None = None,
+) -> Generator[tuple[list[str], What]]:
+    """Send bulk requests, two at a time, and yield the answers as they come, in any order.
+
+    ``requests``: lines, and what they are. Answers: ids of documents that ``create`` found there already, and
+    what the lines were. ``before`` is called ahead of each request, also of a repeated one, by one thread at
+    a time.
+
+    When a request fails no other begins, those under way are waited for, and its error is raised.
+    """
+    pending: dict[Future[list[str]], What] = {}
+    pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-bulk")
+    lock = Lock()
+
+    def alone() -> None:
+        with lock:
+            if before is not None:
+                before()
+
+    try:
+        for lines, what in requests:
+            pending[pool.submit(send, cluster, lines, alone)] = what
+            if len(pending) >= _IN_FLIGHT:
+                yield from _answers(pending)
+        while pending:
+            yield from _answers(pending)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _answers(pending: dict[Future[list[str]], What]) -> Iterator[tuple[list[str], What]]:
+    """Wait until at least one request is answered."""
+    for done in wait(pending, return_when=FIRST_COMPLETED).done:
+        yield done.result(), pending.pop(done)
+
+
+def parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Lines cut into requests of at most 5 MB, or of one line."""
     held: list[bytes] = []
     size = 0
-    for head, body in actions:
-        line = orjson.dumps(head) + b"\n" + (orjson.dumps(body) + b"\n" if body is not None else b"")
+    for line in lines:
         if held and size + len(line) > _REQUEST_BYTES:
             yield held
             held, size = [], 0
@@ -66,6 +117,11 @@ def _requests(actions: Iterable[Action]) -> Iterator[list[bytes]]:
         size += len(line)
     if held:
         yield held
+
+
+def _line(action: Action) -> bytes:
+    head, body = action
+    return orjson.dumps(head) + b"\n" + (orjson.dumps(body) + b"\n" if body is not None else b"")
 
 
 @dataclass
@@ -90,7 +146,7 @@ def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | 
         try:
             if before is not None:
                 before()
-            outcome = _sent(cluster, left)
+            outcome = _once(cluster, left)
         except PassingError as error:
             error.passing = False  # it has been repeated as a request
             raise
@@ -109,8 +165,8 @@ def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | 
     return present
 
 
-def _sent(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
-    answer = cluster.bulk(b"".join(lines))
+def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
+    answer = cluster.bulk(b"".join(lines), params=_ANSWER)
     outcome = _Outcome()
     if not answer["errors"]:
         return outcome

@@ -1,0 +1,112 @@
+"""The numbers of the benchmark of clusters as a page: what must be reached, and what was."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.store_table import Target, table
+
+Measured = dict[str, Any]
+
+_TITLES = {
+    "composite": "buckets of a day by hand: composite, pages of 10 000, one thread",
+    "aggregate": "buckets of a day through the store, with books",
+    "bulk": "`helpers.parallel_bulk`",
+    "bulk-orjson": "`helpers.parallel_bulk`, serializer orjson",
+    "put": "`put_jobs`",
+    "step": "aggregate step of a day with a million buckets, buckets written",
+    "scan": "stored buckets by hand: 4 slices, 2 threads, dictionaries",
+    "read": "stored buckets through the store: 60 days, as columns",
+    "night-long": "a night after {long} days: jobs stored, aggregated, published, buckets read",
+    "night-short": "the same after {short} days",
+}
+
+_RULES = (
+    "What is written or asked for is ready before the clock starts: Arrow batches for the store, "
+    "dictionaries for the client, with the id of the job as theirs. The client's index has two shards, the "
+    "store's one. Seconds are of the way, without the start of Python; peak memory is of its whole process, "
+    "with what was ready. Processors that other programs, the server among them, kept busy stand last."
+)
+
+Ways = Mapping[str, Sequence[Measured]]
+
+
+def targets(ways: Ways) -> list[Target]:
+    """What the measurement has to show."""
+    return [
+        _ratio("a day of jobs into buckets: store / by hand", ways, "aggregate", "composite", 0.6, 0.35),
+        _ratio("bulk: `put_jobs` / `parallel_bulk`", ways, "put", "bulk", 0.7, 0.4),
+        _ratio("bulk: `put_jobs` / `parallel_bulk` with orjson", ways, "put", "bulk-orjson", 0.7, 0.4),
+        Target("peak memory, 1 M buckets, MB", _peak_mb(ways["step"]), 400, 300, "", at_least=False),
+        _ratio("a night with long / short history", ways, "night-long", "night-short", 1.2, 1.0),
+        _ratio("stored buckets back: store / by hand", ways, "read", "scan", 0.9, 0.5),
+    ]
+
+
+def render(measured: Measured) -> str:
+    """The page in Markdown."""
+    machine, sizes, ways, load = (measured[name] for name in ("machine", "sizes", "ways", "load"))
+    names = ("esjobs", "python", "elasticsearch", "opensearch-py", "orjson", "msgspec", "pyarrow", "duckdb")
+    versions = ", ".join(f"{name} {machine[name]}" for name in names if name in machine)
+    by_hand, by_store = ways["composite"][-1], ways["aggregate"][-1]
+    setting = (
+        f"`{measured['command']}`; {measured['server']} with {sizes['heap_mb']} MB of heap on the same "
+        f"machine; {versions}; {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['memory_b'] / 2**30:.0f} GiB, {machine['system']}. Medians of {sizes['repeat']} "
+        "repetitions in turns after one that is not counted, one process each. Load average before "
+        f"{load['before'][0]:.1f}, after {load['after'][0]:.1f}."
+    )
+    amounts = (
+        f"Jobs of the day {sizes['jobs']:,}, of the day with many buckets {sizes['wide']:,}; jobs written "
+        f"{sizes['bulk']:,}; jobs of a night {sizes['night']:,}; buckets read {sizes['buckets']:,}. {_RULES}"
+    )
+    answers = (
+        f"Through the store {by_store['buckets']:,} buckets of {by_store['n_jobs']:,.0f} jobs, by hand "
+        f"{by_hand['buckets']:,} of {by_hand['n_jobs']:,.0f}; the sums over all buckets differ by "
+        f"{_difference(by_hand, by_store):.0e} of themselves at most."
+    )
+    goals = [target.row() for target in targets(ways)]
+    rows = [_row(title.format(**sizes), ways[way]) for way, title in _TITLES.items() if way in ways]
+    parts = [
+        "# Clusters: beside the official client",
+        setting,
+        "## Targets",
+        table(("what", "measured", "must", "aim", "reached"), goals),
+        "## Measured",
+        amounts,
+        table(("way", "rows", "seconds (min to max)", "processor s", "peak memory", "others"), rows),
+        answers,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(title: str, runs: Sequence[Measured]) -> tuple[str, ...]:
+    wall = [run["wall_s"] for run in runs]
+    return (
+        title,
+        f"{runs[0].get('rows', runs[0].get('buckets', 0)):,}",
+        f"{median(wall):.2f} ({min(wall):.2f} to {max(wall):.2f})",
+        f"{_middle(runs, 'cpu_s'):.2f}",
+        f"{_peak_mb(runs):,.0f} MB",
+        f"{_middle(runs, 'others'):.1f}",
+    )
+
+
+def _ratio(what: str, ways: Ways, over: str, under: str, must: float, aim: float) -> Target:
+    ratio = _middle(ways[over], "wall_s") / _middle(ways[under], "wall_s")
+    return Target(what, ratio, must, aim, "", at_least=False)
+
+
+def _difference(one: Measured, other: Measured) -> float:
+    return max(
+        abs(float(one[name]) / float(other[name]) - 1)
+        for name in ("n_jobs", "cpu_s", "events_sq", "events_cpu_s")
+    )
+
+
+def _peak_mb(runs: Sequence[Measured]) -> float:
+    return float(max(run["peak_b"] for run in runs) / 1e6)
+
+
+def _middle(runs: Sequence[Measured], name: str) -> float:
+    return float(median(run[name] for run in runs))

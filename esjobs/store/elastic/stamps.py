@@ -1,0 +1,56 @@
+"""What the store adds to the rows of a load: whose versions they are, their order, their marks."""
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.errors import StoreError
+from esjobs.core.fields import JOB_FIELDS
+from esjobs.store.row_hash import content_hash
+
+_REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
+_LONGEST = 400
+"""Bytes of an identity; the id of a document has room for 512."""
+
+
+def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+    """Rows with ``identity``, ``row`` (counted from ``first_row``), ``mark_low`` and ``mark_high``.
+
+    The marks are a hash of what the catalogue knows of a job, 31 bits each, so that sums of millions stay
+    exact as doubles. Raises :class:`StoreError` for a row that lacks what every job needs.
+    """
+    for name in _REQUIRED:
+        if rows.column(name).null_count:
+            raise StoreError(f"a job has no {name}, which every job needs; nothing was stored")
+    marks = content_hash(rows.select([field.name for field in JOB_FIELDS]))
+    added = {
+        "identity": identities(rows.column("source"), rows.column("job_id")),
+        "row": pa.array(np.arange(first_row, first_row + rows.num_rows)),
+        "mark_low": pa.array((marks & np.uint64(0x7FFFFFFF)).astype(np.int64)),
+        "mark_high": pa.array((marks >> np.uint64(33)).astype(np.int64)),
+    }
+    return pa.RecordBatch.from_arrays([*rows.columns, *added.values()], [*rows.schema.names, *added])
+
+
+def identities(source: pa.Array, job_id: pa.Array) -> pa.Array:
+    """Names of jobs, no two alike: length of the source, source, job id. A missing source is an empty one.
+
+    What is too long for the id of a document is hashed, with 160 bits.
+
+    >>> identities(pa.array(["panda", None]), pa.array(["4012345678", "1"])).to_pylist()
+    ['5:panda:4012345678', '0::1']
+    """
+    source = pc.fill_null(source, "")
+    length = pc.utf8_length(source).cast(pa.string())
+    found = pc.binary_join_element_wise(length, source, job_id, ":")
+    long = pc.greater(pc.binary_length(found), _LONGEST)
+    if not pc.any(long).as_py():
+        return found
+    hashed = pa.array([_hashed(name) for name in found.filter(long).to_pylist()])
+    return pc.replace_with_mask(found, long, hashed)
+
+
+def _hashed(name: str) -> str:
+    return "h:" + hashlib.blake2b(name.encode(), digest_size=20).hexdigest()
