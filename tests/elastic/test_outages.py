@@ -1,5 +1,6 @@
 """A cluster that loses its master, and one whose disk is full."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,24 @@ def test_a_master_is_lost(servers: Servers, name: str, tmp_path: Path) -> None:
             assert differing(stage.expected(), visible(session)) == []
 
 
+@pytest.fixture
+def rare_looks_at_the_disk(server: Server) -> Iterator[None]:
+    """The cluster, which would find the disk empty and lift the block by itself, does not look."""
+
+    def look(every: str | None) -> None:
+        server.json("PUT", "_cluster/settings", {"persistent": {"cluster.info.update.interval": every}})
+
+    look("1d")
+    yield
+    look(None)
+
+
 @scene(
     "a disk above the flood stage under a bulk request, and after it: `index.blocks.read_only_allow_delete`",
     "gave up at once, went on when the block was lifted",
     BEFORE,
 )
-def test_a_disk_is_full(server: Server, stage: Stage) -> None:
+def test_a_disk_is_full(server: Server, rare_looks_at_the_disk: None, stage: Stage) -> None:
     def block(on: bool | None) -> None:
         server.json("PUT", f"{stage.prefix}-*/_settings", {"index.blocks.read_only_allow_delete": on})
 
