@@ -13,6 +13,8 @@ from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.setup import role
+from tests.contract.jobs import job
+from tests.elastic.foreign import CATALOGUE, make_index, plain
 from tests.elastic.stage import Stage, act, differing, opened, visible
 from tests.elastic.table import LINE, SAME, scene
 from tests.servers.pool import Servers
@@ -20,6 +22,7 @@ from tests.servers.security import ADMIN, Role, Security
 from tests.servers.server import Server
 
 PREFIX = "esjobs"
+READER, OTHERS = "reading", "jobs-archive-*"
 PRINTED = json.loads(role("elasticsearch", Names(PREFIX)))
 (OWN,) = PRINTED["indices"]
 
@@ -37,6 +40,13 @@ def printed_role(without: str = "") -> Role:
     return Role({pattern: kept}, [privilege for privilege in PRINTED["cluster"] if privilege != without])
 
 
+def reading_role() -> Role:
+    """The role that ``esjobs setup`` prints for whoever reads the jobs of others."""
+    printed = json.loads(role("elasticsearch", Names(READER), OTHERS))
+    indices = {pattern: each["privileges"] for each in printed["indices"] for pattern in each["names"]}
+    return Role(indices, printed["cluster"])
+
+
 EACH = (*PRINTED["cluster"], *OWN["privileges"])
 """Every privilege of the role."""
 
@@ -45,6 +55,7 @@ EACH = (*PRINTED["cluster"], *OWN["privileges"])
 def guarded(servers: Servers) -> Iterator[Server]:
     """A server where the worker has the printed role, and others the role without one privilege each."""
     roles = {"worker": printed_role()} | {f"no-{name}": printed_role(name) for name in EACH}
+    roles["reader"] = reading_role()
     security = Security(roles=roles, users={name: [name] for name in roles})
     with servers.of_its_own("elasticsearch8", security=security) as server:
         yield server
@@ -94,6 +105,35 @@ def test_the_printed_role_is_enough(
     assert guarded.security is not None
     refused = guarded.request("PUT", "others/_doc/1", {"x": 1}, login=guarded.security.login("worker"))
     assert refused.status == 403
+
+
+def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded: Server) -> None:
+    name = "jobs-archive-2018"
+    rows = [
+        job(f"{task}-{site}-{n}", task_id=str(task), site=f"S{site}", cpu_s=4000.0 + 300 * site + n)
+        for task in range(3)
+        for site in range(4)
+        for n in range(25)
+    ]
+    make_index(guarded, name, CATALOGUE, map(plain, rows))
+    given = {"jobs_index": OTHERS, "field_map": "esjobs", **login(guarded, "reader")}
+    with opened(guarded.url, READER, **given) as session:
+        done = session.store.set_up().done
+        assert any("may not manage index templates" in line for line in done)
+        assert session.store.capabilities().lacking == ()
+        assert session.run("2018-08-01/2018-08-02")[-1].rows_out
+        assert len(session.factors(level="site", method="gamma", type="all")) == 4
+        assert session.query(by=["site"], metrics=["jobs"])["jobs"].tolist() == [75] * 4
+    assert guarded.security is not None
+    refused = guarded.request("PUT", f"{name}/_doc/1", {"x": 1}, login=guarded.security.login("reader"))
+    assert refused.status == 403
+    with (
+        pytest.raises(StoreError, match="or none that this user may read"),
+        opened(guarded.url, READER, **given | login(guarded, "worker")),
+    ):
+        pass
+    with opened(guarded.url, PREFIX, **login(guarded, "no-write")) as session:
+        assert session.store.capabilities().lacking == ("write on esjobs-*",)
 
 
 @scene(

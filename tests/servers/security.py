@@ -57,7 +57,9 @@ class Security:
             }
             for name, role in self.roles.items()
         }
-        (config / "roles.yml").write_text(json.dumps(roles), encoding="utf-8")
+        # the server cuts the file into roles by lines
+        written = [f"{name}: {json.dumps(role)}\n" for name, role in roles.items()]
+        (config / "roles.yml").write_text("".join(written), encoding="utf-8")
         lines = [f"{name}:{_hashed(password)}\n" for name, password in self.passwords.items()]
         (config / "users").write_text("".join(lines), encoding="utf-8")
         members: dict[str, list[str]] = {"superuser": [ADMIN]}
