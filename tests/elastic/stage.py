@@ -89,6 +89,16 @@ def differing(left: Contents, right: Contents) -> list[str]:
     return [name for name in left if not same(left[name], right[name])]
 
 
+def assert_after(session: Session, after: Contents, *, reported: bool) -> None:
+    """Everything is as after the undisturbed steps.
+
+    ``reported``: whether the step has just reported what it did to each day. A run that is repeated finds
+    days that the failed one has aggregated, and says so; a load reports elsewhere.
+    """
+    expected = {name: after[name] for name in after if reported or name != "runs"}
+    assert differing(expected, visible(session)) == []
+
+
 def assert_before(found: Contents, before: Contents, after: Contents) -> None:
     """Jobs and results are as before; buckets, which are published with their books, may be as after."""
     at(found, before, after, ("buckets", "days"))
