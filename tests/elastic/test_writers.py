@@ -4,18 +4,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
 
 from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.core.tables import BUCKETS
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.lease import Lease  # noqa: F401  for the process that dies
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
-from tests.contract.jobs import batch, job, put, selected
+from tests.contract.jobs import batch, hours, job, put, selected, table_batch, visible
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -59,8 +61,8 @@ def test_a_lease_that_was_taken_away_stops_the_write(server: Server, index_prefi
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield batch([job(2)])
-        held = state.value("writer of jobs")
-        assert state.compare_and_set("writer of jobs", held, "9999999999 1 - x elsewhere")
+        held = state.value("who is writing jobs")
+        assert state.compare_and_set("who is writing jobs", held, "9999999999 1 - x elsewhere")
         store._jobs._lease._renewed = float("-inf")
         yield batch([job(3)])
 
@@ -69,3 +71,25 @@ def test_a_lease_that_was_taken_away_stops_the_write(server: Server, index_prefi
     assert selected(store, "job_id") == ["1"]
     with pytest.raises(StoreError, match="process 1 on elsewhere is writing"):
         put(store, "c", job(4))
+
+
+def test_publishers_wait_for_each_other(server: Server, index_prefix: str) -> None:
+    """None undoes what another has just published."""
+    stores = [opened(server, index_prefix) for _ in range(3)]
+    stores[0].set_up()
+    days = [hours(24 * number).date() for number in range(12)]
+    written = [
+        (store, store.replace(BUCKETS, str(day), [table_batch(BUCKETS, [{"day": day}])]))
+        for store, day in zip(stores * 4, days, strict=True)
+    ]
+
+    def publish(mine: ElasticStore) -> None:
+        for store, generation in written:
+            if store is mine:
+                mine.publish([generation])
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        list(pool.map(publish, stores))
+    assert sorted(row["day"] for row in visible(stores[0], BUCKETS)) == days
+    for store in stores:
+        store.close()

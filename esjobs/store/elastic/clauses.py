@@ -6,7 +6,7 @@ said exactly is None; whoever asked reads the documents then. Values that only t
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -27,6 +27,8 @@ Distinct = Callable[[str], list[Any] | None]
 """The distinct values of a path among the jobs in question; None when they are too many."""
 
 _MOST_VALUES = 10_000
+_MOST_TERMS = 50_000
+"""Values in one clause; both products allow 65 536."""
 
 
 class Clauses:
@@ -125,7 +127,7 @@ class Clauses:
             return None
         if item.type == "keyword":
             wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
-            return _first_of(live, lambda path: {"terms": {path: wanted}} if wanted else NONE)
+            return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in _cut(wanted)]))
         numbers = [value for value in usable if isinstance(value, int | float) and math.isfinite(value)]
         return any_of([_first_of(live, _between(live, Range(name, ge=n, le=n))) for n in numbers])
 
@@ -163,6 +165,12 @@ class Clauses:
         low, high = (_written(moment) for moment in (window.start, window.end))
         limits = {"gte": low, "lt": high, "format": "strict_date_optional_time_nanos"}
         return [{"range": {self.live[source].paths[0]: limits}}]
+
+
+def _cut(values: list[Any]) -> Iterator[list[Any]]:
+    """Values in pieces that one clause may hold."""
+    for start in range(0, len(values), _MOST_TERMS):
+        yield values[start : start + _MOST_TERMS]
 
 
 def all_of(parts: Sequence[Clause], none_of: Sequence[Clause] = ()) -> Clause:

@@ -1,16 +1,19 @@
-"""One process writes jobs at a time: a named value that tells who, and until when."""
+"""One process at a time: a named value that tells who may, and until when."""
 
+import contextlib
 import os
 import socket
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import StoreBusyError
+from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.patience import PassingError
 from esjobs.store.elastic.state import State
 
-_KEY = "writer of jobs"
 _LASTS_S = 600.0
 
 _RENEWED_S = 60.0
@@ -20,15 +23,24 @@ _HELD: set[str] = set()
 
 
 class Lease:
-    """The right to write jobs; of a dead process of this machine it is taken at once, else when it ends.
+    """The right to do something alone.
 
-    ``request_s``: the most that one request takes. The lease lasts longer, so that nothing is written after
-    it has run out.
+    Of a dead process of this machine it is taken at once, else when it ends. ``what``: what the holder does,
+    as in "writing jobs". ``request_s``: the most that one request takes; the lease lasts longer, so that
+    nothing is written after it has run out.
     """
 
     def __init__(
-        self, state: State, location: str, clock: Clock = system_clock, *, request_s: float = 0.0
+        self,
+        state: State,
+        location: str,
+        clock: Clock = system_clock,
+        *,
+        what: str = "writing jobs",
+        request_s: float = 0.0,
     ) -> None:
+        self._key = f"who is {what}"
+        self._what = what
         self._state = state
         self._lasts_s = max(_LASTS_S, _RENEWED_S + 1.5 * request_s)
         self._location = location
@@ -38,10 +50,10 @@ class Lease:
 
     def take(self) -> None:
         """Raises :class:`StoreBusyError` while another process writes."""
-        found = self._state.value(_KEY)
+        found = self._state.value(self._key)
         if found is not None and not _is_over(found, self._clock):
             raise StoreBusyError(
-                f"{_holder(found)} is writing jobs to {self._location}; wait until it is done"
+                f"{_holder(found)} is {self._what} to {self._location}; wait until it is done"
             )
         self._set(found)
 
@@ -55,7 +67,28 @@ class Lease:
         if self._held is not None:
             held, self._held = self._held, None
             _HELD.discard(held)
-            self._state.compare_and_set(_KEY, held, None)
+            self._state.compare_and_set(self._key, held, None)
+
+    @contextlib.contextmanager
+    def turn(self, cluster: Cluster) -> Iterator[None]:
+        """Wait for a moment until nobody else holds it, and hold it for a block.
+
+        Raises :class:`PassingError` when another process holds it for longer.
+        """
+
+        def take() -> None:
+            try:
+                self.take()
+            except StoreBusyError as error:
+                raise PassingError(str(error)) from error
+
+        cluster.patiently(take)
+        try:
+            yield
+        finally:
+            # one that cannot be given back ends with this process
+            with contextlib.suppress(StoreError):
+                self.give_back()
 
     @property
     def held(self) -> bool:
@@ -65,12 +98,12 @@ class Lease:
     def _set(self, old: str | None) -> None:
         ends, pid = f"{self._clock().timestamp() + self._lasts_s:.0f}", os.getpid()
         mine = f"{ends} {pid} {_began(pid)} {uuid.uuid4().hex} {socket.gethostname()}"
-        taken = self._state.compare_and_set(_KEY, old, mine)
+        taken = self._state.compare_and_set(self._key, old, mine)
         _HELD.discard(self._held or "")
         self._held = mine if taken else None
         if self._held is None:
             raise StoreBusyError(
-                f"another process began to write jobs to {self._location}; run it again later"
+                f"another process began {self._what} to {self._location}; run it again later"
             )
         _HELD.add(mine)
         self._renewed = time.monotonic()

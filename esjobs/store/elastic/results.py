@@ -24,9 +24,11 @@ from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster, ask
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
+from esjobs.store.elastic.lease import Lease
 from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.patience import PassingError
 from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.elastic.state import State
 from esjobs.store.elastic.writing import create, delete, parts, refresh, sent, write
 from esjobs.store.promises import known, require_once
 
@@ -40,9 +42,10 @@ _NOTHING = "none"
 class Results:
     """The rows of all result tables."""
 
-    def __init__(self, cluster: Cluster, names: Names) -> None:
+    def __init__(self, cluster: Cluster, names: Names, state: State) -> None:
         self._cluster = cluster
         self._names = names
+        self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write rows under a new generation, all of them or none that will ever be seen."""
@@ -75,8 +78,16 @@ class Results:
         return Generation(table, partition, number)
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
-        """Switch readers of every named partition in one request."""
+        """Switch readers of every named partition in one request.
+
+        What an alias shows is read, changed and written: one process at a time, or one would undo what
+        another has just published.
+        """
         require_once(changes)
+        with self._turn.turn(self._cluster):
+            self._publish(changes)
+
+    def _publish(self, changes: Sequence[Generation | Retired]) -> None:
         tables = {change.table.name: known(change.table) for change in changes}
         for change in changes:
             if isinstance(change, Generation):

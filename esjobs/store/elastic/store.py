@@ -73,7 +73,7 @@ class ElasticStore:
             if jobs_index is None
             else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"))
         )
-        self._results = Results(cluster, self._names)
+        self._results = Results(cluster, self._names, self._state)
         self._pending: set[str] = set()
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         for index in (self._names.jobs, self._names.state):
