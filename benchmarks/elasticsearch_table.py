@@ -17,7 +17,7 @@ _TITLES = {
     "put": "`put_jobs` of the same batches",
     "step": "aggregate step of a day with a million buckets, buckets written",
     "scan": "stored buckets by hand: 4 slices, 2 threads, dictionaries",
-    "read": "stored buckets through the store: 60 days, as columns",
+    "read": "stored buckets through the store: {long} days, as columns",
     "night-long": "a night after {long} days: jobs stored, aggregated, published, buckets read",
     "night-short": "the same after {short} days",
 }
@@ -54,7 +54,8 @@ def render(measured: Measured) -> str:
         f"`{measured['command']}`; {measured['server']} with {sizes['heap_mb']} MB of heap on the same "
         f"machine; {versions}; {machine['cpu']}, {machine['cores']} cores, "
         f"{machine['memory_b'] / 2**30:.0f} GiB, {machine['system']}. Medians of {sizes['repeat']} "
-        "repetitions in turns after one that is not counted, one process each. Load average before "
+        "in turns, one process each; where there are several, after one that is not counted. "
+        "Load average before "
         f"{load['before'][0]:.1f}, after {load['after'][0]:.1f}."
     )
     amounts = (
@@ -62,8 +63,8 @@ def render(measured: Measured) -> str:
         f"{sizes['bulk']:,}; jobs of a night {sizes['night']:,}; buckets read {sizes['buckets']:,}. {_RULES}"
     )
     answers = (
-        f"Through the store {by_store['buckets']:,} buckets of {by_store['n_jobs']:,.0f} jobs, by hand "
-        f"{by_hand['buckets']:,} of {by_hand['n_jobs']:,.0f}; the sums over all buckets differ by "
+        f"Through the store {by_store['buckets']:,} buckets of {by_store['sum_n_jobs']:,.0f} jobs, by hand "
+        f"{by_hand['buckets']:,} of {by_hand['sum_n_jobs']:,.0f}; the sums over all buckets differ by "
         f"{_difference(by_hand, by_store):.0e} of themselves at most."
     )
     goals = [target.row() for target in targets(ways)]
@@ -99,10 +100,8 @@ def _ratio(what: str, ways: Ways, over: str, under: str, must: float, aim: float
 
 
 def _difference(one: Measured, other: Measured) -> float:
-    return max(
-        abs(float(one[name]) / float(other[name]) - 1)
-        for name in ("n_jobs", "cpu_s", "events_sq", "events_cpu_s")
-    )
+    sums = [name for name in one if name.startswith("sum_")]
+    return max(abs(float(one[name]) / float(other[name]) - 1) for name in sums)
 
 
 def _peak_mb(runs: Sequence[Measured]) -> float:

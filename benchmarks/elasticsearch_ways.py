@@ -36,6 +36,9 @@ from esjobs.store.elastic.store import ElasticStore
 
 Measured = dict[str, Any]
 
+COMPARED = ("n_jobs", "cpu_s", "events_sq", "events_cpu_s")
+"""Columns of buckets whose sums both ways to make them must have in common."""
+
 
 def _store(task: Task, prefix: str = "") -> ElasticStore:
     return ElasticStore(connect(Access(task.url, timeout_s=120)), prefix or task.name)
@@ -136,10 +139,7 @@ def composite(task: Task) -> Measured:
     peer, clock = Peer(task.url, task.product), _Clock()
     found = list(peer.buckets(task.name, {"bool": clean}, keys))
     done = clock.stop(buckets=len(found))
-    return done | {name: sum(row[name] for row in found) for name in _COMPARED}
-
-
-_COMPARED = ("n_jobs", "cpu_s", "events_sq", "events_cpu_s")
+    return done | {f"sum_{name}": sum(row[name] for row in found) for name in COMPARED}
 
 
 def through_store(task: Task) -> Measured:
@@ -149,7 +149,7 @@ def through_store(task: Task) -> Measured:
     clock = _Clock()
     table = store.aggregate(query).table
     done = clock.stop(buckets=table.num_rows)
-    return done | {name: float(np.sum(table.column(name).to_numpy())) for name in _COMPARED}
+    return done | {f"sum_{name}": float(np.sum(table.column(name).to_numpy())) for name in COMPARED}
 
 
 def step(task: Task) -> Measured:
