@@ -1,10 +1,7 @@
 """A cluster behind TLS: whose certificate is believed, and what is said when it is not."""
 
-import os
 import re
 import ssl
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.cluster import UnreachableError
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.tls import context
-from tests.cli.running import job_file
+from tests.cli.running import job_file, run_apart
 from tests.elastic.stage import opened
 from tests.servers.certificates import Authority, Pair
 from tests.servers.plugin import server_params
@@ -92,17 +89,10 @@ def test_nothing_is_checked_and_nothing_is_said_where_that_was_asked_for(
 ) -> None:
     with Proxy(server.url, tls=ours.server("es.example.org")) as proxy:
         given = {"ESJOBS_CLUSTER__VERIFY": "false", "ESJOBS_CLUSTER__PREFIX": index_prefix.rstrip("-")}
-        done = esjobs("--store", proxy.url, "doctor", "--format", "csv", **given)
+        done = run_apart("--store", proxy.url, "doctor", "--format", "csv", **given)
         assert proxy.seen
     assert done.returncode == 0, done.stdout
     assert done.stderr == ""
-
-
-def esjobs(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """The program as a process of its own, which warns as it does for users."""
-    environ: Mapping[str, str] = os.environ | environment
-    command = [sys.executable, "-m", "esjobs", *arguments]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
 
 @BOTH
