@@ -176,6 +176,12 @@ def test_credentials_that_make_no_sense_are_told_before_anything_is_asked(
     assert hidden(str(raised.value))
 
 
+def test_a_certificate_is_not_left_out_in_silence() -> None:
+    given = ClusterSettings.model_validate({"certificate": "a.pem", "key": "a.key"})
+    with pytest.raises(SettingsError, match=r"certificate is given for http://localhost:1.*with https"):
+        open_store(Settings(store="http://localhost:1", cluster=given))
+
+
 def test_a_user_is_named_in_one_place() -> None:
     for given in ({"user": "bob"}, {"password": SECRET}):
         settings = Settings(

@@ -51,6 +51,11 @@ class Access:
                         f"{name} is given for {self.location}, {lacking} is not; "
                         f"set {lacking}, too (ESJOBS_CLUSTER__{lacking.upper()})"
                     )
+        if self.certificate is not None and not self.location.startswith("https:"):
+            raise SettingsError(
+                f"certificate is given for {self.location}, which is not asked for one; "
+                "name an address with https://, or leave certificate and key out"
+            )
         if self.user is not None and ":" in self.user:
             raise SettingsError(f"user {self.user!r} has a colon, which cannot be sent; name another user")
         for name in ("api_key", "token"):
