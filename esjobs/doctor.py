@@ -61,7 +61,7 @@ def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
     yield "settings", "ok", where, ""
     try:
         with open_session(settings=settings, create=False) as session:
-            yield "store", "ok", settings.store, ""
+            yield "store", "ok", settings.place, ""
             yield from _store_findings(session)
     except EsjobsError as error:
         yield "store", FAILED, str(error), _AGAIN

@@ -18,6 +18,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Method
+from esjobs.store.elastic.access import without_login
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
 _SIZE = r"(?i)^\s*\d+(\.\d+)?\s*([KMGT]i?B|B|bytes|%)\s*$"
@@ -42,7 +43,7 @@ class FitSettings(BaseModel):
 class ClusterSettings(BaseModel):
     """How to reach Elasticsearch or OpenSearch, when the store is an address of one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "esjobs"
     """What the names of all indices of esjobs begin with."""
@@ -74,16 +75,28 @@ class Settings(BaseSettings):
     """All settings, validated and frozen."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ESJOBS_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix="ESJOBS_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
-    store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}")
+    store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}", repr=False)
     """Where jobs and results live: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
     memory: Annotated[str, Field(pattern=_SIZE)] = "1GB"
     """How much memory the embedded store may use before it spills to disk."""
     cluster: ClusterSettings = ClusterSettings()
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
+
+    @property
+    def place(self) -> str:
+        """The store as messages show it: an address without user and password."""
+        return self.store if self.store.startswith("duckdb:") else without_login(self.store)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
+        return [("store", self.place), *super().__repr_args__()]
 
     @classmethod
     def settings_customise_sources(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from esjobs.core.errors import StoreError, UsageError
+from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
 
@@ -22,7 +22,7 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
         )
     if kind != "duckdb" or not rest:
         raise UsageError(
-            f"'{settings.store}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
+            f"'{settings.place}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
             "cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
         )
     from esjobs.store.duck import DuckStore
@@ -52,14 +52,19 @@ def _open_cluster(settings: Settings) -> JobStore:
 
     given = settings.cluster
     location, user, password = split_user(settings.store)
+    for name, there, here in (("user", user, given.user), ("password", password, given.password)):
+        if there is not None and here is not None:
+            raise SettingsError(
+                f"{name} is given in the address of {location} and in the settings; leave one out"
+            )
     files = (given.ca_file, given.certificate, given.key)
     ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
     access = Access(
         location,
         api_key=given.api_key,
         token=given.token,
-        user=given.user or user,
-        password=given.password or (secret(password) if password is not None else None),
+        user=user if given.user is None else given.user,
+        password=secret(password) if password is not None else given.password,
         ca_file=ca_file,
         certificate=certificate,
         key=key,

@@ -1,6 +1,9 @@
 """Running the program as a user does, and jobs to run it on."""
 
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -15,6 +18,12 @@ JOBS = """job_id,task_id,site,cpu_raw,processing_type,state,end_time,cores,event
 def run(*arguments: str, store: Path | str | None = None) -> Result:
     given = [] if store is None else ["--store", f"duckdb:{store}"]
     return CliRunner().invoke(main, [*given, *arguments], catch_exceptions=False)
+
+
+def run_apart(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """The program as a process of its own, whose libraries warn and log as they do for users."""
+    command = [sys.executable, "-m", "esjobs", *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
 def job_file(path: Path, n_sites: int = 12, n_tasks: int = 3, n_jobs: int = 60) -> Path:

@@ -1,5 +1,6 @@
 """Users of a cluster with security: who is let in, who is not, and what the printed role is enough for."""
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,12 @@ from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.setup import role
+from tests.cli.running import run_apart
 from tests.contract.jobs import job
 from tests.elastic.foreign import CATALOGUE, make_index, plain
 from tests.elastic.stage import Stage, act, differing, opened, visible
 from tests.elastic.table import LINE, SAME, scene
+from tests.servers.plugin import server_params
 from tests.servers.pool import Servers
 from tests.servers.security import ADMIN, Role, Security
 from tests.servers.server import Server
@@ -107,15 +110,16 @@ def test_the_printed_role_is_enough(
     assert refused.status == 403
 
 
-def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded: Server) -> None:
-    name = "jobs-archive-2018"
+@pytest.mark.parametrize("name", server_params("elasticsearch8"))
+def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded: Server, name: str) -> None:
+    archive = "jobs-archive-2018"
     rows = [
         job(f"{task}-{site}-{n}", task_id=str(task), site=f"S{site}", cpu_s=4000.0 + 300 * site + n)
         for task in range(3)
         for site in range(4)
         for n in range(25)
     ]
-    make_index(guarded, name, CATALOGUE, map(plain, rows))
+    make_index(guarded, archive, CATALOGUE, map(plain, rows))
     given = {"jobs_index": OTHERS, "field_map": "esjobs", **login(guarded, "reader")}
     with opened(guarded.url, READER, **given) as session:
         done = session.store.set_up().done
@@ -125,7 +129,7 @@ def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded
         assert len(session.factors(level="site", method="gamma", type="all")) == 4
         assert session.query(by=["site"], metrics=["jobs"])["jobs"].tolist() == [75] * 4
     assert guarded.security is not None
-    refused = guarded.request("PUT", f"{name}/_doc/1", {"x": 1}, login=guarded.security.login("reader"))
+    refused = guarded.request("PUT", f"{archive}/_doc/1", {"x": 1}, login=guarded.security.login("reader"))
     assert refused.status == 403
     with (
         pytest.raises(StoreError, match="or none that this user may read"),
@@ -170,3 +174,17 @@ def test_who_is_not_known_is_told(guarded: Server, name: str) -> None:
             connect(access)
         assert "\n" not in str(raised.value)
         assert "sesame" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", server_params("elasticsearch8"))
+def test_who_is_not_known_learns_nothing_from_the_log(guarded: Server, name: str) -> None:
+    login = {"USER": "worker", "PASSWORD": "open-sesame"}
+    encoded = base64.b64encode(b"worker:open-sesame").decode()
+    for given in (login, {"API_KEY": "dW5rbm93bjp1bmtub3du"}, {"TOKEN": "open-sesame"}):
+        environment = {f"ESJOBS_CLUSTER__{name}": value for name, value in given.items()}
+        done = run_apart("--store", guarded.url, "--log-level", "debug", "doctor", **environment)
+        said = done.stdout + done.stderr
+        assert done.returncode == 1
+        assert "401" in said
+        assert "DEBUG" in said
+        assert not any(secret in said for secret in ("sesame", encoded, "dW5rbm93bjp1bmtub3du"))

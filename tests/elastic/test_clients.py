@@ -101,7 +101,7 @@ def test_an_answer_is_classified_by_its_type() -> None:
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert split_user("http://u:p%40@[::1]:9200/es/") == ("http://[::1]:9200/es", "u", "p%40")
+    assert split_user("http://u:p%40@[::1]:9200/es/") == ("http://[::1]:9200/es", "u", "p@")
     assert split_user("http://localhost:9200") == ("http://localhost:9200", None, None)
 
 

@@ -12,6 +12,7 @@ import contextlib
 import http.client
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -22,6 +23,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 _UPSTREAM_TIMEOUT_S = 60.0
+_PATIENCE_S = 5.0
 _HOP = {"transfer-encoding", "connection", "content-length", "keep-alive"}
 
 
@@ -82,20 +84,27 @@ class Rule:
 
 
 class Proxy:
-    """Listens on a free port of this machine and passes requests on to ``target``."""
+    """Listens on a free port of this machine and passes requests on to ``target``.
 
-    def __init__(self, target: str) -> None:
+    ``tls``: how it speaks TLS with clients, None for plain HTTP; ``host``: the name that clients call it by.
+    """
+
+    def __init__(self, target: str, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.target = target
+        self.host = host
         self.seen: list[tuple[float, Request]] = []
         self.rules: list[Rule] = []
         self._lock = threading.Lock()
         self._server = _Listener(("127.0.0.1", 0), _handler(self))
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            self._server.guard(tls)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://{self.host}:{self._server.server_address[1]}"
 
     def on(self, when: Predicate, do: Action, *, skip: int = 0, times: int | None = 1) -> Rule:
         """From now on, do this to such requests."""
@@ -156,8 +165,31 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
+    def guard(self, tls: ssl.SSLContext) -> None:
+        """Speak TLS; hands are shaken by the thread of the connection."""
+        self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, once both sides trust each other."""
+        if isinstance(request, ssl.SSLSocket):
+            try:
+                request.do_handshake()
+            except OSError:
+                _hear_out(request)
+                return
+        super().finish_request(request, client_address)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is nothing to talk about."""
+
+
+def _hear_out(refused: ssl.SSLSocket) -> None:
+    """Let a client read why it was refused; what it has sent and nobody reads would reset the connection."""
+    with contextlib.suppress(OSError), socket.socket(fileno=refused.detach()) as bare:
+        bare.settimeout(_PATIENCE_S)
+        bare.shutdown(socket.SHUT_WR)
+        while bare.recv(1 << 16):
+            pass
 
 
 def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:

@@ -1,8 +1,12 @@
 """Where a cluster is and who asks: address, credentials, certificates, patience."""
 
+import base64
+import re
 from dataclasses import dataclass
-from typing import Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
+from typing import Protocol
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from esjobs.core.errors import SettingsError, UsageError
 
 
 class Secret(Protocol):
@@ -19,6 +23,9 @@ class Access:
     ``location`` is the address without user and password. One of ``api_key``, ``token`` (bearer) and ``user``
     with ``password``; or none. Files: ``ca_file`` to trust, ``certificate`` and ``key`` of the client.
     ``timeout_s``: for one request; ``retries``: how often a request is repeated, with pauses.
+
+    Raises :class:`SettingsError` for credentials that contradict each other, or lack their other half, or
+    cannot be sent.
     """
 
     location: str
@@ -33,30 +40,79 @@ class Access:
     timeout_s: float = 60.0
     retries: int = 3
 
-    def login(self) -> tuple[str, str] | None:
-        """User and password, where these are used."""
-        if self.user is None:
-            return None
-        return self.user, self.password.get_secret_value() if self.password else ""
+    def __post_init__(self) -> None:
+        given = [name for name in ("api_key", "token", "user") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise SettingsError(f"{' and '.join(given)} are given for {self.location}; leave all but one out")
+        for one, other in (("user", "password"), ("certificate", "key")):
+            for name, lacking in ((one, other), (other, one)):
+                if getattr(self, name) is not None and getattr(self, lacking) is None:
+                    raise SettingsError(
+                        f"{name} is given for {self.location}, {lacking} is not; "
+                        f"set {lacking}, too (ESJOBS_CLUSTER__{lacking.upper()})"
+                    )
+        if self.certificate is not None and not self.location.startswith("https:"):
+            raise SettingsError(
+                f"certificate is given for {self.location}, which is not asked for one; "
+                "name an address with https://, or leave certificate and key out"
+            )
+        if self.user is not None and ":" in self.user:
+            raise SettingsError(f"user {self.user!r} has a colon, which cannot be sent; name another user")
+        for name in ("api_key", "token"):
+            secret: Secret | None = getattr(self, name)
+            if secret is not None and not _SENDABLE.fullmatch(secret.get_secret_value()):
+                raise SettingsError(
+                    f"{name} is empty or holds a space, a line break or another character that cannot be "
+                    "sent; set it again, as the cluster gave it out"
+                )
 
-    def transport(self) -> dict[str, Any]:
-        """What the clients of both products take alike: no repetitions and, for https, certificates."""
-        options: dict[str, Any] = {"max_retries": 0, "retry_on_timeout": False, "retry_on_status": ()}
-        if self.location.startswith("https"):
-            options |= {"verify_certs": self.verify, "ca_certs": self.ca_file}
-            options |= {"client_cert": self.certificate, "client_key": self.key}
-        return {name: value for name, value in options.items() if value is not None}
+    def headers(self) -> dict[str, str]:
+        """What says who asks; nothing where nobody has to."""
+        if self.api_key is not None:
+            return {"authorization": f"ApiKey {self.api_key.get_secret_value()}"}
+        if self.token is not None:
+            return {"authorization": f"Bearer {self.token.get_secret_value()}"}
+        if self.user is not None and self.password is not None:
+            pair = f"{self.user}:{self.password.get_secret_value()}"
+            return {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        return {}
+
+
+_SENDABLE = re.compile(r"[!-~]+")
 
 
 def split_user(address: str) -> tuple[str, str | None, str | None]:
-    """An address without its user and password, and these two.
+    """An address without its user and password, and these two, with %-signs resolved.
 
-    >>> split_user("https://reader:secret@es.example.org:9200/")
-    ('https://es.example.org:9200', 'reader', 'secret')
+    Raises :class:`UsageError`, which shows neither, when it names no place.
+
+    >>> split_user("https://reader:s%40cret@es.example.org:9200/")
+    ('https://es.example.org:9200', 'reader', 's@cret')
     """
-    parts = urlsplit(address)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    if not host or (port is None and parts.scheme == "http"):
+        raise UsageError(
+            f"'{without_login(address)}' names no host and port; expected http://HOST:9200 or "
+            "https://HOST:9200, and in a user or password %2F for /, %3F for ?, %23 for #"
+        )
     if ":" in host:
         host = f"[{host}]"
-    place = f"{host}:{parts.port}" if parts.port else host
-    return urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), parts.username, parts.password
+    place = f"{host}:{port}" if port is not None else host
+    user, password = (
+        unquote(text) if text is not None else None for text in (parts.username, parts.password)
+    )
+    return urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), user or None, password
+
+
+def without_login(address: str) -> str:
+    """An address, however malformed, without what may be a user and a password.
+
+    >>> without_login("https://reader:se/cret@es.example.org:9200"), without_login("reader:secret@es:9200")
+    ('https://es.example.org:9200', 'es:9200')
+    """
+    scheme, found, rest = address.rpartition("://") if "@" not in address else address.partition("://")
+    return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else address.rpartition("@")[2]

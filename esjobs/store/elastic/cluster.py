@@ -13,6 +13,7 @@ import orjson
 from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.patience import PassingError, longest_s, patiently
+from esjobs.store.elastic.tls import way_out
 
 Body = Mapping[str, Any]
 Decoded = TypeVar("Decoded")
@@ -222,17 +223,20 @@ def refusal(
 
 
 def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> UnreachableError:
-    """What no answer becomes; ``tls``: the certificate is at fault, ``late``: the time ran out."""
-    reason = " ".join(reason.split())[:200]
+    """What no answer becomes; ``tls``: one side refused the other's certificate, ``late``: time ran out."""
+    reason = " ".join(reason.split())
+    way, reason = way_out(reason), reason[:200]
     if tls:
-        text = f"{location} has no certificate to trust ({reason}); name a CA bundle"
-        return UnreachableError(text, passing=False)
+        return UnreachableError(f"{location}: no connection with TLS ({reason}); {way}", passing=False)
     if late:
         return UnreachableError(
             f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
         )
+    # whoever expects TLS, or a certificate, often just hangs up
+    doubt = " (does it demand a client certificate?)" if location.startswith("https:") else " (is it https?)"
+    doubt = doubt if "Connection aborted" in reason else ""
     return UnreachableError(
-        f"{location} cannot be reached ({reason}); check the address and that the cluster runs"
+        f"{location} cannot be reached ({reason}); check the address{doubt} and that the cluster runs"
     )
 
 

@@ -19,6 +19,7 @@ from esjobs.store.elastic.cluster import (
     unreachable,
 )
 from esjobs.store.elastic.patience import seconds_of
+from esjobs.store.elastic.tls import context
 
 # What it warns of comes back as an error, or was mended by asking again.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
@@ -40,6 +41,15 @@ class _Undecoded(elastic_transport.Serializer):
         return data
 
 
+class _Node(elastic_transport.Urllib3HttpNode):
+    """Takes the context for TLS as it is; by default certificates that others trust are added to it."""
+
+    def __init__(self, config: elastic_transport.NodeConfig) -> None:
+        super().__init__(config)
+        pool: Any = self.pool
+        pool.cert_reqs = pool.ca_certs = None
+
+
 class OtherProductError(StoreError):
     """What answers is no Elasticsearch."""
 
@@ -51,18 +61,17 @@ class ElasticsearchCluster(Cluster):
 
     def __init__(self, access: Access) -> None:
         self.location = access.location
-        options: dict[str, Any] = {}
-        if access.api_key is not None:
-            options["api_key"] = access.api_key.get_secret_value()
-        elif access.token is not None:
-            options["bearer_auth"] = access.token.get_secret_value()
-        elif (login := access.login()) is not None:
-            options["basic_auth"] = login
+        tls = context(access)
+        options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
         self._client = elasticsearch.Elasticsearch(
             access.location,
+            headers=access.headers(),
+            node_class=_Node,
             request_timeout=access.timeout_s,
+            max_retries=0,
+            retry_on_timeout=False,
+            retry_on_status=(),
             serializers={_Undecoded.mimetype: _Undecoded()},
-            **access.transport(),
             **options,
         )
         self._be_patient(access)

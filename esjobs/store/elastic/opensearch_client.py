@@ -5,10 +5,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from esjobs.core.errors import MissingExtraError, StoreError
+from esjobs.core.errors import MissingExtraError, SettingsError, StoreError
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.cluster import TEMPLATE_PRIORITY, Body, Cluster, no_json, refusal, unreachable
 from esjobs.store.elastic.patience import seconds_of
+from esjobs.store.elastic.tls import context
 
 try:
     import opensearchpy
@@ -64,18 +65,23 @@ class OpenSearchCluster(Cluster):
 
     def __init__(self, access: Access) -> None:
         self.location = access.location
-        options: dict[str, Any] = {}
-        if access.token is not None:
-            options["headers"] = {"authorization": f"Bearer {access.token.get_secret_value()}"}
-        elif (login := access.login()) is not None:
-            options["http_auth"] = login
+        if access.api_key is not None:
+            raise SettingsError(
+                f"{access.location} is OpenSearch, which has no API keys; set user and password, or token, "
+                "in place of api_key"
+            )
+        tls = context(access)
+        options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
         self._client = opensearchpy.OpenSearch(
             access.location,
+            headers=access.headers(),
             timeout=access.timeout_s,
+            max_retries=0,
+            retry_on_timeout=False,
+            retry_on_status=(),
             pool_maxsize=_CONNECTIONS,
             serializer=_Undecoded(),
             connection_class=_Connection,
-            **access.transport(),
             **options,
         )
         self._be_patient(access)
@@ -107,7 +113,7 @@ class OpenSearchCluster(Cluster):
                 isinstance(error, kind)
                 for kind in (opensearchpy.exceptions.SSLError, opensearchpy.exceptions.ConnectionTimeout)
             )
-            raise unreachable(self.location, str(error), tls=tls, late=late) from error
+            raise unreachable(self.location, str(error.error), tls=tls, late=late) from error
         except opensearchpy.exceptions.TransportError as error:
             wait_s = seconds_of(getattr(error, "retry_after", None))
             said = error.error if error.info is None else error.info
