@@ -24,7 +24,7 @@ from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.field_map import bundled, load_field_map
 from esjobs.store.elastic.foreign_jobs import ForeignJobs
-from tests.contract.jobs import groups, job
+from tests.contract.jobs import groups, hours, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.servers.server import Server
 
@@ -216,6 +216,13 @@ def test_units_states_and_fields_that_stand_in_for_others(server: Server, index_
         ("finished",): {"n_jobs": 8},
         ("cancelled",): {"n_jobs": 1},
     }
+    # what is the same for all jobs, and what the index does not have
+    assert groups(store, Query(("source",), (Count(),))) == {("cms",): {"n_jobs": 9}}
+    assert groups(store, Query(("project", "source"), (Count(),))) == {(None, "cms"): {"n_jobs": 9}}
+    assert groups(store, Query(("user", "day"), (Count(), Sum("hs06_s", "hs06_s")))) == {
+        (None, hours(0).date()): {"n_jobs": 9, "hs06_s": None}
+    }
+    assert groups(store, Query(("core_class",), (Count(),), None, (In("user", ("me",)),))) == {}
     query = Query(BUCKET_KEYS, BUCKET_METRICS, None, drops=CleaningRules().drops())
     cluster = connect(Access(server.url))
     jobs = ForeignJobs(cluster, name, held)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ from esjobs.store.elastic.clauses import Clause, all_of, negated, translated
 from esjobs.store.elastic.cluster import RefusedError
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.elastic.scan import PointInTime
-from esjobs.store.elastic.sums import Atom, Floats, Sums, atom_name, filter_name
+from esjobs.store.elastic.sums import Atom, Floats, Sums
 from esjobs.store.merge import merged
 
 _SLICE = 20_000
@@ -42,13 +43,21 @@ class NotExactError(Exception):
 
 
 @dataclass(frozen=True)
+class Column:
+    """A path of the index, and the field of the catalogue that it stands for."""
+
+    field: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Grouping:
-    """What is asked of each range: ``columns`` are the paths that make a group, by their names in answers."""
+    """What is asked of each range; ``columns``: what makes a group, by its brief name in answers."""
 
     query: Query
     live: Mapping[str, LiveField]
     sums: Sums
-    columns: Mapping[str, str]
+    columns: Mapping[str, "Column"]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -71,14 +80,14 @@ class Grouping:
 
 def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Grouping | None:
     """How to group by the keys of a query; None when the index cannot."""
-    columns: dict[str, str] = {}
+    columns: list[Column] = []
     stored = [key for key in query.keys if fields.field(key).derived is None]
     for name in dict.fromkeys([*stored, *sums.constants]):
         item = live[name]
         if not item.askable or item.field.type not in ("keyword", "integer"):
             return None
-        columns |= {f"{name}_{number}": path for number, path in enumerate(item.paths)}
-    return Grouping(query, live, sums, columns)
+        columns += [Column(name, path) for path in item.paths]
+    return Grouping(query, live, sums, {f"k{number}": column for number, column in enumerate(columns)})
 
 
 def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.Table:
@@ -197,7 +206,8 @@ def _pages(
             yield [msgspec.structs.replace(answer.aggregations, doc_count=n_jobs)]
         return
     sources = [
-        {name: {"terms": {"field": path, "missing_bucket": True}}} for name, path in asked.columns.items()
+        {name: {"terms": {"field": column.path, "missing_bucket": True}}}
+        for name, column in asked.columns.items()
     ]
 
     def ask(composite: dict[str, Any]) -> _Page:
@@ -213,13 +223,11 @@ def _pages(
 
 def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
     """A page as columns: keys translated, metrics worked out."""
-    raw = {name: [getattr(bucket.key, name) for bucket in buckets] for name in asked.columns}
-    keys = {name: _values(asked, name, raw) for name in (*_stored(asked), *asked.sums.constants)}
-    constants = {
-        name: np.array([np.nan if value is None else value for value in keys[name]], np.float64)
-        for name in asked.sums.constants
-    }
-    atoms = {atom: _numbers(buckets, atom) for atom in asked.sums.atoms()}
+    raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in asked.columns}
+    named = (*_stored(asked), *asked.sums.constants)
+    keys = {name: _values(asked, name, raw, len(buckets)) for name in named}
+    constants = {name: _floats(keys[name]) for name in asked.sums.constants}
+    atoms = {atom: _numbers(asked.sums, buckets, atom) for atom in asked.sums.atoms()}
     columns: list[pa.Array] = []
     schema = asked.schema()
     for key in asked.keys:
@@ -250,39 +258,39 @@ def _stored(asked: Grouping) -> list[str]:
     return [key for key in asked.keys if fields.field(key).derived is None]
 
 
-def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: int) -> Sequence[Any]:
     """The values of a key: the first path that has one, translated, each distinct value once."""
     live = asked.live[name]
-    if live.state == "constant":
-        return [live.source.constant] * len(next(iter(raw.values()), []))
-    found: list[Any] = []
-    for number in range(len(live.paths)):
-        values = raw[f"{name}_{number}"]
-        known = {value: translated(live, value) for value in set(values)}
-        mine = [known[value] for value in values]
-        found = (
-            mine
-            if number == 0
-            else [other if value is None else value for value, other in zip(found, mine, strict=True)]
-        )
-    return found if live.paths else [None] * len(next(iter(raw.values()), []))
+    if not live.paths:
+        return [live.source.constant] * rows
+    found: list[Any] | None = None
+    for answered, column in asked.columns.items():
+        if column.field != name:
+            continue
+        mine = list(raw[answered])
+        if not live.plain or live.whole != (live.field.type == "integer"):
+            known = {value: translated(live, value) for value in set(mine)}
+            mine = list(map(known.__getitem__, mine))
+        if found is not None:
+            mine = [other if value is None else value for value, other in zip(found, mine, strict=True)]
+        found = mine
+    return found or []
 
 
-def _numbers(buckets: Sequence[Any], atom: Atom) -> Floats:
+def _numbers(sums: Sums, buckets: Sequence[Any], atom: Atom) -> Floats:
+    path = "doc_count" if atom.kind == "count" else f"{sums.name(atom)}.value"
     if atom.present:
-        place = filter_name(atom.present)
-        if atom.kind == "count":
-            return np.array([getattr(bucket, place).doc_count for bucket in buckets], np.float64)
-        name = atom_name(atom)
-        found = [getattr(getattr(bucket, place), name).value for bucket in buckets]
-    elif atom.kind == "count":
-        return np.array([bucket.doc_count for bucket in buckets], np.float64)
-    else:
-        name = atom_name(atom)
-        found = [getattr(bucket, name).value for bucket in buckets]
-    if str in set(map(type, found)):
-        raise NotExactError(f"{name} is too large a number")
-    return np.array([np.nan if value is None else value for value in found], np.float64)
+        path = f"{sums.filter_name(atom)}.{path}"
+    return _floats(list(map(attrgetter(path), buckets)))
+
+
+def _floats(values: Sequence[Any]) -> Floats:
+    """Numbers, NaN where there is none. Raises :class:`NotExactError` for a sum beyond all numbers."""
+    try:
+        found = pa.array(values, pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise NotExactError("a sum is beyond all numbers") from error
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
 
 
 class _Value(msgspec.Struct, gc=False):
@@ -318,21 +326,24 @@ class _Answer(msgspec.Struct):
 def _answer_type(asked: Grouping) -> type[Any]:
     """The type of the answer to a grouping: fields by name, numbers as they are."""
     inner: list[tuple[str, Any]] = []
-    filters: dict[frozenset[str], list[tuple[str, Any]]] = {}
+    filters: dict[str, list[tuple[str, Any]]] = {}
     for atom in asked.sums.atoms():
-        target = filters.setdefault(atom.present, []) if atom.present else inner
+        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.present else inner
         if atom.kind != "count":
-            target.append((atom_name(atom), _Value))
-    for present, held in filters.items():
+            target.append((asked.sums.name(atom), _Value))
+    for name, held in filters.items():
         kind = msgspec.defstruct("Filtered", [("doc_count", int), *held], gc=False)
-        inner.append((filter_name(present), kind))
+        inner.append((name, kind))
     if not asked.columns:
         optional = [(name, kind | None, None) for name, kind in inner]
         single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
         whole: Any = ("aggregations", single, msgspec.field(default_factory=single))
         return msgspec.defstruct("Answer", [whole], bases=(_Answer,), kw_only=True)
     key = msgspec.defstruct(
-        "Key", [(name, _key_type(asked, name)) for name in asked.columns], gc=False, frozen=True
+        "Key",
+        [(name, _key_type(asked.live[column.field])) for name, column in asked.columns.items()],
+        gc=False,
+        frozen=True,
     )
     bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
     after = ("after_key", dict[str, Any] | None, None)
@@ -341,7 +352,5 @@ def _answer_type(asked: Grouping) -> type[Any]:
     return msgspec.defstruct("Answer", [("aggregations", aggregations)], bases=(_Answer,), kw_only=True)
 
 
-def _key_type(asked: Grouping, column: str) -> Any:
-    name = column.rpartition("_")[0]
-    live = asked.live[name]
+def _key_type(live: LiveField) -> Any:
     return int | float | None if live.field.type == "integer" or live.whole else str | None

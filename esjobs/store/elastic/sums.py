@@ -78,16 +78,25 @@ class Sums:
         """Every number that the terms need, once."""
         return list(dict.fromkeys(atom for term in self.terms.values() for atom in _atoms(term)))
 
+    def name(self, atom: Atom) -> str:
+        """What a number is called in answers, briefly: it stands there once for each group."""
+        return f"a{self.atoms().index(atom)}"
+
+    def filter_name(self, atom: Atom) -> str:
+        """What the jobs that count for a number are called in answers."""
+        presents = list(dict.fromkeys(other.present for other in self.atoms()))
+        return f"f{presents.index(atom.present)}"
+
     def body(self) -> dict[str, Any]:
         """The aggregations inside a group; those over jobs that lack nothing stand at the top."""
         found: dict[str, Any] = {}
         for atom in self.atoms():
             inside = found
             if atom.present:
-                place = found.setdefault(filter_name(atom.present), self._filter(atom.present))
+                place = found.setdefault(self.filter_name(atom), self._filter(atom.present))
                 inside = place["aggs"]
             if atom.kind != "count":
-                inside[atom_name(atom)] = self._aggregation(atom)
+                inside[self.name(atom)] = self._aggregation(atom)
         for held in found.values():
             if held.get("aggs") == {}:
                 del held["aggs"]
@@ -131,16 +140,6 @@ class Sums:
         if atom.kind == "sum":
             return {"sum": {"field": paths[0]}}
         return {"weighted_avg": {"value": {"field": paths[0]}, "weight": {"field": paths[1]}}}
-
-
-def atom_name(atom: Atom) -> str:
-    """What an aggregation is called in requests and answers."""
-    return f"{atom.kind}_{'_x_'.join(atom.names)}"
-
-
-def filter_name(present: Set[str]) -> str:
-    """What the jobs that have some fields are called in requests and answers."""
-    return "with_" + "_and_".join(sorted(present))
 
 
 def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
