@@ -16,23 +16,25 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.elasticsearch_inputs import DAY, batches, buckets
-from benchmarks.elasticsearch_peer import Peer
 from benchmarks.elasticsearch_task import Task
 from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import BUCKETS
 from esjobs.core.window import Window
+from esjobs.settings import ClusterSettings, Settings
 from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS, aggregate
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
+from esjobs.store.base import JobStore
 from esjobs.store.elastic.lines import documents
-from esjobs.store.elastic.store import ElasticStore
+from esjobs.wiring import open_store
+
+if TYPE_CHECKING:
+    from benchmarks.elasticsearch_peer import Peer
 
 Measured = dict[str, Any]
 
@@ -40,8 +42,16 @@ COMPARED = ("n_jobs", "cpu_s", "events_sq", "events_cpu_s")
 """Columns of buckets whose sums both ways to make them must have in common."""
 
 
-def _store(task: Task, prefix: str = "") -> ElasticStore:
-    return ElasticStore(connect(Access(task.url, timeout_s=120)), prefix or task.name)
+def _peer(task: Task, *, fast: bool = False) -> "Peer":
+    # imported here, so that the clients of both products are not in the memory of the store's ways
+    from benchmarks.elasticsearch_peer import Peer
+
+    return Peer(task.url, task.product, fast=fast)
+
+
+def _store(task: Task, prefix: str = "") -> JobStore:
+    cluster = ClusterSettings(prefix=prefix or task.name, timeout_s=120)
+    return open_store(Settings(store=task.url, cluster=cluster))
 
 
 def _jobs(task: Task, day: int = 0) -> list[pa.RecordBatch]:
@@ -66,7 +76,7 @@ class _Clock:
 
 def _written_by_peer(task: Task, *, fast: bool, ready: bool = False) -> Measured:
     """From the same batches as ``put``; ``ready``: from documents that were made of them before."""
-    peer, jobs = Peer(task.url, task.product, fast=fast), _jobs(task)
+    peer, jobs = _peer(task, fast=fast), _jobs(task)
     peer.make_index(task.name)
     rows: Iterable[dict[str, Any]] = (row for batch in jobs for row in _rows(batch))
     if ready:
@@ -87,7 +97,7 @@ def _documents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 def fill_peer(task: Task) -> Measured:
     """A day of jobs in an index as other programs make them."""
-    peer, clock = Peer(task.url, task.product, fast=True), _Clock()
+    peer, clock = _peer(task, fast=True), _Clock()
     peer.make_index(task.name)
     for batch in batches(task.rows, task.seed):
         peer.write(task.name, _documents(batch))
@@ -136,7 +146,7 @@ def composite(task: Task) -> Measured:
         ]
     }
     keys = ("task_id", "site", "cpu_raw", "cores", "processing_type")
-    peer, clock = Peer(task.url, task.product), _Clock()
+    peer, clock = _peer(task), _Clock()
     found = list(peer.buckets(task.name, {"bool": clean}, keys))
     done = clock.stop(buckets=len(found))
     return done | {f"sum_{name}": sum(row[name] for row in found) for name in COMPARED}
@@ -180,7 +190,7 @@ def night(task: Task) -> Measured:
 
 def scan(task: Task) -> Measured:
     """Stored buckets back by hand, as dictionaries."""
-    peer, clock = Peer(task.url, task.product), _Clock()
+    peer, clock = _peer(task), _Clock()
     return clock.stop(rows=len(peer.documents(f"{task.name}-buckets")))
 
 

@@ -19,6 +19,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
 from esjobs.steps.publication import Change, read_table
 from esjobs.store.base import JobStore, Retired, Span
+from esjobs.store.merge import merged
 
 BUCKET_KEYS = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
 BUCKET_METRICS = (
@@ -200,7 +201,6 @@ def _aggregate_span(
     query = Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(span[0], span[-1]), drops=rules.drops())
     answer = store.aggregate(query)
     buckets = resolve_models(answer.table).select(tables.BUCKETS.column_names)
-    buckets = buckets.cast(table_schema(tables.BUCKETS))
     books = answer.books.to_pylist()
     for day in span:
         mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
@@ -212,16 +212,15 @@ def resolve_models(table: pa.Table, keys: tuple[str, ...] = BUCKET_KEYS) -> pa.T
     encoded = table.column("cpu_raw").combine_chunks().dictionary_encode()
     raws = encoded.dictionary.to_pylist()
     names = resolve_names(raws)
-    models = pa.array(names, pa.string()).take(encoded.indices)
+    models = list(dict.fromkeys(name for name in names if name is not None))
+    place: dict[str | None, int] = {name: number for number, name in enumerate(models)}
+    moved = pa.array([place.get(name) for name in names], pa.int32())
+    column = pa.DictionaryArray.from_arrays(moved.take(encoded.indices), pa.array(models, pa.string()))
     position = table.schema.get_field_index("cpu_raw")
-    renamed = table.set_column(position, "cpu_model", models)
-    distinct = [name for name in names if name is not None]
-    if len(set(distinct)) == len(raws):
+    renamed = table.set_column(position, "cpu_model", column)
+    if len(models) == len(raws):
         return renamed
-    group = ["cpu_model" if key == "cpu_raw" else key for key in keys]
-    sums = [name for name in renamed.column_names if name not in group]
-    merged = renamed.group_by(group).aggregate([(name, "sum") for name in sums])
-    return merged.select([*group, *(f"{name}_sum" for name in sums)]).rename_columns([*group, *sums])
+    return merged(renamed, ["cpu_model" if key == "cpu_raw" else key for key in keys])
 
 
 def _balance(

@@ -14,6 +14,7 @@ from esjobs.core.window import Window
 from esjobs.steps.aggregate import resolve_models
 from esjobs.steps.conditions import job_filters, parse_conditions
 from esjobs.store.base import JobStore
+from esjobs.store.merge import plain
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,13 @@ def query_jobs(
         where=job_filters(store, where, window),
         drops=clean.drops() if clean else (),
     )
-    table = store.aggregate(query).table
+    table = plain(store.aggregate(query).table)
     if pc.sum(table.column("jobs")).as_py() in (None, 0):
         raise NoJobsError(_nothing(store, window, where))
     if "cpu_model" in keys:
         if "cpu_raw" in keys:
             raise UsageError("group by cpu_model or by cpu_raw, not by both")
-        table = resolve_models(table, store_keys)
+        table = plain(resolve_models(table, store_keys))
     order = [(key, "ascending") for key in keys]
     in_time = any(fields.field(key).type in ("day", "time") for key in keys)
     table = table.sort_by(order if in_time else [("jobs", "descending"), *order])

@@ -46,7 +46,8 @@ class Aggregate:
     """Answer to a query.
 
     ``table``: the keys, then the metrics by their names, one row per group, order unspecified; without keys
-    exactly one row, also when no job matches. Counts are integers, sums numbers.
+    exactly one row, also when no job matches. Counts are integers, sums numbers; texts among the keys may be
+    dictionary-encoded.
     ``books``: columns day, outcome, kind (``binned``, ``dropped``, ``note``), n_jobs. Per day, the jobs that
     match window and ``where`` are the sum over ``binned`` and ``dropped``; notes count among the binned.
     """

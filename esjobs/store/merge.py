@@ -2,18 +2,77 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from esjobs.core.query import Maximum, Metric, Minimum
+Whole = npt.NDArray[np.int64]
+_MOST_GROUPS = 2**62
+
+ENCODED = pa.dictionary(pa.int32(), pa.string())
+"""Texts that are few and repeat: a million groups take half the memory."""
 
 
-def merged(parts: pa.Table, keys: Sequence[str], metrics: Sequence[Metric]) -> pa.Table:
-    """Rows of equal keys as one: sums added, extremes compared; null only where all are.
+def encoded(table: pa.Table) -> pa.Table:
+    """The table with its texts as :data:`ENCODED`, one dictionary a column."""
+    columns = [
+        column.dictionary_encode() if pa.types.is_string(column.type) else column for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names).unify_dictionaries()
 
-    ``parts``: columns keys, then metrics, as a store aggregates. Without keys there is one row.
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table with its texts as they are."""
+    kinds = [
+        item.with_type(pa.string()) if pa.types.is_dictionary(item.type) else item for item in table.schema
+    ]
+    return table.cast(pa.schema(kinds))
+
+
+def merged(parts: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Rows of equal keys as one; all other columns are added up, null only where all are.
+
+    Without keys there is one row. The order of rows is that of the keys as they first appear.
+
+    Cost: one sort of whole numbers. Arrow's own grouping would load 50 MB of libraries.
     """
-    how = [(metric.name, {Minimum: "min", Maximum: "max"}.get(type(metric), "sum")) for metric in metrics]
-    found = parts.group_by(list(keys), use_threads=False).aggregate(how)
-    names = [*keys, *(f"{name}_{kind}" for name, kind in how)]
-    columns = [found.column(name) for name in names]
-    return pa.Table.from_arrays(columns, names=parts.column_names).cast(parts.schema)
+    group, first = _groups([parts.column(key) for key in keys], parts.num_rows)
+    columns = [
+        parts.column(item.name).take(first) if item.name in keys else _added(parts.column(item.name), group)
+        for item in parts.schema
+    ]
+    return pa.Table.from_arrays(columns, schema=parts.schema)
+
+
+def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Whole, pa.Array]:
+    """The number of the group of each row, and the first row of each group."""
+    combined = np.zeros(rows, np.int64)
+    size = 1
+    for key in keys:
+        codes = key.unify_dictionaries().dictionary_encode().combine_chunks()
+        mine = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
+        if size * (len(codes.dictionary) + 1) >= _MOST_GROUPS:
+            known, combined = np.unique(combined, return_inverse=True)
+            size = len(known)
+        size *= len(codes.dictionary) + 1
+        combined = combined * (len(codes.dictionary) + 1) + mine
+    _, first, group = np.unique(combined, return_index=True, return_inverse=True)
+    if not keys:
+        return group, pa.array(first, pa.int64())
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[group], pa.array(first[order], pa.int64())
+
+
+def _added(column: pa.ChunkedArray, group: Whole) -> pa.Array:
+    count = int(group.max()) + 1 if len(group) else 0
+    valid = column.is_valid().to_numpy()
+    values = column.fill_null(0).to_numpy()
+    if pa.types.is_integer(column.type):
+        totals = np.zeros(count, np.int64)
+        np.add.at(totals, group, values)
+    else:
+        totals = np.bincount(group, values, count)
+    null = np.bincount(group, valid, count) == 0
+    return pa.array(totals, column.type, mask=null)

@@ -17,13 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core import fields
-from esjobs.core.arrow import arrow_type
 from esjobs.core.fields import CoreClassOf, DayOf, Quotient
 from esjobs.core.query import Count, DropRule, Query, filter_fields, metric_fields
 from esjobs.core.window import Window
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
-from esjobs.store.compile_sql import compile_aggregate, metric_type, noted_rules
+from esjobs.store.compile_sql import compile_aggregate, noted_rules
 from esjobs.store.duck import DuckScratch
 from esjobs.store.elastic import composite
 from esjobs.store.elastic.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
@@ -32,7 +31,7 @@ from esjobs.store.elastic.doubts import judged
 from esjobs.store.elastic.job_index import INVALID, JobIndex
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.sums import plan_sums
-from esjobs.store.merge import merged
+from esjobs.store.merge import encoded, merged
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNT = "jobs in the group"
@@ -151,7 +150,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
     rest = any_of([*odd, all_of([*where, rules.doubted()], odd)])
     read = read_groups(at, jobs, query, rest)
     return Aggregate(
-        merged(pa.concat_tables([answer.table, read.table]), query.keys, query.metrics),
+        merged(pa.concat_tables([answer.table, encoded(read.table)]), query.keys),
         _added(answer.books, read.books),
     )
 
@@ -273,14 +272,14 @@ def _groups(
     """The groups of the cluster; by day, a day at a time."""
     if "day" not in asked.query.keys:
         return composite.groups(at, asked, kept, sum(counted.binned.values()))
-    kinds = [(name, fields.field(name).type) for name in asked.query.keys]
-    kinds += [(metric.name, metric_type(metric)) for metric in asked.query.metrics]
-    schema = pa.schema([(name, arrow_type(kind)) for name, kind in kinds])
+    inner = asked.schema()
+    names = [*asked.query.keys, *(metric.name for metric in asked.query.metrics)]
+    schema = pa.schema([pa.field("day", pa.date32()) if n == "day" else inner.field(n) for n in names])
     parts = [schema.empty_table()]
     for day, n_jobs in counted.binned.items():
         if n_jobs:
             inside = all_of([kept, *clauses.within(Window.of_days(day, day))])
             found = composite.groups(at, asked, inside, n_jobs)
             whole = found.append_column("day", pa.repeat(pa.scalar(day), found.num_rows))
-            parts.append(whole.select(schema.names).cast(schema))
-    return pa.concat_tables(parts)
+            parts.append(whole.select(names))
+    return pa.concat_tables(parts).unify_dictionaries()

@@ -26,11 +26,11 @@ from esjobs.store.elastic.cluster import RefusedError
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.sums import Atom, Floats, Sums
-from esjobs.store.merge import merged
+from esjobs.store.merge import ENCODED, merged
 
-_SLICE = 20_000
+_SLICE = 10_000
 """Documents of a key range, about."""
-_IN_FLIGHT = 3
+_IN_FLIGHT = 2
 _PAGE = 60_000
 """Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
 _LEAST_PAGE = 100
@@ -75,7 +75,7 @@ class Grouping:
         """Keys, then metrics."""
         kinds = [(key, fields.field(key).type) for key in self.keys]
         kinds += [(metric.name, metric_type(metric)) for metric in self.query.metrics]
-        return pa.schema([(name, arrow_type(kind)) for name, kind in kinds])
+        return pa.schema([(name, ENCODED if kind == "keyword" else arrow_type(kind)) for name, kind in kinds])
 
 
 def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Grouping | None:
@@ -104,7 +104,7 @@ def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.
             pool.shutdown(cancel_futures=True)
             raise
     found = [part for part in parts if part.num_rows]
-    return pa.concat_tables(found) if found else asked.schema().empty_table()
+    return pa.concat_tables(found).unify_dictionaries() if found else asked.schema().empty_table()
 
 
 def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
@@ -189,7 +189,7 @@ def _range_groups(
     pages = [_columns(asked, buckets) for buckets in _pages(at, asked, clause, decoder)]
     found = pa.concat_tables(pages) if pages else asked.schema().empty_table()
     if asked.coarser:
-        found = merged(found, asked.keys, asked.query.metrics)
+        found = merged(found, asked.keys)
     return found
 
 
@@ -239,7 +239,8 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
                 ]
             case _:
                 values = keys[key]
-        columns.append(pa.array(values, schema.field(key).type))
+        known = pa.array(values, arrow_type(fields.field(key).type))
+        columns.append(known.dictionary_encode() if pa.types.is_string(known.type) else known)
     for metric in asked.query.metrics:
         kind = schema.field(metric.name).type
         term = asked.sums.terms.get(metric.name)

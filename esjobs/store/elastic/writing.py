@@ -12,7 +12,7 @@ import orjson
 from esjobs.store.elastic.cluster import Cluster, RefusedError, refusal
 from esjobs.store.elastic.patience import PassingError
 
-_REQUEST_BYTES = 5_000_000
+_REQUEST_BYTES = 2_500_000
 _TOO_LARGE = 413
 _CONFLICT = 409
 _NOT_FOUND = 404
@@ -106,7 +106,7 @@ def _answers(pending: dict[Future[list[str]], What]) -> Iterator[tuple[list[str]
 
 
 def parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Lines cut into requests of at most 5 MB, or of one line."""
+    """Lines cut into requests of at most 2.5 MB, or of one line."""
     held: list[bytes] = []
     size = 0
     for line in lines:
