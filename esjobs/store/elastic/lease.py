@@ -98,14 +98,16 @@ class Lease:
     def _set(self, old: str | None) -> None:
         ends, pid = f"{self._clock().timestamp() + self._lasts_s:.0f}", os.getpid()
         mine = f"{ends} {pid} {_began(pid)} {uuid.uuid4().hex} {socket.gethostname()}"
+        # before it is written: another thread that reads it must not take it for one that was left behind
+        _HELD.add(mine)
         taken = self._state.compare_and_set(self._key, old, mine)
         _HELD.discard(self._held or "")
         self._held = mine if taken else None
         if self._held is None:
+            _HELD.discard(mine)
             raise StoreBusyError(
                 f"another process began {self._what} to {self._location}; run it again later"
             )
-        _HELD.add(mine)
         self._renewed = time.monotonic()
 
 
