@@ -10,7 +10,7 @@ not, or if a question cannot be put to the index at all, everything is read.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -27,13 +27,13 @@ from esjobs.store.duck import DuckScratch
 from esjobs.store.elastic import composite
 from esjobs.store.elastic.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.days import day_of, per_day, within
 from esjobs.store.elastic.doubts import judged
 from esjobs.store.elastic.job_index import INVALID, JobIndex
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.sums import plan_sums
 from esjobs.store.merge import encoded, merged
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNT = "jobs in the group"
 """A metric of its own, by which groups are held against the books."""
 
@@ -59,11 +59,10 @@ def read_groups(at: PointInTime, jobs: JobIndex, query: Query, clause: Clause) -
 
     Memory: the jobs in question, beyond a limit on disk.
     """
-    within = Clauses(jobs.live, lambda _: None).within(query.window)
     invalid: Counter[date] = Counter()
     with DuckScratch.of_jobs() as scratch:
         if clause != NONE:
-            whole = all_of([*jobs.visible(), *within, clause])
+            whole = all_of([*jobs.visible(), *within(_time(jobs), query.window), clause])
             for found in jobs.documents(at, whole, used_fields(query)):
                 scratch.add(found.jobs)
                 invalid += found.invalid
@@ -126,7 +125,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
     asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
     if asked is None:
         return None
-    base = [*jobs.visible(), *Clauses(jobs.live, lambda _: None).within(query.window)]
+    base = [*jobs.visible(), *within(_time(jobs), query.window)]
     everything = all_of(base)
     clauses = Clauses(jobs.live, lambda path: composite.distinct(at, path, everything))
     where = clauses.filters(query.where)
@@ -141,7 +140,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
     # a clause that nothing matches would still be looked up in each range
     absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
     kept = all_of([*base, *where, *holds], absent)
-    table = _groups(at, asked, kept, counted, clauses)
+    table = _groups(at, asked, kept, counted, _time(jobs))
     if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
         return None
     answer = Aggregate(_whole(table.drop_columns([_COUNT]), query), books_table(counted.books))
@@ -153,6 +152,11 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
         merged(pa.concat_tables([answer.table, encoded(read.table)]), query.keys),
         _added(answer.books, read.books),
     )
+
+
+def _time(jobs: JobIndex) -> str:
+    """What queries call the end time."""
+    return jobs.live["end_time"].paths[0]
 
 
 def _whole(table: pa.Table, query: Query) -> pa.Table:
@@ -225,11 +229,7 @@ def _counted(
         present = clauses.present(rule.keep.field) or NONE
         outcomes.append((str(rule.unknown), "note", all_of(holds, [*fails, present])))
     named = {str(number): clause for number, (_, _, clause) in enumerate(outcomes)}
-    time = jobs.live["end_time"].paths[0]
-    days = {
-        "date_histogram": {"field": time, "fixed_interval": "1d", "min_doc_count": 1},
-        "aggs": {"outcomes": {"filters": {"filters": named}}},
-    }
+    days = per_day(_time(jobs), {"outcomes": {"filters": {"filters": named}}})
     body = {
         "sane": {"filter": all_of(parts.where, parts.odd), "aggs": {"days": days}},
         "odd": {"filter": any_of(parts.odd)},
@@ -244,7 +244,7 @@ def _counted(
     books: Counter[Outcome] = Counter()
     binned: dict[date, int] = {}
     for bucket in found["sane"]["days"]["buckets"]:
-        day = (_EPOCH + timedelta(milliseconds=bucket["key"])).date()
+        day = day_of(bucket)
         for number, (name, kind, _) in enumerate(outcomes):
             books[Outcome(day, name, kind)] += bucket["outcomes"]["buckets"][str(number)]["doc_count"]
         binned[day] = books[Outcome(day, "binned", "binned")]
@@ -267,7 +267,7 @@ def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
 
 
 def _groups(
-    at: PointInTime, asked: composite.Grouping, kept: Clause, counted: _Counted, clauses: Clauses
+    at: PointInTime, asked: composite.Grouping, kept: Clause, counted: _Counted, time: str
 ) -> pa.Table:
     """The groups of the cluster; by day, a day at a time."""
     if "day" not in asked.query.keys:
@@ -278,7 +278,7 @@ def _groups(
     parts = [schema.empty_table()]
     for day, n_jobs in counted.binned.items():
         if n_jobs:
-            inside = all_of([kept, *clauses.within(Window.of_days(day, day))])
+            inside = all_of([kept, *within(time, Window.of_days(day, day))])
             found = composite.groups(at, asked, inside, n_jobs)
             whole = found.append_column("day", pa.repeat(pa.scalar(day), found.num_rows))
             parts.append(whole.select(names))

@@ -7,13 +7,14 @@ said exactly is None; whoever asked reads the documents then. Values that only t
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.fields import CoreClassOf, DayOf, Quotient
 from esjobs.core.query import DropRule, Either, Filter, In, Missing, NotLike, Present, Range
 from esjobs.core.window import Window
+from esjobs.store.elastic.days import within
 from esjobs.store.elastic.layout import LONGEST_TERM
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.values import typed
@@ -155,16 +156,7 @@ class Clauses:
         return None if found is None else negated(found)
 
     def _on_day(self, source: str, day: date) -> Clause:
-        start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        return self.within(Window(start, start + timedelta(days=1)), source)[0]
-
-    def within(self, window: Window | None, source: str = "end_time") -> list[Clause]:
-        """The clauses of a window."""
-        if window is None:
-            return []
-        low, high = (_written(moment) for moment in (window.start, window.end))
-        limits = {"gte": low, "lt": high, "format": "strict_date_optional_time_nanos"}
-        return [{"range": {self.live[source].paths[0]: limits}}]
+        return within(self.live[source].paths[0], Window.of_days(day, day))[0]
 
 
 def _cut(values: list[Any]) -> Iterator[list[Any]]:
@@ -297,7 +289,3 @@ def _like(text: str, pattern: str) -> bool:
             return False
         at += len(part)
     return at <= end and text.endswith(rest[-1])
-
-
-def _written(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +12,14 @@ from esjobs.core import fields
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.window import Window
 from esjobs.store.base import Span
-from esjobs.store.elastic.clauses import Clause, Clauses, all_of, negated, translated
+from esjobs.store.elastic.clauses import Clause, all_of, negated, translated
 from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.days import fingerprints, moment_of, within
 from esjobs.store.elastic.field_map import FieldMap
 from esjobs.store.elastic.job_index import Documents
 from esjobs.store.elastic.live_fields import LiveField, live_fields, require_usable
 from esjobs.store.elastic.scan import PointInTime
-from esjobs.store.promises import FINGERPRINTS
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_FORMAT = "strict_date_optional_time_nanos"
 
 
@@ -94,9 +93,7 @@ class ForeignJobs:
         jobs = int(answer["hits"]["total"]["value"]) if answer else 0
         if not jobs:
             return Span(0, None, None)
-        first, last = (
-            _EPOCH + timedelta(milliseconds=answer["aggregations"][kind]["value"]) for kind in ("min", "max")
-        )
+        first, last = (moment_of(answer["aggregations"][kind]["value"]) for kind in ("min", "max"))
         return Span(jobs, first, last)
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
@@ -104,27 +101,10 @@ class ForeignJobs:
 
         Every write of a document, also one that changes it in place, gives it a new and greater number.
         """
-        sums = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
-        days = {
-            "date_histogram": {"field": self._time, "fixed_interval": "1d", "min_doc_count": 1},
-            "aggs": sums,
-        }
-        clauses = Clauses(self.live, lambda _: None)
-        query = all_of([*self.visible(), *clauses.within(window)])
-        body = {"size": 0, "query": query, "aggs": {"days": days}, "track_total_hits": False}
+        numbers = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
+        clauses = [*self.visible(), *within(self._time, window)]
         with PointInTime(self._cluster, self.index) as at:
-            answer = at.search(body)
-        return pa.Table.from_pylist(
-            [
-                {
-                    "day": (_EPOCH + timedelta(milliseconds=found["key"])).date(),
-                    "n_jobs": found["doc_count"],
-                    "mark": f"{int(found['max']['value'])}.{int(found['sum']['value'])}",
-                }
-                for found in (answer["aggregations"]["days"]["buckets"] if answer else [])
-            ],
-            schema=FINGERPRINTS,
-        )
+            return fingerprints(at, self._time, clauses, numbers)
 
 
 def _documents(found: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:

@@ -14,7 +14,7 @@ to be undone.
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +27,7 @@ from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.days import fingerprints, within
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, jobs_index
 from esjobs.store.elastic.lease import Lease
@@ -35,7 +36,7 @@ from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.stamps import stamped
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.writing import Action, create, delete, index, parts, refresh, sent, update, write
-from esjobs.store.promises import FINGERPRINTS, SUPERSEDED
+from esjobs.store.promises import SUPERSEDED
 
 _CHUNK = 1000
 """Identities asked for in one search."""
@@ -354,25 +355,9 @@ class Jobs:
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Jobs per day and sums of their marks: independent of order, moved by any change."""
         sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
-        days = {
-            "date_histogram": {"field": "end_time", "fixed_interval": "1d", "min_doc_count": 1},
-            "aggs": sums,
-        }
-        query = {"bool": {"filter": [self.visible(), *within(window)]}}
+        clauses = [self.visible(), *within("end_time", window)]
         with PointInTime(self._cluster, self._index) as at:
-            answer = at.search({"size": 0, "query": query, "aggs": {"days": days}, "track_total_hits": False})
-        buckets = answer["aggregations"]["days"]["buckets"] if answer else []
-        return pa.Table.from_pylist(
-            [
-                {
-                    "day": (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=found["key"])).date(),
-                    "n_jobs": found["doc_count"],
-                    "mark": f"{int(found['mark_low']['value'])}.{int(found['mark_high']['value'])}",
-                }
-                for found in buckets
-            ],
-            schema=FINGERPRINTS,
-        )
+            return fingerprints(at, "end_time", clauses, sums)
 
 
 def _was_visible(held: Mapping[str, Any], number: int) -> bool:
@@ -389,18 +374,6 @@ def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
     known = sorted(loads)
     yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
     yield {"gt": known[-1]}
-
-
-def within(window: Window | None) -> list[dict[str, Any]]:
-    """The clauses of a window."""
-    if window is None:
-        return []
-    low, high = (_written(moment) for moment in (window.start, window.end))
-    return [{"range": {"end_time": {"gte": low, "lt": high}}}]
-
-
-def _written(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _moment(text: str) -> datetime:

@@ -13,7 +13,6 @@ can be are kept, and only the index does not know them.
 from collections.abc import Mapping
 from typing import Any
 
-from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.tables import Table
 
@@ -113,7 +112,3 @@ def _index(
             "properties": {**fields, NOT_FINITE: _HIDDEN, SCAN_ONLY: {"type": "boolean"}},
         },
     }
-
-
-STORED = tuple(PUT_SCHEMA.names)
-"""Columns of a job's document that came in."""

@@ -11,6 +11,7 @@ from esjobs.store.duck import DuckScratch
 from esjobs.store.elastic.aggregation import stored_fields
 from esjobs.store.elastic.clauses import Clauses, all_of, any_of
 from esjobs.store.elastic.cluster import Cluster
+from esjobs.store.elastic.days import within
 from esjobs.store.elastic.job_index import JobIndex
 from esjobs.store.elastic.scan import PointInTime
 
@@ -28,7 +29,7 @@ def selected(cluster: Cluster, jobs: JobIndex, select: Select) -> Iterator[pa.Re
     clauses = Clauses(jobs.live, lambda _: None)
     kept = [clauses.keep(rule) for rule in select.drops]
     narrow = [*clauses.narrowing(select.where), *(clause for clause in kept if clause is not None)]
-    base = [*jobs.visible(), *clauses.within(select.window)]
+    base = [*jobs.visible(), *within(jobs.live["end_time"].paths[0], select.window)]
     query = all_of([*base, any_of([*jobs.odd(needed), all_of(narrow)])] if narrow else base)
     at = PointInTime(cluster, jobs.index)
     whole = Select(select.fields, None, select.where, select.drops)

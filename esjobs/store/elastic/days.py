@@ -1,0 +1,62 @@
+"""Jobs in time: a window as a clause, jobs per day, marks by which a changed day is noticed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.window import Window
+from esjobs.store.elastic.scan import PointInTime
+from esjobs.store.promises import FINGERPRINTS
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def within(path: str, window: Window | None) -> list[dict[str, Any]]:
+    """The clauses of a window: none for all times, else one."""
+    if window is None:
+        return []
+    low, high = (_written(moment) for moment in (window.start, window.end))
+    limits = {"gte": low, "lt": high, "format": "strict_date_optional_time_nanos"}
+    return [{"range": {path: limits}}]
+
+
+def per_day(path: str, inner: Mapping[str, Any]) -> dict[str, Any]:
+    """The aggregation with a bucket for each day that has jobs; :func:`day_of` tells which."""
+    histogram = {"field": path, "fixed_interval": "1d", "min_doc_count": 1}
+    return {"date_histogram": histogram, "aggs": dict(inner)}
+
+
+def day_of(bucket: Mapping[str, Any]) -> date:
+    """The day of a bucket of :func:`per_day`."""
+    return moment_of(bucket["key"]).date()
+
+
+def moment_of(milliseconds: float) -> datetime:
+    """A time as aggregations know it."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def fingerprints(
+    at: PointInTime, path: str, clauses: Sequence[Mapping[str, Any]], numbers: Mapping[str, Any]
+) -> pa.Table:
+    """Columns day, n_jobs, mark of the jobs of all clauses; ``numbers``: aggregations that make the mark."""
+    query = {"bool": {"filter": list(clauses)}}
+    aggs = {"days": per_day(path, numbers)}
+    answer = at.search({"size": 0, "query": query, "aggs": aggs, "track_total_hits": False})
+    return pa.Table.from_pylist(
+        [
+            {
+                "day": day_of(found),
+                "n_jobs": found["doc_count"],
+                "mark": ".".join(str(int(found[name]["value"])) for name in numbers),
+            }
+            for found in (answer["aggregations"]["days"]["buckets"] if answer else [])
+        ],
+        schema=FINGERPRINTS,
+    )
+
+
+def _written(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
