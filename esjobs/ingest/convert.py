@@ -25,8 +25,9 @@ REASONS = (
     "reserved value",
     "out of range",
     "NUL in text",
+    "signed id",
 )
-NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE, INFINITE, NUL = range(1, 9)
+NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE, INFINITE, NUL, SIGNED = range(1, 10)
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
@@ -112,7 +113,11 @@ def _plain(cells: pa.Array) -> pa.Array:
 
 
 def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
+    negative_zero = _negative_zeros(cells) if column.whole else None
     cells, problems = _as_text(cells)
+    if negative_zero is not None:
+        problems = _mark(problems, negative_zero, SIGNED)
+        cells = _null_out(cells, negative_zero)
     cells = clean_text(cells, layout, layout.text_nulls)
     if _holds_nul(cells):
         hit = _bools(pc.match_substring(cells, "\0"))
@@ -148,6 +153,15 @@ def _as_text(cells: pa.Array) -> tuple[pa.Array, Codes | None]:
     text = pc.if_else(pa.array(whole), as_whole, as_double)
     text = _null_out(text, ~valid | huge)
     return text, _mark(None, huge, OUT_OF_RANGE) if huge.any() else None
+
+
+def _negative_zeros(cells: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Where doubles are -0.0, which would lose their sign as whole numbers; None where none is."""
+    if not pa.types.is_floating(cells.type):
+        return None
+    numbers = cells.to_numpy(zero_copy_only=False)
+    negative: npt.NDArray[np.bool_] = (numbers == 0) & np.signbit(numbers)
+    return negative if negative.any() else None
 
 
 def clean_text(cells: pa.Array, layout: Layout, more_nulls: tuple[str, ...] = ()) -> pa.Array:
@@ -190,15 +204,19 @@ def _holds_nul(cells: pa.Array) -> bool:
 
 
 def _whole_text(cells: pa.Array, problems: Codes | None) -> Values:
-    whole = pc.match_substring_regex(cells, r"^[+-]?\d+(\.0*)?$")
-    refused = ~_bools(whole) & _bools(cells.is_valid())
-    signed = _bools(pc.match_substring_regex(cells, r"^-0*[1-9]"))
-    cells = pc.replace_substring_regex(cells, r"^\+?(\d+)\.0*$", r"\1")
-    if signed.any():
-        problems = _mark(problems, signed & ~refused, NEGATIVE)
-    if refused.any():
-        problems = _mark(problems, refused, NOT_WHOLE)
-    return Values(_null_out(cells, refused | signed), problems)
+    """Identifiers: digits, perhaps with a fraction of zeros. No sign: +7 and 7 would be two jobs."""
+    unsigned = _bools(pc.match_substring_regex(cells, r"^\d+(\.0*)?$"))
+    refused = ~unsigned & _bools(cells.is_valid())
+    for pattern, code in (
+        (r"^-0*[1-9]\d*(\.0*)?$", NEGATIVE),
+        (r"^[+-]\d+(\.0*)?$", SIGNED),
+        ("", NOT_WHOLE),
+    ):
+        hit = refused & _bools(pc.match_substring_regex(cells, pattern))
+        if hit.any():
+            problems = _mark(problems, hit, code)
+    cells = pc.replace_substring_regex(cells, r"^(\d+)\.0*$", r"\1")
+    return Values(_null_out(cells, refused), problems)
 
 
 # -- numbers ---------------------------------------------------------------------------------------------

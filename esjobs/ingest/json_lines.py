@@ -128,16 +128,21 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
 def _readable(cells: pa.Array, kind: str) -> bool:
     """Whether inference kept what the cells say: no times made of text, no number rewritten that is text."""
     found = cells.type
-    if pa.types.is_string(found) or pa.types.is_null(found) or pa.types.is_integer(found):
+    if pa.types.is_string(found) or pa.types.is_null(found):
         return True
+    number = kind in ("number", "integer", "time")
+    if pa.types.is_integer(found):
+        # a zero may have been written -0, which only the text of the line tells
+        return number or not pc.any(pc.equal(cells, 0), min_count=0).as_py()
     if not pa.types.is_floating(found):
         return False
     if not pc.all(pc.is_finite(cells), min_count=0).as_py():
         return False
-    if kind in ("number", "integer", "time"):
+    if number:
         return True
     numbers = np.asarray(cells.drop_null())
-    return bool(((np.abs(numbers) <= MAX_INTEGER) & (numbers == np.floor(numbers))).all())
+    whole = (np.abs(numbers) <= MAX_INTEGER) & (numbers == np.floor(numbers)) & (numbers != 0)
+    return bool(whole.all())
 
 
 class _RawRows:
@@ -148,7 +153,7 @@ class _RawRows:
         return self._data[self._index.starts[row] : self._index.ends[row]]
 
     def cell(self, row: int, name: str) -> str:
-        record = _record(json.loads(self._raw(row)), self._layout)
+        record = _record(json.loads(self._raw(row), parse_int=_integer), self._layout)
         return _text(record.get(name)) or ""
 
     def excerpt(self, row: int) -> str:
@@ -207,7 +212,7 @@ def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, obje
     except UnicodeDecodeError as error:
         return "not UTF-8", f"byte {line[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
     try:
-        found = json.loads(text, parse_constant=str)
+        found = json.loads(text, parse_constant=str, parse_int=_integer)
         if "\\ud" in text.lower():
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -231,8 +236,16 @@ def _record(found: dict[str, object], layout: Layout) -> dict[str, object]:
     return record
 
 
+def _integer(text: str) -> int | float:
+    """A whole number of JSON; the negative zero, which integers lack, as a double."""
+    return -0.0 if text == "-0" else int(text)
+
+
 def _text(value: object) -> str | None:
-    """A JSON value as the text of a cell; whole numbers without a fraction, too large ones as 1e999."""
+    """A JSON value as the text of a cell; whole numbers without a fraction, too large ones as 1e999.
+
+    The negative zero keeps its sign: as an id it is refused.
+    """
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -240,6 +253,8 @@ def _text(value: object) -> str | None:
     if isinstance(value, float):
         if math.isinf(value):
             return "1e999" if value > 0 else "-1e999"
+        if value == 0 and math.copysign(1.0, value) < 0:
+            return "-0.0"
         whole = value == int(value) and abs(value) <= MAX_INTEGER
         return str(int(value)) if whole else repr(value)
     return str(value)

@@ -188,7 +188,7 @@ def _accepted(binding: Binding, known: Field, code: int) -> str:
             f"years {FIRST_YEAR} to {LAST_YEAR}"
         )
     if known.type == "integer" or column.whole or code == NOT_WHOLE:
-        return "a whole number from 0, below 2^53" if not column.whole else "a whole number"
+        return "a whole number from 0, below 2^53" if not column.whole else "a whole number without a sign"
     if known.type == "number":
         unit = f" ({known.unit})" if known.unit else ""
         return f"a finite number from 0 to {MAX_NUMBER:g}{unit}"

@@ -27,6 +27,13 @@ CELLS = [
     ({"pandaid": "NULL"}, "missing job_id", "job_id", "a value in pandaid"),
     ({"pandaid": "12x"}, "not a whole number", "job_id", "'12x'"),
     ({"pandaid": "-7"}, "negative", "job_id", "'-7'"),
+    ({"pandaid": "-7.0"}, "negative", "job_id", "'-7.0'"),
+    *(
+        ({"pandaid": text}, "signed id", "job_id", f"'{text}'; accepted: a whole number without a sign")
+        for text in ("-0", "-0.0", "-00.", "+7", "+7.0", "+0")
+    ),
+    ({"pandaid": "--7"}, "not a whole number", "job_id", "'--7'"),
+    ({"pandaid": "+"}, "not a whole number", "job_id", "'+'"),
     ({"computingsite": ""}, "missing site", "site", "--set site=VALUE"),
     ({"computingsite": "   "}, "missing site", "site", "computingsite"),
     ({"endtime": ""}, "missing end_time", "end_time", "a value in endtime, or --set end_time=VALUE"),
@@ -192,6 +199,11 @@ JSON = [
     (b'{"pandaid": 2, "computingsite": "A", "endtime": true}', "bad time", "'true'"),
     (b'{"pandaid": 2, "endtime": "2018-08-15"}', "missing site", "computingsite"),
     (b'{"computingsite": "A", "endtime": "2018-08-15"}', "missing job_id", "pandaid"),
+    *(
+        (b'{"pandaid": ' + text + b', "computingsite": "A", "endtime": "2018-08-15"}', "signed id", message)
+        for text, message in ((b"-0", "'-0.0'"), (b"-0.0", "'-0.0'"), (b'"-0"', "'-0'"), (b'"+7"', "'+7'"))
+    ),
+    (b'{"pandaid": +7, "computingsite": "A", "endtime": "2018-08-15"}', "bad JSON", "one JSON object a line"),
     (b'{"pandaid": 2.5, "computingsite": "A", "endtime": "2018-08-15"}', "not a whole number", "'2.5'"),
     (
         b'{"pandaid": 2, "computingsite": ["A"], "endtime": "2018-08-15"}',

@@ -3,11 +3,15 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from esjobs.ingest.base import Reject
 from esjobs.ingest.panda import task_in
+from esjobs.ingest.sources import source
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 
@@ -203,3 +207,33 @@ def test_elasticsearch_hits(read: Read) -> None:
 def test_column_names_in_any_case(read: Read) -> None:
     rows, _ = read("a.csv", b"PANDAID,ComputingSite,ENDTIME, TimeExe \n1,A,2018-08-15,5\n")
     assert rows[0]["exe_s"] == 5.0
+
+
+@pytest.mark.parametrize("name", ["pandaid", "jeditaskid"])
+@pytest.mark.parametrize(
+    ("ids", "refused", "kept"),
+    [
+        (pa.array([-0.0, 0.0, 7.0]), [1], ["0", "7"]),
+        (pa.array([-0.0, 7.0, 8.0], pa.float32()), [1], ["7", "8"]),
+        (pa.array(["7", "+7", "-0"]), [2, 3], ["7"]),
+        (pa.array(["7", "+7", "7.0"]).dictionary_encode(), [2], ["7", "7"]),
+        (pa.array([0, 7, 8]), [], ["0", "7", "8"]),
+    ],
+    ids=["doubles", "floats", "text", "dictionary", "integers"],
+)
+def test_signed_ids_in_parquet_are_refused(
+    tmp_path: Path, name: str, ids: pa.Array, refused: list[int], kept: list[str]
+) -> None:
+    columns = {"pandaid": pa.array([1, 2, 3]), "computingsite": ["A"] * 3, "endtime": ["2018-08-15"] * 3}
+    pyarrow.parquet.write_table(pa.table(columns | {name: ids}), tmp_path / "a.parquet")
+    (piece,) = source("panda").parse(tmp_path / "a.parquet", {})
+    assert [(reject.reason, reject.line) for reject in piece.rejects] == [("signed id", n) for n in refused]
+    assert piece.batch.column("job_id" if name == "pandaid" else "task_id").to_pylist() == kept
+
+
+@pytest.mark.parametrize("text", ["1.0", "1.", "1.000", "1"])
+def test_a_fraction_of_zeros_is_no_part_of_an_id(read: Read, text: str) -> None:
+    rows, _ = read(
+        "a.csv", f"pandaid,jeditaskid,computingsite,endtime\n{text},{text},A,2018-08-15\n".encode()
+    )
+    assert [(row["job_id"], row["task_id"]) for row in rows] == [("1", "1")]
