@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from esjobs.core import fields, tables
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.errors import NoJobsError, NoResultError, UsageError
 from esjobs.core.query import Filter, In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
@@ -224,50 +224,62 @@ class Session:
         ``level``, ``type``, ``name``, ``method``: one value or several; only tables with such columns take
         them. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible rows are given,
         buckets and days of the window, runs of the run and of exactly the window; where these mean nothing
-        they are refused. Raises :class:`NoResultError` when no run has the results.
+        they are refused. Upper and lower case of a value do not matter where only one is meant.
+
+        Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError) for an
+        unknown filter, and :class:`UsageError` for a value that no row has; both name what is close.
         """
+        from esjobs.steps import spelling
+
+        spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
+        table = tables.table(what)
+        chosen = {
+            "level": _listed(filters.get("level", ())),
+            "processing_type": _listed(filters.get("type", ())),
+            "name": _listed(filters.get("name", ())),
+            "method": _listed(filters.get("method", ())),
+        }
+        window = filters.get("window")
+        within = None if window is None else Window.of(window)
+        return frame_of(
+            spelling.chosen_rows(
+                table, chosen, lambda values: self._rows(table, filters.get("run"), within, values)
+            )
+        )
+
+    def _rows(
+        self,
+        table: tables.Table,
+        run: str | None,
+        window: Window | None,
+        chosen: Mapping[str, Sequence[str]],
+    ) -> pa.Table:
+        """The rows of a result table that have the chosen values, in the order in which they are shown."""
         from esjobs.steps import conditions, results
+        from esjobs.steps.declarations import declared_table
         from esjobs.steps.publication import read_table
 
-        table = tables.table(what)
-        run, window = filters.get("run"), filters.get("window")
-        where: list[Filter] = [
-            *conditions.row_filters(
-                table,
-                {
-                    "level": _listed(filters.get("level", ())),
-                    "processing_type": _listed(filters.get("type", ())),
-                    "name": _listed(filters.get("name", ())),
-                    "method": _listed(filters.get("method", ())),
-                },
-            )
-        ]
-        if what == "corepower":
-            return self._declared(filters, window)
-        if what in results.MADE_BY:
-            within = None if window is None else Window.of(window)
-            found = results.find_run(self.store, results.MADE_BY[what], run, within)
-            return frame_of(results.read_results(self.store, table, found, where))
-        if run is not None and what != "runs":
-            raise UsageError(f"{what} belong to no run; leave the run out")
+        where = list(conditions.row_filters(table, chosen))
+        if table.name in results.MADE_BY:
+            found = results.find_run(self.store, results.MADE_BY[table.name], run, window)
+            return results.read_results(self.store, table, found, where)
+        if run is not None and table.name != "runs":
+            raise UsageError(f"{table.name} belong to no run; leave the run out")
+        if table.name == "corepower":
+            rows = declared_table(self.store, window)
+            for column, values in chosen.items():
+                rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
+            return rows
         if window is not None:
-            where.extend(_within(table, Window.of(window)))
+            where.extend(_within(table, window))
         rows = read_table(self.store, table, where)
         if run is not None:
             rows = rows.filter(pc.starts_with(rows.column("run"), run))
-        newest = {"runs": "at", "loads": "loaded_at"}.get(what)
+            if not rows.num_rows:
+                raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
+        newest = {"runs": "at", "loads": "loaded_at"}.get(table.name)
         order = [(newest, "descending")] if newest else [(n, "ascending") for n in table.column_names[:6]]
-        return frame_of(rows.sort_by(order))
-
-    def _declared(self, filters: Filters, window: WindowLike) -> "pd.DataFrame":
-        from esjobs.steps.declarations import declared_table
-
-        frame = frame_of(declared_table(self.store, None if window is None else Window.of(window)))
-        chosen = {"level": _listed(filters.get("level", ())), "name": _listed(filters.get("name", ()))}
-        for column, wanted in chosen.items():
-            if wanted:
-                frame = frame[frame[column].isin(wanted)]
-        return frame.reset_index(drop=True)
+        return rows.sort_by(order)
 
     def query(
         self,

@@ -20,6 +20,11 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
             f"an index of jobs (--jobs-index {settings.cluster.jobs_index}) is in a cluster; "
             "name its address: --store http://HOST:9200"
         )
+    if kind == "duckdb" and settings.cluster.field_map is not None:
+        raise UsageError(
+            f"a field map (--field-map {settings.cluster.field_map}) names the fields of an index in a "
+            "cluster; leave it out, or name the address of the cluster: --store http://HOST:9200"
+        )
     if kind != "duckdb" or not rest:
         raise UsageError(
             f"'{settings.place}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "

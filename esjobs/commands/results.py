@@ -34,10 +34,10 @@ SHOWN = (
 
 @click.command()
 @click.argument("what", type=click.Choice(SHOWN))
-@click.option("--level", multiple=True, type=click.Choice(LEVELS))
+@click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Site or CPU model.")
-@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS))
+@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest that has them.")
 @window_option
 @rows_options
@@ -55,16 +55,11 @@ def show(
     out: str,
 ) -> None:
     """Show stored results; the newest run's unless --run names another."""
-    from esjobs.hints import unknown_values
-
     with obj.session() as session:
         frame = session.show(
             what, level=level, type=types, name=names, method=methods, run=run_id, window=window
         )
-        chosen = {"processing_type": types, "name": names}
-        found = [column for column, values in chosen.items() if set(values) <= set(frame.get(column, ()))]
         run_shown = _run_shown(session, frame) if form == "table" and what != "runs" else ""
-        _hint(obj, unknown_values(session, what, chosen, found, run=run_id, window=window))
     if form == "table":
         from esjobs.terminal import for_people
 

@@ -2,7 +2,8 @@
 
     EsjobsError                 one line: what failed, where, what to do
     ├── UsageError              an argument or option makes no sense (exit code 2)
-    │   └── WindowError         the window is malformed, empty or not whole days
+    │   ├── WindowError         the window is malformed, empty or not whole days
+    │   └── KeywordError        a keyword that a method does not take (also a TypeError, as Python's own)
     ├── SettingsError           the configuration file or the environment is wrong
     ├── InputError              a file cannot be read or lacks what it must have
     ├── NoJobsError             nothing is stored in the window; names the nearest stored span
@@ -28,6 +29,10 @@ class UsageError(EsjobsError, ValueError):
 
 class WindowError(UsageError):
     """A window is malformed, empty, or not made of whole days where a step needs them."""
+
+
+class KeywordError(UsageError, TypeError):
+    """A method was given a keyword that it does not take; Python raises TypeError for such a mistake."""
 
 
 class SettingsError(EsjobsError):

@@ -1,6 +1,6 @@
 """``FIELD=VALUE`` as people write it, to filters: the same field again means or, another one means and."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from esjobs.analysis.cpu_models import resolve_names
 from esjobs.core import fields, tables
@@ -76,7 +76,7 @@ def bucket_filters(conditions: Iterable[str], tasks: Iterable[str] = ()) -> tupl
     return tuple(_filter(name, values) for name, values in found.items())
 
 
-def row_filters(table: tables.Table, chosen: dict[str, Sequence[str]]) -> tuple[Filter, ...]:
+def row_filters(table: tables.Table, chosen: Mapping[str, Sequence[str]]) -> tuple[Filter, ...]:
     """Filters on the columns of a result table; a column that the table lacks is refused."""
     filters = []
     for name, values in chosen.items():

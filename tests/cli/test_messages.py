@@ -209,22 +209,60 @@ def test_a_store_that_is_not_there_says_which_option_names_another(tmp_path: Pat
     assert "--store duckdb:PATH" in result.stderr
 
 
+def test_a_condition_that_no_job_meets_gets_a_hint(filled: Path) -> None:
+    command = ("--store", f"duckdb:{filled}", "query", "--by", "site", "--where", "site=X")
+    result = run(*command, "--where", "site=SITE01")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("hint: no job has site 'X'; there are SITE00")
+    assert result.stderr.count("\n") == 1
+    assert run("--quiet", *command, "--where", "site=SITE01").stderr == ""
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["show", "flags", "--name", "SITE1"], "flags have no name 'SITE1'; close are SITE1"),
-        (["show", "flags", "--type", "reco"], "flags have no processing type 'reco'; there are all, simul"),
-        (["show", "factors", "--name", "SITE01", "--name", "X"], "no name 'X'; list them with: esjobs show"),
-        (["query", "--by", "site", "--where", "site=X", "--where", "site=SITE01"], "no job has site 'X'"),
+        (["flags", "--name", "SITE1"], "flags have no name 'SITE1'; close are SITE1"),
+        (["flags", "--type", "reco"], "flags have no processing type 'reco'; there are all, simul"),
+        (["factors", "--name", "SITE01", "--name", "X"], "no name 'X'; list them with: esjobs show"),
+        (["flags", "--level", "cpu_model", "--name", "SITE99", "--format", "csv"], "close are SITE"),
+        (["corepower", "--name", "SITE1"], "corepower have no name 'SITE1'"),
+        (["corepower", "--type", "all"], "corepower have no processing type"),
+        (["corepower", "--run", "abcd"], "belong to no run"),
+        (["buckets", "--type", "reco"], "there are simul"),
     ],
 )
-def test_a_value_that_is_not_there_gets_a_hint(filled: Path, command: list[str], words: str) -> None:
-    result = run("--store", f"duckdb:{filled}", *command)
-    assert result.exit_code == 0
-    assert result.stderr.startswith("hint: ")
-    assert result.stderr.count("\n") == 1
+def test_a_value_that_no_row_has_is_refused_with_what_is_close(
+    filled: Path, command: list[str], words: str
+) -> None:
+    result = run("--quiet", "--store", f"duckdb:{filled}", "show", *command)
+    assert result.exit_code == 2
+    assert result.stdout == ""
     assert words in result.stderr
-    assert run("--quiet", "--store", f"duckdb:{filled}", *command).stderr == ""
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_run_that_is_not_there_is_refused_in_every_table(filled: Path) -> None:
+    for what in ("flags", "factors", "runs"):
+        result = run("--store", f"duckdb:{filled}", "show", what, "--run", "ffff")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "'ffff'" in result.stderr
+
+
+def test_case_is_forgiven(filled: Path) -> None:
+    show = ("--store", f"duckdb:{filled}", "show", "flags", "--format", "csv")
+    exact = run(*show, "--name", "SITE01", "--type", "simul", "--method", "paper", "--level", "site")
+    other = run(*show, "--name", "site01", "--type", "SIMUL", "--method", "Paper", "--level", "Site")
+    assert other.exit_code == 0
+    assert other.stdout == exact.stdout != ""
+    # a site is known, though no CPU model has its name
+    assert run(*show, "--name", "SITE01", "--level", "cpu_model").stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["atlas-panda", "no-such-map"])
+def test_a_field_map_is_for_clusters(filled: Path, name: str) -> None:
+    result = run("--store", f"duckdb:{filled}", "--field-map", name, "show", "flags")
+    assert result.exit_code == 2
+    assert f"--field-map {name}" in result.stderr
 
 
 def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) -> None:

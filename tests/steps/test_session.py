@@ -126,7 +126,8 @@ def test_filters_choose_rows(ran: Session) -> None:
     assert chosen["name"].tolist() == ["SITE03", "SITE11"]
     assert chosen["verdict"].tolist() == ["undeclared", "deviates"]
     assert len(ran.flags(name="SITE11")) == 4  # two methods, type simul and all together
-    assert ran.flags(name="SITE%").empty
+    with pytest.raises(UsageError, match="no name 'SITE%'"):  # a name is no pattern
+        ran.flags(name="SITE%")
     assert ran.flags(name="SITE11", window=WINDOW).equals(ran.flags(name="SITE11"))
     with pytest.raises(NoResultError):
         ran.flags(window="2018-08-10/2018-08-11")
@@ -151,6 +152,41 @@ def test_filters_choose_rows(ran: Session) -> None:
 def test_a_filter_that_means_nothing_is_refused(ran: Session, what: str, filters: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         ran.show(what, **filters)
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("nmae", "name"), ("types", "type"), ("Window", "window")])
+def test_a_misspelt_keyword_is_refused_as_python_does(ran: Session, wrong: str, meant: str) -> None:
+    for ask in (ran.flags, ran.factors, lambda **filters: ran.show("runs", **filters)):
+        with pytest.raises(TypeError, match=f"no keyword '{wrong}'; did you mean {meant}") as refused:
+            ask(**{wrong: "SITE01"})
+        assert isinstance(refused.value, EsjobsError)
+
+
+@pytest.mark.parametrize(
+    ("filters", "words"),
+    [
+        ({"name": "SITE1"}, "close are SITE1"),
+        ({"name": ["SITE01", "nobody"]}, "no name 'nobody'"),
+        ({"type": "reco"}, "no processing type 'reco'; there are all"),
+        ({"method": "gama"}, "no method 'gama'; there are"),
+        ({"level": "sites"}, "no level 'sites'; there are cpu_model, site"),
+    ],
+)
+def test_a_value_that_no_row_has_is_refused(ran: Session, filters: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        ran.flags(**filters)
+
+
+def test_a_name_that_differs_by_case_only_is_found_where_one_is_meant(tmp_path: Path) -> None:
+    made = jobs()
+    made.loc[made["site"] == "SITE01", "site"] = "site02"
+    with memory_session() as session:
+        load(session, made, tmp_path)
+        session.run()
+        assert set(session.factors(name="site05")["name"]) == {"SITE05"}
+        assert set(session.factors(name="site02")["name"]) == {"site02"}
+        with pytest.raises(UsageError, match="there are SITE02, site02: write one of them"):
+            session.factors(name="Site02")
 
 
 def test_headline_first_then_by_name(ran: Session) -> None:
