@@ -11,6 +11,7 @@ from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.errors import EsjobsError
 from esjobs.core.window import format_time
+from esjobs.core.words import ALL_TYPES
 from esjobs.frames import frame_of
 from esjobs.session import Session
 from esjobs.session import open as open_session
@@ -120,7 +121,7 @@ def _field_findings(session: Session) -> Iterator[_Finding]:
 
 def _result_findings(session: Session) -> Iterator[_Finding]:
     fits = session.fits()
-    empty = fits[(fits["status"] != "ok") & (fits["processing_type"] == "all")]
+    empty = fits[(fits["status"] != "ok") & (fits["processing_type"] == ALL_TYPES)]
     for row in empty.drop_duplicates("level").itertuples():
         yield f"fit by {row.level}", "missing", str(row.reason), "see: esjobs show components"
     declared = frame_of(read_table(session.store, tables.COREPOWER))

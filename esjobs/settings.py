@@ -17,7 +17,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
-from esjobs.core.tables import Method
+from esjobs.core.words import DEVIATION_LIMIT, Method
 from esjobs.store.elastic.access import without_login
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
@@ -36,7 +36,7 @@ class FitSettings(BaseModel):
     """Jobs a task must have at a site (or on a CPU model) to enter the fit."""
     min_name_jobs: Annotated[int, Field(ge=1)] = 50
     """Jobs a name needs for a verdict."""
-    deviation_limit: Annotated[float, Field(gt=0, lt=1)] = 0.20
+    deviation_limit: Annotated[float, Field(gt=0, lt=1)] = DEVIATION_LIMIT
     """Relative deviation that matters."""
 
 

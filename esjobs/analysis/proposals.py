@@ -1,7 +1,7 @@
 """What a site could declare instead: for whom a number is proposed, and one number for queues that agree.
 
-A number is proposed only for ``deviates`` with its own declaration, two tasks (one in two core classes or
-types is one) and enough jobs; only what is stable is sent.
+A number is proposed only for a confirmed deviation from the name's own declaration, with two tasks (one in
+two core classes or types is one) and enough jobs: whatever is proposed may be sent.
 """
 
 import math
@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from esjobs.analysis.verdicts import Evidence, Verdict
+from esjobs.analysis.verdicts import Evidence
+from esjobs.core.words import Verdict
 
 MIN_PROPOSAL_ERROR = 0.05
 MIN_PROPOSAL_TASKS = 2
 SIBLING_SIGMAS = 3.0
+NOT_CONFIRMED = "the deviation is not confirmed"
+"""Why nothing is proposed where nothing else stands in the way."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,11 @@ class Proposal:
     note: str = ""
 
 
-def propose(evidence: Evidence, verdict: Verdict, min_jobs: int) -> Proposal:
+def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: bool | None) -> Proposal:
     """The corepower at which the name would lie on the line of the others, if one may be proposed.
 
-    Its error is that of the deviation (statistics, interaction, line), never below 5 %. Whether it may be
-    sent is a question of the verdict's stability, asked apart.
+    Its error is that of the deviation (statistics, interaction, line), never below 5 %. ``confirmed``: the
+    deviation is significant and stable.
     """
     declared = evidence.declared
     if verdict != "deviates":
@@ -44,6 +47,8 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int) -> Proposal:
         return Proposal(None, None, "one task only")
     if evidence.n_jobs < min_jobs:
         return Proposal(None, None, "too few jobs")
+    if not confirmed:
+        return Proposal(None, None, NOT_CONFIRMED)
     value, deviation, error = declared.corepower, evidence.deviation, evidence.deviation_err
     if value is None or deviation is None or error is None:
         return Proposal(None, None, "no deviation")

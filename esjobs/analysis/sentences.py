@@ -3,40 +3,68 @@
 import math
 
 from esjobs.analysis.declarations import Declared
-from esjobs.analysis.proposals import Proposal
-from esjobs.analysis.verdicts import FEW_JOBS_BRIDGE, Z90, Evidence, Verdict
+from esjobs.analysis.proposals import NOT_CONFIRMED, Proposal
+from esjobs.analysis.verdicts import FEW_JOBS_BRIDGE, Evidence
+from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
 
 
 def sentence(
-    evidence: Evidence, verdict: Verdict, why: str, proposal: Proposal, unstable_under: str | None = None
+    evidence: Evidence,
+    verdict: Verdict,
+    why: str,
+    proposal: Proposal,
+    *,
+    level: str = "site",
+    significant: bool | None = None,
+    unstable_under: str | None = None,
 ) -> str:
     """One sentence a coordinator may read out: relative to the others, with its interval, never an order.
 
-    ``unstable_under``: the change that turns the verdict; such a sentence says that it is not to be sent.
+    ``significant``: over all tests of the run. ``unstable_under``: the change that turns the verdict. A
+    deviation that lacks either is a candidate, and its sentence says that it is not to be sent, and why.
     """
     declared = evidence.declared
-    if verdict not in ("deviates", "ok", "undecided"):
+    if verdict not in JUDGED:
         shown = _declared_note(declared)
         return f"{verdict.capitalize()}: {why}.{shown}"
+    ran = _ran_like(evidence, level) + _bridge(evidence.via)
+    if verdict == "deviates":
+        lacking = _lacking(significant, unstable_under)
+        if lacking:
+            reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
+            ran += f" Candidate, not to be sent: {'; '.join(reasons)}."
+        else:
+            ran += _advice(proposal, level) + (f" {proposal.note}" if proposal.note else "")
+    return ran + _declared_note(declared)
+
+
+def _ran_like(evidence: Evidence, level: str) -> str:
+    """What the jobs ran like, and relative to whom: a line has one entry per WLCG site or CPU model."""
+    declared = evidence.declared
     deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
     value = declared.corepower or 0.0
     low, high = interval(deviation, error)
-    unit = f"{declared.benchmark} per core"
-    ran = (
-        f"Relative to what {evidence.n_line_sites} other sites declare, these jobs ran like "
-        f"{value * (1 + deviation):.1f} ({value * low:.1f} to {value * high:.1f}, 90 %) {unit}; "
-        f"{value:.2f} is declared ({_percent(deviation)})."
+    whose, own = f"what {evidence.n_line_sites} other WLCG sites declare", "is declared"
+    if level == "cpu_model":
+        whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
+    return (
+        f"Relative to {whose}, these jobs ran like {value * (1 + deviation):.1f} ({value * low:.1f} to "
+        f"{value * high:.1f}, 90 %) {declared.benchmark} per core; {value:.2f} {own} ({percent(deviation)})."
     )
-    if verdict == "deviates":
-        advice = (
-            " If your hardware list disagrees, check SMT and overcommit; please benchmark again."
-            if proposal.corepower is not None
-            else f" Nothing is proposed: {proposal.reason}."
-        )
-        note = f" {proposal.note}" if proposal.note else ""
-        caution = f" Not stable, so not to be sent: {unstable_under}." if unstable_under else ""
-        return ran + _bridge(evidence.via) + advice + note + caution + _declared_note(declared)
-    return ran + _bridge(evidence.via) + _declared_note(declared)
+
+
+def _lacking(significant: bool | None, unstable_under: str | None) -> list[str]:
+    """What keeps a deviation from being confirmed."""
+    lacking = [] if significant else ["not significant over all tests of the run"]
+    return [*lacking, f"not stable ({unstable_under})"] if unstable_under else lacking
+
+
+def _advice(proposal: Proposal, level: str) -> str:
+    if proposal.corepower is None:
+        return f" Nothing is proposed: {proposal.reason}."
+    if level == "cpu_model":
+        return " Please check the reference score, and whether its hosts share SMT or overcommit."
+    return " If your hardware list disagrees, check SMT and overcommit; please benchmark again."
 
 
 def _bridge(via: str) -> str:
@@ -48,9 +76,14 @@ def _bridge(via: str) -> str:
     return f" Compared via {via} only."
 
 
-def _percent(deviation: float) -> str:
-    text = f"{deviation:+.0%}"
-    return "0%" if text in ("+0%", "-0%") else text
+def percent(value: float, sign: str = "+") -> str:
+    """A relative number in percent, signed unless ``sign`` is empty; as many digits as a limit has.
+
+    >>> percent(0.546), percent(-0.37), percent(-0.001), percent(0.125, ""), percent(0.2, "")
+    ('+55 %', '-37 %', '0 %', '12.5 %', '20 %')
+    """
+    digits = f"{100 * value:{sign}.0f}" if sign else f"{100 * value:.3g}"
+    return f"{'0' if digits in ('+0', '-0') else digits} %"
 
 
 def interval(deviation: float, error: float) -> tuple[float, float]:
@@ -58,7 +91,7 @@ def interval(deviation: float, error: float) -> tuple[float, float]:
     centre = 1 + deviation
     if centre <= 0 or error <= 0:
         return centre, centre
-    factor = math.exp(Z90 * error / centre)
+    factor = math.exp(HALF_WIDTH_90 * error / centre)
     return centre / factor, centre * factor
 
 

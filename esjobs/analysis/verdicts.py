@@ -12,19 +12,13 @@ The rules, in the order in which they are asked (the first that applies decides)
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from esjobs.analysis.declarations import Declared
+from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
 
-Verdict = Literal[
-    "deviates", "ok", "undecided", "undeclared", "too few", "mixed", "implausible", "not comparable"
-]
-
-Z90 = 1.645
-"""Half-width of a two-sided 90 % interval in standard errors."""
 IMPLAUSIBLE = math.log(3.0)
 MIN_LINE_SITES = 10
-"""Sites a line needs before verdicts rest on it."""
+"""WLCG sites (or CPU models) a line needs before verdicts rest on it."""
 FEW_JOBS_BRIDGE = "few jobs"
 """In the place of a name: the link to the others rests on buckets of few jobs only."""
 
@@ -35,7 +29,8 @@ class Evidence:
 
     Missing numbers are None. ``deviation`` and its error come from the line without the name's own site;
     ``n_tasks`` counts units of A (task x core class x type), ``n_distinct_tasks`` the tasks behind them.
-    ``median_k`` is the median factor of the component. ``line_reason``: why no verdict may rest on the line.
+    ``median_k`` is the median factor of the component. ``n_line_sites``: the WLCG sites (or CPU models)
+    of that line. ``line_reason``: why no verdict may rest on the line.
     """
 
     name: str
@@ -77,11 +72,24 @@ def compare(deviation: float, error: float, limit: float) -> Verdict:
     >>> compare(-0.47, 0.1, 0.2), compare(0.05, 0.05, 0.2), compare(0.25, 0.1, 0.2)
     ('deviates', 'ok', 'undecided')
     """
-    if abs(deviation) - Z90 * error > limit:
+    if abs(deviation) - HALF_WIDTH_90 * error > limit:
         return "deviates"
-    if abs(deviation) + Z90 * error < limit:
+    if abs(deviation) + HALF_WIDTH_90 * error < limit:
         return "ok"
     return "undecided"
+
+
+def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None) -> bool | None:
+    """Whether a verdict may be sent: ``deviates``, significant over the run's tests, and stable.
+
+    None where nothing was compared.
+
+    >>> is_confirmed("deviates", True, True), is_confirmed("ok", False, True)
+    (True, False)
+    """
+    if verdict not in JUDGED:
+        return None
+    return verdict == "deviates" and significant is True and stable is True
 
 
 def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:

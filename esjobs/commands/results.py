@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from esjobs.commands.options import Context, emit, rows_options, window_option
-from esjobs.core.tables import LEVELS, METHODS
+from esjobs.core.words import LEVELS, METHODS
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from esjobs.commands.options import Context, emit_reports, restriction_options, rows_options, window_option
-from esjobs.core.tables import LEVELS
+from esjobs.core.words import LEVELS
 
 
 @click.command()

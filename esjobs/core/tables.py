@@ -6,17 +6,10 @@ one atomic switch. Columns may be added at the end; none is renamed or dropped w
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import Field, FieldType
-
-Level = Literal["site", "cpu_model"]
-LEVELS: tuple[Level, ...] = get_args(Level)
-"""What factors are given for."""
-Method = Literal["gamma", "paper"]
-METHODS: tuple[Method, ...] = get_args(Method)
-"""How factors are fitted."""
+from esjobs.core.words import FALSE_DISCOVERY_RATE, VERDICTS
 
 
 @dataclass(frozen=True)
@@ -316,15 +309,19 @@ FLAGS = Table(
         _c("expected_k", "number", "what the line expects, without the name's own site"),
         _c("deviation", "number", "k / expected_k - 1"),
         _c("deviation_err", "number", "its standard error: statistics, interaction, line"),
+        _c("verdict", "keyword", ", ".join(VERDICTS)),
         _c(
-            "verdict",
-            "keyword",
-            "deviates, ok, undecided, undeclared, too few, mixed, implausible, not comparable",
+            "significant",
+            "boolean",
+            f"survives Benjamini-Hochberg at {100 * FALSE_DISCOVERY_RATE:.0f} % over the run's tests",
         ),
-        _c("significant", "boolean", "survives Benjamini-Hochberg at 5 % over the run's tests"),
         _c("q_value", "number", "Benjamini-Hochberg q-value of |deviation| > limit"),
         _c("stable", "boolean", "the verdict does not change under any tried change"),
-        _c("proposed_corepower", "number", "what the site would declare at the level of the others"),
+        _c(
+            "proposed_corepower",
+            "number",
+            "what the others' level would declare; only where confirmed",
+        ),
         _c("proposed_corepower_err", "number", "its error, never below 5 %"),
         _c("sentence", "text", "the verdict in one sentence that may be sent"),
         _c("n_tasks", "integer", _UNITS, "units"),
@@ -342,6 +339,11 @@ FLAGS = Table(
         _c("via", "keyword", "the one name through which it hangs on the others; null with sound bridges"),
         _DISTINCT_TASKS,
         *_PROVENANCE,
+        _c(
+            "confirmed",
+            "boolean",
+            "deviates, significant and stable: it may be sent; null where nothing was compared",
+        ),
     ),
 )
 
@@ -361,8 +363,18 @@ CONCLUSIONS = Table(
         _c("n_undecided", "integer", "verdicts 'undecided'", "names"),
         _c("n_undeclared", "integer", "verdicts 'undeclared'", "names"),
         _c("n_others", "integer", "every other verdict", "names"),
-        _c("sentence", "text", "what can be concluded, in a sentence"),
+        _c("sentence", "text", "what can be concluded; rests on what is confirmed"),
         *_PROVENANCE,
+        _c("n_comparable", "integer", "names that were compared: deviates, ok or undecided", "names"),
+        _c("n_confirmed", "integer", "verdicts 'deviates' that are significant and stable", "names"),
+        _c("n_candidates", "integer", "every other verdict 'deviates'", "names"),
+        _c("n_on_one_task", "integer", "comparable names that rest on a single task", "names"),
+        _c("n_with_factor", "integer", "names with a speed factor", "names"),
+        _c("n_too_few", "integer", "verdicts 'too few'", "names"),
+        _c("n_mixed", "integer", "verdicts 'mixed'", "names"),
+        _c("n_implausible", "integer", "verdicts 'implausible'", "names"),
+        _c("n_not_comparable", "integer", "verdicts 'not comparable'", "names"),
+        _c("evidence", "text", "what makes deviations confirmed, what candidates lack; null without any"),
     ),
 )
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from esjobs.core.errors import UsageError, WindowError
 from esjobs.core.fields import Field, field
 from esjobs.core.window import parse_time
+from esjobs.core.words import ALL_TYPES
 
 EXCERPT = 200
 """Characters of a refused row that are kept."""
@@ -32,7 +33,7 @@ MAX_INTEGER = 2**53 - 1
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 """Years a time may lie in, both included."""
 
-RESERVED = {"processing_type": ("all",)}
+RESERVED = {"processing_type": (ALL_TYPES,)}
 """Values with a meaning of their own: ``all`` stands for every processing type together."""
 
 

@@ -22,8 +22,8 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
-from esjobs.core.tables import LEVELS
 from esjobs.core.window import Window
+from esjobs.core.words import LEVELS
 from esjobs.settings import FitSettings
 from esjobs.steps import aggregate as aggregation
 from esjobs.steps.aggregate import Progress, days_behind, require_rules
@@ -69,6 +69,11 @@ class Question:
             )
         )
         return described
+
+    @property
+    def restriction(self) -> tuple[str, ...]:
+        """The conditions on the buckets that enter the fits, as people write them; none: all of them."""
+        return (*(f"task_id={task}" for task in self.tasks), *self.where)
 
     @property
     def run(self) -> str:
@@ -183,18 +188,17 @@ class Chain:
         """The buckets that a question is about, mixed tasks taken apart."""
         window, tasks = question.window, question.tasks
         buckets = read_buckets(self._store, window, bucket_filters(question.where, tasks))
-        conditions = [*question.where, *(f"task_id={task}" for task in tasks)]
         return check_buckets(
             self._store,
             buckets,
             window,
             question.rules.drops(),
-            job_filters(self._store, conditions, window),
+            job_filters(self._store, question.restriction, window),
             question.fit.min_bucket_jobs,
         )
 
     def _no_buckets(self, question: Question) -> str:
-        restriction = ", ".join([*(f"task_id={task}" for task in question.tasks), *question.where])
+        restriction = ", ".join(question.restriction)
         if restriction and read_buckets(self._store, question.window).num_rows:
             return f"no bucket in {question.window} has {restriction}; see: esjobs show buckets"
         return (
@@ -219,7 +223,9 @@ class Chain:
         compared, correlated = correlate(factors, declarations, question.window, run, limit)
         after = time.perf_counter()
         unstable = unstable_names(fits, compared, declarations, question.fit)
-        flagged = flag(compared, declarations, unstable, question.window, run, question.fit)
+        flagged = flag(
+            compared, declarations, unstable, question.window, run, question.fit, question.restriction
+        )
         return (
             replace(correlated, report=replace(correlated.report, seconds=after - began)),
             replace(flagged, report=replace(flagged.report, seconds=time.perf_counter() - after)),

@@ -14,6 +14,7 @@ from esjobs.analysis.verdicts import MIN_LINE_SITES
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.core.words import noun
 from esjobs.steps.factors import Factors
 from esjobs.steps.publication import Outcome, finite, rows_table
 
@@ -85,11 +86,29 @@ def _compare(
     raw = line if np.array_equal(factors.k_raw, factors.k, equal_nan=True) else line_of(factors.k_raw)
     reason = None
     if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
-        reason = (
-            f"{line.n_groups} sites with a factor declare a value of their own, "
-            f"a line that verdicts rest on needs {MIN_LINE_SITES}"
-        )
+        reason = _too_few(factors.level, benchmark, int(line.n_groups))
     return Comparison(benchmark, chosen, line, raw, reason)
+
+
+def _too_few(level: str, benchmark: str, count: int) -> str:
+    """Why no verdict may rest on a line: it has one entry per WLCG site and value, or per CPU model."""
+    one, unit = count == 1, f" ({benchmark})" if benchmark else ""
+    if level == "site":
+        those = f"{count} WLCG site{'' if one else 's'} with a speed factor"
+        have = "declares a value of its own" if one else "declare a value of their own"
+    else:
+        those = f"{count} {noun(level, count)} with a speed factor"
+        have = "has a reference score" if one else "have a reference score"
+    return f"{those} {have}{unit}, a line that verdicts rest on needs {MIN_LINE_SITES}"
+
+
+def no_comparison(factors: Factors) -> str:
+    """Why there is no line at all."""
+    names = noun(factors.level, 1)
+    if not factors.main.any():
+        return f"no {names} has a speed factor"
+    lacks = "declares a corepower" if factors.level == "site" else "has a reference score"
+    return f"no {names} with a speed factor {lacks}"
 
 
 def correlate(
@@ -136,9 +155,7 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
         "component": 0,
     }
     if not found:
-        why = (
-            "no name has a factor" if not factors.main.any() else "no name with a factor declares a corepower"
-        )
+        why = no_comparison(factors)
         yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_sites": 0}
     for item in found:
         line = item.line

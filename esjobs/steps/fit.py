@@ -11,11 +11,11 @@ import fitters
 from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.report import RunReport
-from esjobs.core.tables import LEVELS
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.settings import FitSettings
 from esjobs.steps.factors import Fit, solve, with_company
-from esjobs.steps.fit_input import ALL_TYPES, FitInput, fit_input, fixed_costs, processing_types, unit_sums
+from esjobs.steps.fit_input import FitInput, fit_input, fixed_costs, processing_types, unit_sums
 from esjobs.steps.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.steps.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.steps.publication import Outcome, rows_table
@@ -109,7 +109,7 @@ def _notes(fits: Sequence[Fit], checked: CheckedBuckets) -> Iterator[str]:
             f"{MAX_JOBS_READ:,} jobs are not read one by one"
         )
     for item in fits:
-        if item.data.level == "cpu_model" and item.data.processing_type == "all" and not len(item.data):
+        if item.data.level == "cpu_model" and item.data.processing_type == ALL_TYPES and not len(item.data):
             yield "no record names a CPU model, so no CPU model has a factor"
             return
 

@@ -13,11 +13,10 @@ import fitters
 from esjobs.core import tables
 from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES
 from esjobs.steps.publication import read_table
 from esjobs.store.base import JobStore
 
-ALL_TYPES = "all"
-"""The literal for every processing type together; ingest refuses it as a value."""
 UNIT = ("task_id", "core_class", "processing_type", "work_kind")
 """What makes a unit of A: one task, one core class, one processing type, one kind of work."""
 SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")

@@ -10,22 +10,19 @@ import numpy as np
 
 import fitters
 from esjobs import __version__
+from esjobs.analysis.conclusions import conclude
 from esjobs.analysis.declarations import Declared
 from esjobs.analysis.proposals import propose, share_among_siblings
 from esjobs.analysis.sentences import sentence
-from esjobs.analysis.verdicts import Evidence, Verdict, decide
+from esjobs.analysis.verdicts import Evidence, decide, is_confirmed
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, CONFIRMED, FALSE_DISCOVERY_RATE, JUDGED, Verdict, noun, standing
 from esjobs.settings import FitSettings
-from esjobs.steps.correlate import Comparison, Declarations
+from esjobs.steps.correlate import Comparison, Declarations, no_comparison
 from esjobs.steps.factors import MIXED_TASK, Factors
-from esjobs.steps.fit_input import ALL_TYPES
 from esjobs.steps.publication import Outcome, finite, rows_table
-
-FALSE_DISCOVERY_RATE = 0.05
-JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
-_COUNTED: tuple[str, ...] = (*JUDGED, "undeclared")
 
 
 @dataclass(frozen=True)
@@ -129,10 +126,12 @@ def flag(
     window: Window,
     run: str,
     settings: FitSettings,
+    restriction: Sequence[str] = (),
 ) -> Outcome:
     """Verdicts of all fits with q-values, and what they say together.
 
-    ``unstable``: per fit, names whose verdict changes, and under what.
+    ``unstable``: per fit, names whose verdict changes, and under what. ``restriction``: the conditions to
+    which the run was restricted; conclusions name them.
     """
     began = time.perf_counter()
     verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
@@ -150,12 +149,20 @@ def flag(
     ):
         mine = list(_flag_rows(factors, judged, values, changing, settings))
         flags.extend({**stamp, **row} for row in mine)
-        conclusions.append({**stamp, **_conclusion_row(factors, found, mine)})
+        said = conclude(
+            mine,
+            factors.level,
+            limit=settings.deviation_limit,
+            no_line=_why_no_line(factors, found),
+            restriction=restriction,
+        )
+        conclusions.append({**stamp, **_fit_of(factors), **said})
     counted = Counter(
-        str(row["verdict"])
+        standing(str(row["verdict"]), row["confirmed"])
         for row in flags
         if (row["level"], row["processing_type"], row["method"]) == ("site", ALL_TYPES, settings.methods[0])
     )
+    counted[CONFIRMED] += 0  # said also when there is none
     report = RunReport(
         "flag",
         run,
@@ -164,7 +171,7 @@ def flag(
         time.perf_counter() - began,
         rows_are="factor rows",
         rows_become="flags",
-        counts={f"sites: {verdict}": count for verdict, count in sorted(counted.items())},
+        counts={f"{noun('site')}: {word}": count for word, count in sorted(counted.items())},
         window=str(window),
     )
     return Outcome(
@@ -203,19 +210,29 @@ def _flag_rows(
     unstable: Mapping[str, str],
     settings: FitSettings,
 ) -> Iterator[dict[str, object]]:
+    tested = [
+        (
+            item.verdict,
+            None if q_value is None else q_value <= FALSE_DISCOVERY_RATE,
+            item.evidence.name not in unstable if item.verdict in JUDGED else None,
+        )
+        for item, q_value in zip(judged, q_values, strict=True)
+    ]
     proposals = share_among_siblings(
         [item.evidence for item in judged],
-        [propose(item.evidence, item.verdict, settings.min_name_jobs) for item in judged],
+        [
+            propose(item.evidence, item.verdict, settings.min_name_jobs, confirmed=is_confirmed(*known))
+            for item, known in zip(judged, tested, strict=True)
+        ],
     )
-    for item, q_value, proposal in zip(judged, q_values, proposals, strict=True):
+    for item, q_value, proposal, (_, significant, stable) in zip(
+        judged, q_values, proposals, tested, strict=True
+    ):
         evidence, declared = item.evidence, item.evidence.declared
-        stable = evidence.name not in unstable if item.verdict in JUDGED else None
-        compared = item.verdict in JUDGED
+        unstable_under = unstable.get(evidence.name) if item.verdict in JUDGED else None
         yield {
-            "level": factors.level,
+            **_fit_of(factors),
             "name": evidence.name,
-            "processing_type": factors.processing_type,
-            "method": factors.method,
             "corepower": declared.corepower,
             "benchmark": declared.benchmark,
             "origin": declared.origin,
@@ -225,19 +242,27 @@ def _flag_rows(
             "deviation": None if item.verdict == "undeclared" else evidence.deviation,
             "deviation_err": None if item.verdict == "undeclared" else evidence.deviation_err,
             "verdict": item.verdict,
-            "significant": q_value <= FALSE_DISCOVERY_RATE if q_value is not None else None,
+            "significant": significant,
             "q_value": q_value,
             "stable": stable,
             "proposed_corepower": proposal.corepower,
             "proposed_corepower_err": proposal.corepower_err,
-            "sentence": sentence(evidence, item.verdict, item.why, proposal, unstable.get(evidence.name)),
+            "sentence": sentence(
+                evidence,
+                item.verdict,
+                item.why,
+                proposal,
+                level=factors.level,
+                significant=significant,
+                unstable_under=unstable_under,
+            ),
             "n_tasks": evidence.n_tasks,
             "n_jobs": evidence.n_jobs,
             "component": item.component,
             "rc_site": declared.rc_site if factors.level == "site" else None,
             "corepower_records": declared.from_records,
             "corepower_parent": declared.parent,
-            "unstable_under": unstable.get(evidence.name) if compared else None,
+            "unstable_under": unstable_under,
             "events_per_job": item.events_per_job,
             "deviation_raw": None if item.verdict == "undeclared" else item.deviation_raw,
             **{
@@ -246,76 +271,22 @@ def _flag_rows(
             },
             "via": evidence.via or None,
             "n_distinct_tasks": evidence.n_distinct_tasks,
+            "confirmed": is_confirmed(item.verdict, significant, stable),
         }
 
 
-def _conclusion_row(
-    factors: Factors, comparisons: Sequence[Comparison], flags: Sequence[Mapping[str, object]]
-) -> dict[str, object]:
-    counts = {verdict: sum(flag["verdict"] == verdict for flag in flags) for verdict in _COUNTED}
+def _fit_of(factors: Factors) -> dict[str, object]:
     return {
         "level": factors.level,
         "processing_type": factors.processing_type,
         "method": factors.method,
-        "n_names": len(flags),
-        "n_deviates": counts["deviates"],
-        "n_stable": sum(flag["verdict"] == "deviates" and flag["stable"] is True for flag in flags),
-        "n_ok": counts["ok"],
-        "n_undecided": counts["undecided"],
-        "n_undeclared": counts["undeclared"],
-        "n_others": len(flags) - sum(counts.values()),
-        "sentence": _conclusion(factors, comparisons, flags, counts),
     }
 
 
-def _conclusion(
-    factors: Factors,
-    comparisons: Sequence[Comparison],
-    flags: Sequence[Mapping[str, object]],
-    counts: Mapping[str, int],
-) -> str:
-    what = "sites" if factors.level == "site" else "CPU models"
-    if not any(comparison.reason is None for comparison in comparisons):
-        return f"Nothing can be concluded: {_why_no_line(factors, comparisons)}."
-    deviating = [flag for flag in flags if flag["verdict"] == "deviates"]
-    stable = [flag for flag in deviating if flag["stable"]]
-    comparable = sum(counts[verdict] for verdict in JUDGED)
-    on_one_task = sum(flag["verdict"] in JUDGED and flag["n_distinct_tasks"] == 1 for flag in flags)
-    needed = _needed(on_one_task, comparable, counts["undecided"])
-    if not deviating:
-        return (
-            f"No deviation beyond the limit is certain: {counts['ok']} {what} are within it, "
-            f"{counts['undecided']} are undecided. {needed}"
-        ).strip()
-    off_by = sorted(((flag["deviation"], flag["name"]) for flag in deviating), key=_largest_first)
-    names = ", ".join(f"{name} {deviation:+.0%}" for deviation, name in off_by)
-    sure = sum(flag["significant"] is True for flag in deviating)
-    sent = f"{sure} of them significant, "
-    sent += f"{len(stable)} stable" if stable else "none stable enough to be sent"
-    return (
-        f"{counts['deviates']} of {comparable} comparable {what} deviate beyond the limit "
-        f"({names}), {sent}; {counts['ok']} are within it, {counts['undecided']} undecided."
-        + (f" {needed}" if not stable and needed else "")
-    )
-
-
-def _largest_first(found: tuple[object, object]) -> tuple[float, str]:
-    deviation, name = found
-    return -abs(deviation) if isinstance(deviation, float) else 0.0, str(name)
-
-
 def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:
+    """Why no verdict can rest on any line of a fit; empty when one can."""
+    if any(comparison.reason is None for comparison in comparisons):
+        return ""
     if comparisons:
-        return comparisons[0].reason or ""
-    if factors.main.any():
-        return "no name with a factor declares a corepower"
-    return "no name has a factor"
-
-
-def _needed(on_one_task: int, comparable: int, undecided: int) -> str:
-    if on_one_task > comparable / 2:
-        return (
-            f"{on_one_task} of {comparable} rest on a single task: more tasks common to the sites would tell "
-            "site from task, more jobs of the same tasks would not."
-        )
-    return "More tasks at the undecided names would help." if undecided else ""
+        return "; ".join(comparison.reason or "" for comparison in comparisons)
+    return no_comparison(factors)

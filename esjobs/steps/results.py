@@ -12,6 +12,7 @@ from esjobs.core import tables
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES
 from esjobs.steps.publication import read_table, run_step
 from esjobs.store.base import JobStore, Retired
 
@@ -108,12 +109,12 @@ _SORTED_BY = ("level", "processing_type", "method", "rank", "name", "component",
 
 
 def _sort_key(row: Mapping[str, Any], methods: Sequence[str]) -> tuple[Any, ...]:
-    method, kind = row.get("method"), row.get("processing_type", "all")
+    method, kind = row.get("method"), row.get("processing_type", ALL_TYPES)
     rank = row.get("rank")
     by_jobs = -(row.get("n_jobs") or 0) if "level" not in row else 0
     return (
         row.get("level", "site") != "site",
-        kind != "all",
+        kind != ALL_TYPES,
         kind,
         methods.index(method) if method in methods else len(methods),
         (rank is None, rank or 0) if "rank" in row else (False, 0),

@@ -13,11 +13,12 @@ import numpy as np
 import fitters
 from esjobs.analysis.declarations import Declared
 from esjobs.analysis.verdicts import compare
+from esjobs.core.words import JUDGED
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
 from esjobs.steps.factors import METHODS, Factors, Fit, of_other_objective, solve
 from esjobs.steps.fit_input import readable_unit
-from esjobs.steps.flag import JUDGED, Judged, judge
+from esjobs.steps.flag import Judged, judge
 
 EXACT_TASKS = 40
 """Up to so many tasks each one is left out by a fit of its own, above by one Newton step of the full fit."""

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from esjobs.analysis.declarations import Declared
 from esjobs.analysis.proposals import Proposal, propose, share_among_siblings
 from esjobs.analysis.sentences import interval, sentence
-from esjobs.analysis.verdicts import Evidence, compare, decide
+from esjobs.analysis.verdicts import Evidence, compare, decide, is_confirmed
+from esjobs.core.words import VERDICTS
 
 DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", rc_site_guessed=True)
 GOOD = Evidence(
@@ -77,23 +78,69 @@ def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float,
     ],
 )
 def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, why: str) -> None:
-    proposal = propose(evidence, "deviates", 50)
+    proposal = propose(evidence, "deviates", 50, confirmed=True)
     assert proposal.corepower is None
     assert proposal.corepower_err is None
     assert why in proposal.reason
-    assert "Nothing is proposed" in sentence(evidence, "deviates", "", proposal)
+    said = sentence(evidence, "deviates", "", proposal, significant=True)
+    assert f"Nothing is proposed: {proposal.reason}." in said
+
+
+@pytest.mark.parametrize("confirmed", [False, None])
+def test_nothing_is_proposed_for_a_candidate(confirmed: bool | None) -> None:
+    proposal = propose(GOOD, "deviates", 50, confirmed=confirmed)
+    assert proposal == Proposal(None, None, "the deviation is not confirmed")
+
+
+def test_only_what_is_significant_and_stable_is_confirmed() -> None:
+    known = (True, False, None)
+    cases = [(verdict, one, other) for verdict in VERDICTS for one in known for other in known]
+    assert [case for case in cases if is_confirmed(*case)] == [("deviates", True, True)]
+    judged = {verdict for verdict, one, other in cases if is_confirmed(verdict, one, other) is not None}
+    assert judged == {"deviates", "ok", "undecided"}
 
 
 def test_a_proposal_and_its_wording() -> None:
-    proposal = propose(changed(deviation_err=0.01), "deviates", 50)
+    proposal = propose(changed(deviation_err=0.01), "deviates", 50, confirmed=True)
     assert proposal.corepower == pytest.approx(15.75)
     assert proposal.corepower_err == pytest.approx(0.05 * 15.75)
-    text = sentence(GOOD, "deviates", "", proposal)
-    assert text.startswith("Relative to what 20 other sites declare, these jobs ran like 15.8 (14.9 to 16.6")
-    assert "check SMT and overcommit; please benchmark again" in text
-    assert "declare 15" not in text
-    unstable = sentence(GOOD, "deviates", "", proposal, "without task 7: undecided")
-    assert "Not stable, so not to be sent: without task 7: undecided." in unstable
+    assert sentence(GOOD, "deviates", "", proposal, significant=True) == (
+        "Relative to what 20 other WLCG sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
+        "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
+        "please benchmark again."
+    )
+    assert sentence(GOOD, "deviates", "", proposal, level="cpu_model", significant=True) == (
+        "Relative to the reference scores of 20 other CPU models, these jobs ran like 15.8 (14.9 to 16.6, "
+        "90 %) HS06 per core; 10.50 is its score (+50 %). Please check the reference score, and whether its "
+        "hosts share SMT or overcommit."
+    )
+
+
+@pytest.mark.parametrize(
+    ("significant", "unstable_under", "tasks", "why"),
+    [
+        (False, None, 5, "not significant over all tests of the run"),
+        (None, None, 5, "not significant over all tests of the run"),
+        (True, "without task 7: undecided", 5, "not stable (without task 7: undecided)"),
+        (
+            False,
+            "without task 7: not comparable",
+            1,
+            "not significant over all tests of the run; not stable (without task 7: not comparable); "
+            "one task only",
+        ),
+    ],
+)
+def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
+    significant: bool | None, unstable_under: str | None, tasks: int, why: str
+) -> None:
+    evidence = changed(n_distinct_tasks=tasks)
+    proposal = propose(evidence, "deviates", 50, confirmed=False)
+    said = sentence(
+        evidence, "deviates", "", proposal, significant=significant, unstable_under=unstable_under
+    )
+    assert said.endswith(f"10.50 is declared (+50 %). Candidate, not to be sent: {why}.")
+    assert "please benchmark" not in said
 
 
 @given(st.floats(-0.95, 3), st.floats(0, 1))
@@ -104,7 +151,7 @@ def test_the_interval_holds_the_value_and_is_never_negative(deviation: float, er
 
 @given(st.sampled_from(["too few", "not comparable", "undeclared"]), st.text())
 def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
-    text = sentence(GOOD, verdict, why, propose(GOOD, "ok", 50))  # type: ignore[arg-type]
+    text = sentence(GOOD, verdict, why, propose(GOOD, "ok", 50, confirmed=None))  # type: ignore[arg-type]
     assert why in text
 
 
@@ -124,7 +171,7 @@ def test_queues_of_a_site_that_agree_get_one_proposal() -> None:
         == pytest.approx((8 / 0.64 + 9 / 0.16) / (1 / 0.64 + 1 / 0.16))
     )
     assert found[0].corepower_err == pytest.approx(0.05 * (found[0].corepower or 0))  # 0.4 is below 5 %
-    assert "serves S_B of S as well" in sentence(names[0], "deviates", "", found[0])
+    assert "serves S_B of S as well" in sentence(names[0], "deviates", "", found[0], significant=True)
     assert found[2:] == [Proposal(20.0, 1.0), Proposal(None, None, "one task")]
 
 
@@ -132,4 +179,6 @@ def test_queues_of_a_site_that_differ_keep_their_own_proposals() -> None:
     names = [of_queue("S_A"), of_queue("S_B")]
     found = share_among_siblings(names, [Proposal(8.0, 0.5), Proposal(12.0, 0.6)])
     assert [each.corepower for each in found] == [8.0, 12.0]
-    assert all("see their CPU models" in sentence(GOOD, "deviates", "", each) for each in found)
+    assert all(
+        "see their CPU models" in sentence(GOOD, "deviates", "", each, significant=True) for each in found
+    )

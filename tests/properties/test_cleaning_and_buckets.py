@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
-from esjobs.core.tables import LEVELS
 from esjobs.core.window import Window
+from esjobs.core.words import LEVELS
 from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.steps.fit_input import fit_input, fixed_costs, read_buckets, unit_sums

@@ -1,0 +1,59 @@
+"""Words and limits that steps, tables, reports and messages share, each in this one place.
+
+Jobs name queues; the canonical field and the level are called ``site`` for historical reasons. The WLCG site
+behind a queue is ``rc_site``, and only that is called a site where people read.
+"""
+
+from typing import Literal, get_args
+
+Level = Literal["site", "cpu_model"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""What factors are given for."""
+Method = Literal["gamma", "paper"]
+METHODS: tuple[Method, ...] = get_args(Method)
+"""How factors are fitted."""
+ALL_TYPES = "all"
+"""In the place of a processing type: every kind of work together."""
+
+Verdict = Literal[
+    "deviates", "ok", "undecided", "undeclared", "too few", "mixed", "implausible", "not comparable"
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+"""Every verdict, those of comparison first."""
+JUDGED: tuple[Verdict, ...] = ("deviates", "ok", "undecided")
+"""The verdicts of names that were compared with what they declare."""
+CONFIRMED = "confirmed"
+"""What people read for ``deviates`` that is significant and stable: only this may be sent."""
+CANDIDATE = "candidate"
+"""What people read for every other ``deviates``."""
+
+HALF_WIDTH_90 = 1.645
+"""Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""
+FALSE_DISCOVERY_RATE = 0.05
+"""Expected share of false ones among what is called significant."""
+DEVIATION_LIMIT = 0.20
+"""Relative deviation that is accepted, unless a setting says otherwise."""
+
+_NOUNS = {"site": ("queue", "queues"), "cpu_model": ("CPU model", "CPU models")}
+
+
+def noun(level: str, count: int = 2) -> str:
+    """What people call the names of a level, in the singular for one.
+
+    >>> noun("site"), noun("cpu_model", 1)
+    ('queues', 'CPU model')
+    """
+    return _NOUNS.get(level, (level, level))[count != 1]
+
+
+def standing(verdict: str, confirmed: object) -> str:
+    """What people read for a verdict: ``deviates`` is either confirmed or a candidate.
+
+    ``confirmed``: as in the column of that name; anything but True, missing too, is not confirmed.
+
+    >>> standing("deviates", True), standing("deviates", None), standing("ok", False)
+    ('confirmed', 'candidate', 'ok')
+    """
+    if verdict != "deviates":
+        return verdict
+    return CONFIRMED if confirmed is True else CANDIDATE
