@@ -6,7 +6,8 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from esjobs.core.errors import KeywordError, UsageError
-from esjobs.core.tables import LEVELS, METHODS, Table
+from esjobs.core.tables import Table
+from esjobs.core.words import LEVELS, METHODS
 
 Chosen = Mapping[str, Sequence[str]]
 """Column -> the values that its rows may have; without values, any."""
