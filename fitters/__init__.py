@@ -3,7 +3,6 @@
 Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows nothing of jobs or stores.
 """
 
-from fitters.bootstrap import BootstrapResult, bootstrap
 from fitters.bridges import Bridges, find_bridges
 from fitters.buckets import Buckets
 from fitters.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
@@ -11,8 +10,7 @@ from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.factors import fit_speed_factors
 from fitters.fixed_cost import FixedCosts, estimate_fixed_cost
 from fitters.line import LineResult, fit_line
-from fitters.log_sums import LogSums
-from fitters.mixture import find_mixtures, find_mixtures_in_buckets
+from fitters.mixture import find_mixtures
 from fitters.mixture_results import Mixtures
 from fitters.residuals import BucketTable, bucket_table
 from fitters.results import FitResult
@@ -20,7 +18,6 @@ from fitters.significance import benjamini_hochberg
 from fitters.stability import compare, leave_one_task_out
 
 __all__ = [
-    "BootstrapResult",
     "Bridges",
     "BucketTable",
     "Buckets",
@@ -30,19 +27,16 @@ __all__ = [
     "FixedCosts",
     "InputError",
     "LineResult",
-    "LogSums",
     "Mixtures",
     "SettingError",
     "UnknownNameError",
     "benjamini_hochberg",
-    "bootstrap",
     "bucket_table",
     "compare",
     "correct_fixed_cost",
     "estimate_fixed_cost",
     "find_bridges",
     "find_mixtures",
-    "find_mixtures_in_buckets",
     "fit_line",
     "fit_speed_factors",
     "fixed_cost_residuals",

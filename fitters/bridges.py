@@ -16,7 +16,7 @@ from fitters.results import Table, Texts
 from fitters.tables import texts
 
 Ints = NDArray[np.int64]
-usual_least_jobs = 50.0
+least_jobs = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +42,13 @@ class Bridges(Table):
     reason: Texts
 
 
-def find_bridges(
-    task: object, unit: object, n_jobs: object, *, least_jobs: float = usual_least_jobs
-) -> Bridges:
+def find_bridges(task: object, unit: object, n_jobs: object) -> Bridges:
     """Find the units that are comparable with most others through a single unit only, or through few jobs.
 
     Parameters
     ----------
     task, unit, n_jobs
-        Labels and jobs of each bucket.
-    least_jobs
-        Buckets with fewer jobs carry no bridge.
+        Labels and jobs of each bucket; those with fewer than 50 jobs carry no bridge.
 
     Raises
     ------
@@ -85,7 +81,7 @@ def find_bridges(
             via[place] = units.names[parent[place]]
             reason[place] = f"via {via[place]} only"
         else:
-            reason[place] = f"only buckets with fewer than {least_jobs:g} jobs link it with the others"
+            reason[place] = f"only buckets with fewer than {least_jobs} jobs link it with the others"
     return Bridges(units.names, sound, via, reason)
 
 

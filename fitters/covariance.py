@@ -42,8 +42,8 @@ class Propagation:
     condition : float
         Estimated reciprocal condition number of the penalised Hessian.
     unit_model, unit_stat, unit_int, unit_sandwich : float64 arrays
-        Variances; model per S^2, int per sigma_int^2, sandwich without n_buckets / dof. NaN where not asked
-        for.
+        Variances; model per S^2, int per sigma_int^2, sandwich without n_buckets / dof. stat and int are NaN
+        without rel_var and sigma_int.
     level : float64 array, shape (n_tasks,)
         A.
     task_model, task_propagated : float64 arrays
@@ -99,7 +99,6 @@ def propagate(
     mode: int,
     sigma_int: float,
     *,
-    sandwich: bool,
     hessian: Floats | None = None,
 ) -> Propagation | None:
     """Work out all variances of a component; None if its Hessian is not positive definite (no minimum).
@@ -117,14 +116,13 @@ def propagate(
     inverse = factor.inverse()
     share = inverse @ p
     level, task_model = level_variances(part, k, mode, inverse, share)
-    unknown = np.full(n, np.nan)
     return Propagation(
         k=k,
         inverse_hessian=inverse,
         penalty=factor.penalty,
         condition=factor.reciprocal_condition(),
         unit_model=2.0 * normalised_variance(np.diagonal(inverse), share, p),
-        unit_sandwich=_response(score_products(part, k, mode), inverse, p)[0] if sandwich else unknown,
+        unit_sandwich=_response(score_products(part, k, mode), inverse, p)[0],
         level=level,
         task_model=np.maximum(2.0 * task_model, 0.0),
         **_propagated(part, k, sigma_int),

@@ -18,6 +18,8 @@ from fitters.tables import texts
 
 false_discovery_rate = 0.05
 least_entries = 3
+tau_floor = 0.05
+"""Least relative scatter between groups."""
 student_below = 10
 smallest_proposal_error = 0.05
 
@@ -135,7 +137,7 @@ def _sensible(values: Floats) -> NDArray[np.bool_]:
     return inside
 
 
-def line_entries(columns: LineColumns, tau_floor: float) -> LineEntries:
+def line_entries(columns: LineColumns) -> LineEntries:
     used = columns.used
     y = np.log(columns.k[used] / columns.c[used])
     variance = columns.ln_variance(used)
@@ -166,7 +168,7 @@ def one_sided_quantile(n: int) -> float:
 class Deviations:
     """Leave-one-group-out lines and what they say about each point."""
 
-    def __init__(self, columns: LineColumns, entries: LineEntries, limit: float, tau_floor: float) -> None:
+    def __init__(self, columns: LineColumns, entries: LineEntries, limit: float) -> None:
         self.columns = columns
         self.limit = limit
         groups, self.group_place = np.unique(columns.group, return_inverse=True)

@@ -42,7 +42,6 @@ def fit_speed_factors(
     weights: Literal["none", "jobs", "floor"] = "none",
     *,
     robust: Literal["none", "reject", "tukey"] = "none",
-    errors: Literal["both", "model", "sandwich"] = "both",
     sigma_int: float | None = None,
     minos: Sequence[object] = (),
     judge: Literal["full", "quick", "none"] = "full",
@@ -70,9 +69,6 @@ def fit_speed_factors(
         all with the biweight (0 beyond 4.685). Both start from medians and lose up to 6 % of the
         information of clean data (``tukey`` more, and with errors that are too small, where units have few
         tasks or tasks few units: see `weighting`). Which were rejected says `bucket_table`.
-    errors
-        Whether the sandwich errors are worked out beside the model ones (``both``), or only one of the two
-        kinds. Errors from rel_var and sigma_int are always worked out where rel_var is given.
     sigma_int
         Relative interaction scatter; None: estimated with 10 degrees of freedom or more, otherwise 0.10 is
         assumed.
@@ -110,7 +106,7 @@ def fit_speed_factors(
     >>> result.units.k.round(6).tolist(), result.units.status.tolist(), result.dof
     ([1.333333, 0.666667], ['ok', 'ok'], 2)
     """
-    asked = Settings(objective, weights, errors, sigma_int, judge, tuple(minos), robust, threads)
+    asked = Settings(objective, weights, sigma_int, judge, tuple(minos), robust, threads)
     settings = _settings(buckets, asked)
     with modest_blas(buckets.n_units, threads):
         return _fit(buckets, settings)
@@ -152,13 +148,12 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
         if solution.converged:
             hessian = hessian_of(part, np.exp(solution.theta), mode)
             spare = hessian.copy() if settings.judge != "none" else hessian
-            sandwich = settings.errors != "model"
-            propagation = propagate(part, solution, mode, scatter.value, sandwich=sandwich, hessian=spare)
+            propagation = propagate(part, solution, mode, scatter.value, hessian=spare)
             watch.stop("covariance")
             verdict = _verdict(part, solution, propagation, variance, settings, hessian)
         watch.stop("judge")
         outcomes.append(Outcome(part, solution, propagation, verdict, _reduced_chi2(part, solution, scatter)))
-    pooled = Pooled(variance, dof, scatter, settings.errors, weighting)
+    pooled = Pooled(variance, dof, scatter, weighting)
     units = unit_table(buckets, source, split, outcomes, pooled)
     fitted = {
         outcome.part.number: Fitted(outcome.part, outcome.solution, outcome.propagation)
@@ -209,7 +204,6 @@ def _settings(buckets: Buckets, asked: Settings) -> Settings:
     require_option("objective", asked.objective, ("paper", "gamma"))
     require_option("weights", asked.weights, ("none", "jobs", "floor"))
     require_option("robust", asked.robust, ("none", "reject", "tukey"))
-    require_option("errors", asked.errors, ("both", "model", "sandwich"))
     require_option("judge", asked.judge, ("full", "quick", "none"))
     if asked.weights == "jobs" and buckets.jobs is None:
         msg = "weights='jobs' needs buckets made with a jobs column"

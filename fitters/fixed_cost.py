@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from fitters.buckets import Floats
 from fitters.cost_of_buckets import bucket_costs, smallest_q
 from fitters.cost_of_jobs import job_cost
-from fitters.errors import SettingError
 from fitters.job_sums import Rows, Scatter
 from fitters.results import Ints, Table, Texts
 from fitters.tables import texts
 
-usual_ratio_limit = 1.2
+ratio_limit = 1.2
 """Mean events per job that differ by less between units leave the factors alone."""
 
-usual_effect_limit = 0.02
+effect_limit = 0.02
 """What the ratio of two factors may move by before it matters: a fraction of what units differ by anyway."""
 
 significance = 3.0
@@ -105,9 +104,6 @@ def estimate_fixed_cost(
     events_sq: object = None,
     cpu_s_sq: object = None,
     events_cpu_s: object = None,
-    ratio_limit: float = usual_ratio_limit,
-    effect_limit: float = usual_effect_limit,
-    seed: int = 0,
 ) -> FixedCosts:
     """Estimate the fixed cost of every task, and decide whether it has to be taken out.
 
@@ -123,11 +119,6 @@ def estimate_fixed_cost(
     events_sq, cpu_s_sq, events_cpu_s
         Sums of events^2, CPU time^2 and events x CPU time over the jobs of the row; NaN where unknown.
         Without them nothing can be estimated from buckets.
-    ratio_limit, effect_limit
-        Of the decision. The effect is \\|slope\\| x ln(events_ratio): by so much the fixed cost moves the
-        logarithm of the ratio of two factors.
-    seed
-        Of the resampling of jobs.
 
     Returns
     -------
@@ -138,8 +129,6 @@ def estimate_fixed_cost(
     ------
     InputError
         No rows, different lengths, text in a number, some but not all of the sums of squares.
-    SettingError
-        ratio_limit below 1 or effect_limit below 0.
 
     Notes
     -----
@@ -150,10 +139,11 @@ def estimate_fixed_cost(
 
     Decision, per task: units whose mean events per job differ by a factor of at most 1.2 are left as they
     are. Otherwise the correction is applied if the slope is below 0 by more than three of its errors and its
-    effect is above 2 %. (A limit on the slope itself, 0.1, lets 4 % of bias pass between jobs of 10 and 40
-    events.) Where it cannot be estimated the task is set aside: no second moments, fewer than 50 jobs,
-    events that do not vary inside the units, or a slope so uncertain (error 1/3) that not even a job of
-    nothing but fixed cost could be told from a proportional one.
+    effect, by which it moves the logarithm of the ratio of two factors, |slope| x ln(events_ratio), is above
+    2 %. (A limit on the slope itself, 0.1, lets 4 % of bias pass between jobs of 10 and 40 events.) Where it
+    cannot be estimated the task is set aside: no second moments, fewer than 50 jobs, events that do not vary
+    inside the units, or a slope so uncertain (error 1/3) that not even a job of nothing but fixed cost could
+    be told from a proportional one.
 
     From jobs about 0.1 ms per job and task; from buckets all tasks at once, linear in the buckets.
 
@@ -163,13 +153,10 @@ def estimate_fixed_cost(
     >>> costs.tasks.rho.round(6).tolist(), costs.tasks.decision.tolist()
     ([25.0], ['apply'])
     """
-    if not (ratio_limit >= 1 and effect_limit >= 0):
-        msg = f"ratio_limit is {ratio_limit} and effect_limit {effect_limit}; at least 1 and 0 are needed"
-        raise SettingError(msg)
     rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
     scatter = Scatter.of(rows)
     n_tasks = rows.task_names.size
-    columns = _from_jobs(rows, seed) if n_jobs is None else _from_buckets(scatter, n_tasks)
+    columns = _from_jobs(rows) if n_jobs is None else _from_buckets(scatter, n_tasks)
     present = np.zeros(n_tasks, bool)
     present[scatter.task] = True
     n = np.bincount(scatter.task, scatter.jobs, n_tasks)
@@ -186,14 +173,14 @@ def estimate_fixed_cost(
     }
     columns = {name: column[present] for name, column in columns.items()}
     return FixedCosts(
-        CostTable(**columns, **_decide(columns, ratio_limit, effect_limit)),
+        CostTable(**columns, **_decide(columns)),
         "jobs" if n_jobs is None else "buckets",
         rows.n_rows,
         rows.dropped,
     )
 
 
-def _from_jobs(rows: Rows, seed: int) -> dict[str, NDArray[Any]]:
+def _from_jobs(rows: Rows) -> dict[str, NDArray[Any]]:
     n_tasks = rows.task_names.size
     order = np.argsort(rows.task, kind="stable")
     ptr = np.searchsorted(rows.task[order], np.arange(n_tasks + 1))
@@ -203,7 +190,7 @@ def _from_jobs(rows: Rows, seed: int) -> dict[str, NDArray[Any]]:
         mine = order[ptr[number] : ptr[number + 1]]
         if mine.size == 0:
             continue
-        rng = np.random.default_rng([seed, number])
+        rng = np.random.default_rng([0, number])
         cost = job_cost(rows.unit[mine], rows.events[mine], rows.cpu_s[mine], rng)
         found = (cost.q, cost.q_err, cost.slope, cost.slope_err, cost.mean_events, cost.n_used)
         table[:, number] = (*found, mine.size - cost.n_used)
@@ -230,16 +217,16 @@ def _in_events(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _decide(columns: dict[str, NDArray[Any]], ratio_limit: float, effect_limit: float) -> dict[str, Texts]:
+def _decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
     n = columns["n_jobs"].size
     decision, reason = texts(n), texts(n)
     for place in range(n):
         row = {name: float(columns[name][place]) for name in columns if name != "name"}
-        decision[place], reason[place] = _verdict(row, ratio_limit, effect_limit)
+        decision[place], reason[place] = _verdict(row)
     return {"decision": decision, "reason": reason}
 
 
-def _verdict(row: dict[str, float], ratio_limit: float, effect_limit: float) -> tuple[str, str]:
+def _verdict(row: dict[str, float]) -> tuple[str, str]:
     if row["n_units"] < 2:
         return "equal lengths", "one unit only"
     lengths = f"mean events per job differ by {row['events_ratio']:.2f}x between units"

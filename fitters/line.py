@@ -21,12 +21,12 @@ from fitters.deviations import (
     least_entries,
     line_entries,
     one_sided_quantile,
+    tau_floor,
 )
 from fitters.errors import SettingError
 from fitters.location import locate, minuit_location
 
 usual_limit = 0.20
-usual_tau = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,6 @@ def fit_line(
     name: Sequence[Any] | NDArray[Any] | None = None,
     in_line: ArrayLike | None = None,
     limit: float = usual_limit,
-    tau_floor: float = usual_tau,
     min_groups: int = 10,
 ) -> LineResult:
     """Fit k = s c robustly and find the deviation of each point from the line through the others.
@@ -122,8 +121,6 @@ def fit_line(
         False keeps a point out of the line (a default instead of a measurement); it still gets a deviation.
     limit
         Relative deviation that a verdict is about.
-    tau_floor
-        Least relative scatter between groups.
     min_groups
         Below so many groups in the line no verdict rests on it: ``undecided``, with the reason.
 
@@ -137,27 +134,26 @@ def fit_line(
     InputError
         Lengths differ, no rows, text in a number.
     SettingError
-        limit or tau_floor not finite and positive.
+        limit not finite and positive.
 
     Notes
     -----
-    y = ln(k / c) has the variance v = (k_err / k)^2 + (c_err / c)^2 + tau^2, tau = max(floor, robust excess
+    y = ln(k / c) has the variance v = (k_err / k)^2 + (c_err / c)^2 + tau^2, tau = max(5 %, robust excess
     of the MAD); ln s is the biweight mean of y from its median, with the error 1 / sqrt(sum of weights).
     For each group the whole is repeated without it. Points of one entry are averaged with weights 1 /
-    (their variance + tau_floor^2). O(groups x entries) time and memory.
+    (their variance + 0.05^2). O(groups x entries) time and memory.
 
     >>> line = fit_line([1.0, 2.0, 3.3], [0.01, 0.02, 0.03], [10.0, 20.0, 30.0])
     >>> round(line.slope, 3), line.points.verdict.tolist()
     (0.103, ['undecided', 'undecided', 'undecided'])
     """
-    for what, number in (("limit", limit), ("tau_floor", tau_floor)):
-        if not (np.isfinite(number) and number > 0):
-            msg = f"{what} is {number}; a finite number above 0 is needed"
-            raise SettingError(msg)
+    if not (np.isfinite(limit) and limit > 0):
+        msg = f"limit is {limit}; a finite number above 0 is needed"
+        raise SettingError(msg)
     columns = LineColumns.read(k, k_err, c, c_err, group, name, in_line)
-    entries = line_entries(columns, tau_floor)
+    entries = line_entries(columns)
     n_groups = int(np.unique(entries.group).size)
-    points = Deviations(columns, entries, limit, tau_floor)
+    points = Deviations(columns, entries, limit)
     enough = entries.y.size >= least_entries
     slope = slope_err = low = high = tau = minuit_slope = float("nan")
     valid = False

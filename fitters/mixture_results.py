@@ -28,11 +28,10 @@ class MixtureTable(Table):
     n_jobs : float64 array
     n_units : int64 array
     ratio, share, significance : float64 arrays
-        How many times as much CPU time per event the one mode (or kind) takes as the other, the share of the
-        jobs of the smaller one, and how certain that is, in sigma; NaN where there is only one.
+        How many times as much CPU time per event the one mode takes as the other, the share of the jobs of
+        the smaller one, and how certain that is, in sigma; NaN where there is only one.
     sigma : float64 array
-        Largest robust sigma of a unit's ln residuals with 10 jobs or more; from buckets the median over
-        their jobs of sqrt(ln(1 + relative variance of a job)). NaN where it cannot be had.
+        Largest robust sigma of a unit's ln residuals with 10 jobs or more; NaN where no unit has so many.
     decision : array of str
         ``keep``, ``split`` (each kind is to be a task of its own) or ``set aside``.
     reason : array of str
@@ -88,16 +87,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Rows that are looked at: codes of their labels, and jobs, shape (n,) each."""
+    """Jobs that are looked at: codes of their labels, shape (n,) each."""
 
     task: NDArray[np.int32]
     unit: NDArray[np.int32]
     kind: NDArray[np.int32]
-    jobs: Floats
 
     def take(self, rows: NDArray[Any]) -> "Points":
         """Some of the rows."""
-        return Points(self.task[rows], self.unit[rows], self.kind[rows], self.jobs[rows])
+        return Points(self.task[rows], self.unit[rows], self.kind[rows])
 
 
 class Decider:
@@ -147,7 +145,7 @@ class Decider:
             {
                 "name": self.task_names[code],
                 "kind": None if kind is None else self.kind_names[kind],
-                "n_jobs": float(self.points.jobs[rows].sum()),
+                "n_jobs": float(rows.size),
                 "n_units": len(set(self.points.unit[rows].tolist())),
                 "ratio": evidence.ratio,
                 "share": evidence.share,
@@ -171,5 +169,5 @@ class Decider:
         decision = texts(n_rows)
         decision[place] = self.decision
         decision.flags.writeable = False
-        aside = float(self.points.jobs[self.decision == "set aside"].sum())
+        aside = float(np.count_nonzero(self.decision == "set aside"))
         return Mixtures(MixtureTable(**columns), decision, aside, n_rows, MappingProxyType(dict(dropped)))

@@ -16,9 +16,9 @@ gap_limit = float(np.log(2.0))
 share_limit = 0.05
 sigma_limit = 0.5
 significance = 3.0
-least_points = 20.0
-least_group = 5.0
-least_wide_group = 10.0
+least_points = 20
+least_group = 5
+least_wide_group = 10
 
 grid_step = gap_limit / 64
 grid_reach = 6.0
@@ -26,99 +26,78 @@ grid_reach = 6.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
-    """Weighted points in groups, sorted by group and value.
+    """Values in groups, sorted by group and value.
 
     Attributes
     ----------
     order : int64 array, shape (n,)
-        Input position of each point.
+        Input position of each value.
     group : int64 array, shape (n,)
         Codes 0 .. m-1, each present.
-    start, stop : int64 arrays, shape (m,)
-    value, weight, below : float64 arrays, shape (n,)
-        `below` is the sum of the weights up to and with the point.
-    total : float64 array, shape (m,)
-        Weight of the group.
+    start, size : int64 arrays, shape (m,)
+        Where each group begins, and how many values it has.
+    value : float64 array, shape (n,)
     """
 
     order: NDArray[np.intp]
     group: NDArray[np.intp]
     start: NDArray[np.intp]
-    stop: NDArray[np.intp]
+    size: NDArray[np.intp]
     value: Floats
-    weight: Floats
-    below: Floats
-    total: Floats
 
     @classmethod
-    def of(cls, group: NDArray[np.intp], value: Floats, weight: Floats) -> "Grouped":
+    def of(cls, group: NDArray[np.intp], value: Floats) -> "Grouped":
         order = np.lexsort((value, group))
         group = group[order]
         start = np.flatnonzero(np.diff(group, prepend=-1))
-        weight = weight[order]
-        total = group_sums(group, weight, start.size)
-        return cls(
-            order,
-            group,
-            start,
-            np.append(start[1:], group.size),
-            value[order],
-            weight,
-            np.cumsum(weight),
-            total,
-        )
+        return cls(order, group, start, np.diff(start, append=group.size), value[order])
 
     def medians(self) -> Floats:
-        """Weighted median of each group; between two points it is their middle."""
-        half = self.below[self.stop - 1] - 0.5 * self.total
-        slack = 1e-9 * self.total
-        low = np.searchsorted(self.below, half - slack)
-        high = np.searchsorted(self.below, half + slack)
-        low, high = np.clip(low, self.start, self.stop - 1), np.clip(high, self.start, self.stop - 1)
+        """Median of each group; between two values it is their middle."""
+        low, high = self.start + (self.size - 1) // 2, self.start + self.size // 2
         return np.asarray(0.5 * (self.value[low] + self.value[high]))
 
     def modes(self) -> Floats:
         """Mode of each group: the shorth, then five mean shifts in a window of a factor of two.
 
-        The shorth is the mean of the shortest interval that holds half of the weight (Andrews et al., Robust
+        The shorth is the mean of the shortest interval that holds half of the values (Andrews et al., Robust
         Estimates of Location, 1972). It keeps to one kind where a median falls between two.
         """
         n = self.value.size
-        first = self.below - self.weight
-        target = first + 0.5 * self.total[self.group] * (1.0 - 1e-9)
-        last = np.searchsorted(self.below, target)
-        inside = last < self.stop[self.group]
+        first = np.arange(n)
+        last = first + ((self.size + 1) // 2 - 1)[self.group]
+        inside = last < (self.start + self.size)[self.group]
         last = np.minimum(last, n - 1)
         width = np.where(inside, self.value[last] - self.value, np.inf)
         shortest = np.minimum.reduceat(width, self.start)
-        begin = np.minimum.reduceat(np.where(width <= shortest[self.group], np.arange(n), n - 1), self.start)
+        begin = np.minimum.reduceat(np.where(width <= shortest[self.group], first, n - 1), self.start)
         end = last[begin]
-        mass = np.concatenate([[0.0], np.cumsum(self.weight * self.value)])
-        mode = (mass[end + 1] - mass[begin]) / (self.below[end] - first[begin])
+        mass = np.concatenate([[0.0], np.cumsum(self.value)])
+        mode = (mass[end + 1] - mass[begin]) / (end + 1 - begin)
         for _ in range(5):
-            near = self.weight * (np.abs(self.value - mode[self.group]) <= 0.5 * gap_limit)
+            near = (np.abs(self.value - mode[self.group]) <= 0.5 * gap_limit).astype(np.float64)
             number = group_sums(self.group, near, mode.size)
             moved = group_sums(self.group, near * self.value, mode.size) / np.where(number > 0, number, 1.0)
             mode = np.where(number > 0, moved, mode)
         return np.asarray(mode)
 
 
-def centre(group: NDArray[np.intp], value: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the values less the mode of their group, and weight and robust sigma of each group.
+def centre(group: NDArray[np.intp], value: Floats) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Return the values less the mode of their group, and size and robust sigma of each group.
 
     Robust sigma is 1.4826 times the median distance from the median.
 
     >>> group, value = np.array([0, 0, 0, 1, 1, 1]), np.array([1.0, 1.1, 1.2, 5.0, 5.0, 9.0])
-    >>> found = centre(group, value, np.ones(6))
-    >>> found[0].round(2).tolist(), found[2].round(3).tolist()
+    >>> centred, _, sigma = centre(group, value)
+    >>> centred.round(2).tolist(), sigma.round(3).tolist()
     ([-0.1, 0.0, 0.1, 0.0, 0.0, 4.0], [0.148, 0.0])
     """
-    points = Grouped.of(group, value, weight)
+    points = Grouped.of(group, value)
     centred = np.empty(value.size)
     centred[points.order] = points.value - points.modes()[points.group]
     distance = np.abs(points.value - points.medians()[points.group])
-    sigma = mad_factor * Grouped.of(points.group, distance, points.weight).medians()
-    return centred, points.total, sigma
+    sigma = mad_factor * Grouped.of(points.group, distance).medians()
+    return centred, points.size, sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +109,7 @@ class Valley:
     gap : float
         Distance of the modes, in ln; 0 if there is no such valley.
     share : float
-        Weight on its lighter side.
+        Share of the values on its lighter side.
     significance : float
         Depth in units of its counting error.
     """
@@ -144,13 +123,13 @@ class Valley:
         return self.significance > significance
 
 
-def deepest_valley(value: Floats, weight: Floats) -> Valley:
+def deepest_valley(centred: Floats) -> Valley:
     """Look for two modes of a density.
 
     Parameters
     ----------
-    value, weight : shape (n,)
-        Centred ln residuals and their numbers of jobs.
+    centred : shape (n,)
+        ln residuals of jobs less the mode of their unit.
 
     Notes
     -----
@@ -161,19 +140,18 @@ def deepest_valley(value: Floats, weight: Floats) -> Valley:
 
     >>> rng = np.random.default_rng(0)
     >>> one, other = rng.normal(0, 0.2, 500), rng.normal(1.5, 0.2, 100)
-    >>> deepest_valley(one, np.ones(500)).bimodal
+    >>> deepest_valley(one).bimodal
     False
-    >>> found = deepest_valley(np.concatenate([one, other]), np.ones(600))
-    >>> found.bimodal, round(found.gap, 1), round(found.share, 2)
+    >>> valley = deepest_valley(np.concatenate([one, other]))
+    >>> valley.bimodal, round(valley.gap, 1), round(valley.share, 2)
     (True, 1.5, 0.17)
     """
-    number = float(weight.sum())
-    one = np.zeros(value.size, np.intp)
-    sigma = mad_factor * float(Grouped.of(one, np.abs(value), weight).medians()[0])
+    number = float(centred.size)
+    sigma = mad_factor * float(np.median(np.abs(centred)))
     width = float(np.clip(0.9 * sigma * number**-0.2, 0.03, 0.25 * gap_limit))
     size = 2 * int(grid_reach / grid_step) + 1
-    place = np.clip(np.rint(value / grid_step) + size // 2, 0, size - 1).astype(np.intp)
-    counts = group_sums(place, weight, size)
+    place = np.clip(np.rint(centred / grid_step) + size // 2, 0, size - 1).astype(np.intp)
+    counts = np.bincount(place, minlength=size).astype(np.float64)
     density = ndimage.gaussian_filter1d(counts, width / grid_step, mode="constant", truncate=6.0)
     left = np.maximum.accumulate(density)
     right = np.maximum.accumulate(density[::-1])[::-1]
@@ -194,16 +172,16 @@ def deepest_valley(value: Floats, weight: Floats) -> Valley:
     return Valley(float(gap[best]), float(share[best]), float(depth[best]))
 
 
-def too_wide(sigma: Floats, weight: Floats) -> NDArray[np.bool_]:
+def too_wide(sigma: Floats, n_jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which groups' robust sigmas exceed 0.5, by more than counting explains in one task of a hundred.
 
     The relative error of a robust sigma from N jobs is 1.17 / sqrt(N) for normal residuals; the quantile is
     that of 1 % shared by all groups of 10 jobs or more.
 
-    >>> too_wide(np.array([0.7, 0.7]), np.array([1000.0, 12.0])).tolist()
+    >>> too_wide(np.array([0.7, 0.7]), np.array([1000, 12])).tolist()
     [True, False]
     """
-    tested = weight >= least_wide_group
+    tested = n_jobs >= least_wide_group
     quantile = float(special.ndtri(1.0 - 0.01 / max(int(tested.sum()), 1)))
-    limit = sigma_limit * (1.0 + quantile * 1.17 / np.sqrt(np.maximum(weight, 1.0)))
+    limit = sigma_limit * (1.0 + quantile * 1.17 / np.sqrt(np.maximum(n_jobs, 1)))
     return np.asarray(tested & (sigma > limit))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fitters.buckets import Buckets, Floats
 from fitters.components import Part, Partition
 from fitters.covariance import Propagation, normalised_covariance
-from fitters.errors import UnknownNameError, require_option
+from fitters.errors import UnknownNameError
 from fitters.interaction import SigmaInt
 from fitters.judge import MinosInterval
 from fitters.solve import Solution
@@ -65,7 +65,7 @@ class Units(Table):
     k_err_model : float64 array
         From the Hessian, scaled with S^2. NaN without degrees of freedom.
     k_err_sandwich : float64 array
-        Clustered by task. NaN below 20 tasks, without degrees of freedom, or if not asked for.
+        Clustered by task. NaN below 20 tasks or without degrees of freedom.
     component : int64 array
         Number of the component; 0 is the largest.
     n_tasks, n_buckets : int64 arrays
@@ -183,7 +183,6 @@ class Settings:
 
     objective: str
     weights: str
-    errors: str
     sigma_int: float | None
     judge: str
     minos: tuple[object, ...]
@@ -255,16 +254,15 @@ class FitResult:
     partition: Partition = field(repr=False)
     fitted: Mapping[int, Fitted] = field(repr=False)
 
-    def covariance(self, component: int = 0, kind: str = "model") -> tuple[Texts, Floats]:
-        """Covariance of ln k in one component, in the scale sum k = n.
+    def covariance(self, component: int = 0) -> tuple[Texts, Floats]:
+        """Covariance of ln k in one component, in the scale sum k = n: 2 S^2 times the inverse Hessian.
+
+        With Tukey's biweight it is widened by what the weights lose.
 
         Parameters
         ----------
         component
             Its number.
-        kind
-            ``model`` (2 S^2 times the inverse Hessian, and the loss of Tukey's biweight) or
-            ``scale_free`` (without S^2 and loss).
 
         Returns
         -------
@@ -277,12 +275,11 @@ class FitResult:
         UnknownNameError
             If the component has no fit.
         """
-        require_option("kind", kind, ("model", "scale_free"))
         if component not in self.fitted:
             msg = f"component {component} was not fitted; fitted are {sorted(self.fitted)}"
             raise UnknownNameError(msg)
         inside = self.fitted[component]
         p = inside.propagation.k / inside.part.n_units
-        factor = 2.0 * (self.S**2 * self.weighting.model_factor if kind == "model" else 1.0)
+        factor = 2.0 * self.S**2 * self.weighting.model_factor
         names: Texts = self.units.name[inside.part.units]
         return names, factor * normalised_covariance(inside.propagation.inverse_hessian, p)

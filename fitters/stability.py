@@ -29,7 +29,7 @@ class Comparison(Table):
         ln(k_a / k_b), both scaled to the same sum over the units that they share in the pair of components.
         NaN if one of them has no factor.
     sigma : float64 array
-        The difference in units of the relative error of `a`, or of both in quadrature for independent data.
+        The difference in units of the relative error of `a`.
     component_a, component_b : float64 arrays
         Their components; NaN without a factor.
     status : array of str
@@ -44,16 +44,14 @@ class Comparison(Table):
     status: Texts
 
 
-def compare(result_a: FitResult, result_b: FitResult, *, independent: bool = False) -> Comparison:
+def compare(result_a: FitResult, result_b: FitResult) -> Comparison:
     """Compare the factors of two fits unit by unit.
 
     Parameters
     ----------
     result_a, result_b
         For example the ``paper`` and ``gamma`` fits of the same buckets, whose difference is a systematic
-        uncertainty of the method; or fits of two periods.
-    independent
-        True if the data are different, so that both errors count.
+        uncertainty of the method.
 
     Notes
     -----
@@ -74,12 +72,13 @@ def compare(result_a: FitResult, result_b: FitResult, *, independent: bool = Fal
     names += [name for name in place_b if name not in place_a]
     n = len(names)
     nothing = float("nan")
-    k, err, component = (np.full((2, n), np.nan) for _ in range(3))
+    k, component = (np.full((2, n), np.nan) for _ in range(2))
     for side, (units, places) in enumerate(((a, place_a), (b, place_b))):
         here = np.array([name in places for name in names], bool)
         there = np.array([places[name] for name in names if name in places], np.int64)
         k[side, here], component[side, here] = units.k[there], units.component[there]
-        err[side, here] = units.k_err[there] / units.k[there]
+    err = np.full(n, np.nan)
+    err[: len(place_a)] = [a.k_err[place] / a.k[place] for place in place_a.values()]
     both = np.isfinite(k).all(axis=0)
     ratio, sigma = np.full(n, nothing), np.full(n, nothing)
     if both.any():
@@ -87,8 +86,7 @@ def compare(result_a: FitResult, result_b: FitResult, *, independent: bool = Fal
         pair = pair.ravel()
         sums = [np.bincount(pair, k[side, both]) for side in range(2)]
         ratio[both] = np.log(k[0, both] / sums[0][pair]) - np.log(k[1, both] / sums[1][pair])
-    spread = np.hypot(err[0], err[1]) if independent else err[0]
-    np.divide(ratio, spread, out=sigma, where=both & (spread > 0))
+    np.divide(ratio, err, out=sigma, where=both & (err > 0))
     status = np.empty(n, object)
     status[:] = "ok"
     status[both & ~np.isfinite(sigma)] = "no error"

@@ -42,12 +42,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What all components share: S^2, its degrees of freedom, sigma_int, weights, which errors are wanted."""
+    """What all components share: S^2, its degrees of freedom, sigma_int and weights."""
 
     variance: float
     dof: int
     scatter: SigmaInt
-    errors: str
     weighting: Weighting
 
 
@@ -81,8 +80,7 @@ def unit_table(
         stat[units] = found.k * np.sqrt(found.unit_stat * weighting.propagated_factor)
         spread = found.unit_int * weighting.propagated_factor
         interaction[units] = found.k * scatter.value * scatter.widening * np.sqrt(spread)
-        if pooled.errors != "sandwich" or dof <= 0:
-            model[units] = found.k * np.sqrt(variance * weighting.model_factor * found.unit_model)
+        model[units] = found.k * np.sqrt(variance * weighting.model_factor * found.unit_model)
         if dof > 0:
             spread = found.unit_sandwich * weighting.sandwich_factor * n_total / dof
             sandwich[units] = np.where(n_used[units] >= sandwich_tasks, found.k * np.sqrt(spread), np.nan)

@@ -5,61 +5,39 @@ that gains nothing, and where other work keeps a core busy the threads wait for 
 buckets then took 3 to 6 s instead of 0.35 s (two cores, one busy).
 """
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-import scipy
+from threadpoolctl import ThreadpoolController
 
 threaded_from = 1000
 """From so many rows on, threads are left as they are."""
 
 
 @cache
-def _switches() -> tuple[tuple[Any, Any], ...]:
-    """Find getter and setter of each OpenBLAS that came with a wheel; none where another BLAS is used."""
-    found = []
-    for module in (np, scipy):
-        package = Path(module.__file__ or "").parent
-        folders = (package.parent / f"{package.name}.libs", package / ".dylibs")
-        for path in sorted(path for folder in folders for path in folder.glob("*openblas*")):
-            try:
-                library = ctypes.CDLL(str(path))
-            except OSError:
-                continue
-            for suffix in ("64_", ""):
-                getter = getattr(library, f"scipy_openblas_get_num_threads{suffix}", None)
-                setter = getattr(library, f"scipy_openblas_set_num_threads{suffix}", None)
-                if getter is not None and setter is not None:
-                    found.append((getter, setter))
-                    break
-    return tuple(found)
+def _blas() -> ThreadpoolController:
+    """The loaded BLAS libraries; to look for them takes milliseconds, to switch them microseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def modest_blas(rows: int, most: int | None = None) -> Iterator[None]:
-    """Let OpenBLAS take one thread inside, for matrices of fewer than 1000 rows; restored at the end.
+    """Let the linear algebra take one thread inside, for matrices of fewer than 1000 rows.
 
-    Larger ones get `most` threads, or keep the setting if that is None.
+    Larger ones get `most` threads, or keep the setting if that is None. It is restored at the end.
 
     The setting belongs to the whole process; other threads that compute at the same time are slower, not
     wrong.
 
+    >>> import numpy as np
     >>> with modest_blas(100):
     ...     float(np.ones(3) @ np.ones(3))
     3.0
     """
     wanted = 1 if rows < threaded_from else most
-    switches = _switches() if wanted is not None else ()
-    before = [getter() for getter, _ in switches]
-    for _, setter in switches:
-        setter(wanted)
-    try:
+    if wanted is None:
         yield
-    finally:
-        for (_, setter), number in zip(switches, before, strict=True):
-            setter(number)
+        return
+    with _blas().limit(limits=wanted):
+        yield

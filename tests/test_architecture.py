@@ -29,7 +29,7 @@ THIRD_PARTY = {
     },
     "esjobs.analysis": {"numpy"},
     "esjobs.demo": {"numpy", "pyarrow"},
-    "fitters": {"numpy", "scipy", "iminuit", "numba", "matplotlib"},
+    "fitters": {"numpy", "scipy", "iminuit", "numba", "threadpoolctl"},
     "dashboards": {"numpy", "pandas", "altair", "jinja2", "markupsafe", "vl_convert"},
 }
 
@@ -43,6 +43,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "tenacity": "esjobs/store/elastic/patience.py",
     "numba": "fitters/kernels",
     "iminuit": "fitters/",
+    "threadpoolctl": "fitters/threads.py",
     "click": ("esjobs/cli.py", "esjobs/commands/", "esjobs/terminal.py"),
     "pydantic": "esjobs/settings.py",
     "pydantic_settings": "esjobs/settings.py",

@@ -27,6 +27,18 @@ class Sums:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+def sums_of(task: Ints, unit: Ints, n: Floats, c: Floats) -> Sums:
+    """Sum jobs of n events and c seconds over each (task, unit)."""
+    units = int(unit.max()) + 1
+    keys, row = np.unique(task * units + unit, return_inverse=True)
+
+    def total(column: Floats) -> Floats:
+        return np.bincount(row, column, keys.size).astype(np.float64)
+
+    columns = (np.ones(n.size), n, c, n * n, c * c, n * c)
+    return Sums(keys // units, keys % units, *(total(column) for column in columns))
+
+
 @dataclass(frozen=True)
 class ToyJobs:
     """Columns of jobs, and the speeds of the units they were made with."""
@@ -43,15 +55,7 @@ class ToyJobs:
         return np.asarray(np.log(self.k / self.k.mean()))
 
     def sums(self) -> Sums:
-        units = self.k.size
-        keys, row = np.unique(self.task * units + self.unit, return_inverse=True)
-
-        def total(column: Floats) -> Floats:
-            return np.bincount(row, column, keys.size).astype(np.float64)
-
-        n, c = self.events, self.cpu_s
-        columns = (np.ones(n.size), n, c, n * n, c * c, n * c)
-        return Sums(keys // units, keys % units, *(total(column) for column in columns))
+        return sums_of(self.task, self.unit, self.events, self.cpu_s)
 
 
 def make_jobs(
@@ -97,26 +101,17 @@ SHAPES = ("normal", "skewed", "heavy tails", "two CPUs", "stuck jobs")
 
 @dataclass(frozen=True)
 class MixedJobs:
-    """Columns of jobs of many tasks; `kind` is 1 for the second kind of work, `day` one of ten."""
+    """Columns of jobs of many tasks; `kind` is 1 for the second kind of work."""
 
     task: Ints
     unit: Ints
-    day: Ints
     kind: Ints
     events: Floats
     cpu_s: Floats
 
-    def sums(self, *by: str) -> dict[str, Any]:
-        """Sums over the jobs of each combination of these columns."""
-        keys, row = np.unique(np.stack([getattr(self, name) for name in by]), axis=1, return_inverse=True)
-        n, c = self.events, self.cpu_s
-        columns = {"n_jobs": np.ones(n.size), "events": n, "cpu_s": c}
-        columns |= {"events_sq": n * n, "cpu_s_sq": c * c, "events_cpu_s": n * c}
-        x, y = np.log(n), np.log(c)
-        columns |= {"ln_events": x, "ln_cpu_s": y}
-        columns |= {"ln_events_sq": x * x, "ln_cpu_s_sq": y * y, "ln_events_ln_cpu_s": x * y}
-        summed = {name: np.bincount(row.ravel(), column) for name, column in columns.items()}
-        return dict(zip(by, keys, strict=True)) | summed
+    def sums(self) -> dict[str, Any]:
+        """Columns of sums over the jobs of each (task, unit)."""
+        return sums_of(self.task, self.unit, self.events, self.cpu_s).columns()
 
 
 def make_mixed(
@@ -160,4 +155,4 @@ def make_mixed(
     kind = (rng.random(n) < share).astype(np.int64)
     speed = rng.normal(0, 0.3, (tasks, units))[task, unit]
     ln_cpu = np.log(events + rho) + noise + speed - np.log(ratio) * kind
-    return MixedJobs(task, unit, rng.integers(0, 10, n), kind, events, np.exp(ln_cpu))
+    return MixedJobs(task, unit, kind, events, np.exp(ln_cpu))

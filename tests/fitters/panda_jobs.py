@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 SUMS = ("n_jobs", "events", "cpu_s", "events_sq", "cpu_s_sq", "events_cpu_s")
-LOGS = ("ln_events", "ln_cpu_s", "ln_events_sq", "ln_cpu_s_sq", "ln_events_ln_cpu_s")
 
 
 def read_jobs(path: Path) -> pd.DataFrame:
@@ -30,12 +29,8 @@ def read_jobs(path: Path) -> pd.DataFrame:
     )
 
 
-def sum_jobs(jobs: pd.DataFrame, by: Sequence[str] = ("task", "unit"), *, logs: bool = False) -> Any:
+def sum_jobs(jobs: pd.DataFrame, by: Sequence[str] = ("task", "unit")) -> Any:
     """Sums over the jobs of each combination of some columns."""
     n, c = jobs["events"], jobs["cpu_s"]
-    x, y = np.log(n), np.log(c)
     wide = jobs.assign(n_jobs=1.0, events_sq=n * n, cpu_s_sq=c * c, events_cpu_s=n * c)
-    wide = wide.assign(ln_events=x, ln_cpu_s=y, ln_events_sq=x * x, ln_cpu_s_sq=y * y)
-    wide = wide.assign(ln_events_ln_cpu_s=x * y)
-    columns = [*SUMS, *(LOGS if logs else ())]
-    return wide.groupby(list(by), as_index=False)[columns].sum()
+    return wide.groupby(list(by), as_index=False)[list(SUMS)].sum()

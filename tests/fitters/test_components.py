@@ -149,7 +149,7 @@ def test_results_cannot_be_changed() -> None:
     [
         {"objective": "papre"},
         {"weights": "floor"},
-        {"errors": "none"},
+        {"robust": "none at all"},
         {"judge": "jury"},
         {"weights": "jobs"},
         {"sigma_int": -0.1},

@@ -425,8 +425,6 @@ def test_contradicting_moments_are_no_moments() -> None:
         lambda: estimate_fixed_cost(["t"], ["A", "B"], [1], [1.0]),
         lambda: estimate_fixed_cost(["t"], ["A"], ["one"], [1.0]),
         lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], n_jobs=[1], events_sq=[1.0]),
-        lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], ratio_limit=0.5),
-        lambda: estimate_fixed_cost(["t"], ["A"], [1], [1.0], effect_limit=float("nan")),
     ],
 )
 def test_columns_that_cannot_be_read_are_refused(call: object) -> None:

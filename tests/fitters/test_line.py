@@ -252,9 +252,9 @@ def test_lengths_of_labels_and_settings_are_checked() -> None:
         fit_line([1.0, 2.0], [0.1, 0.1], [1.0, 2.0], group=["s"])
     with pytest.raises(InputError, match="name has 1 rows"):
         fit_line([1.0, 2.0], [0.1, 0.1], [1.0, 2.0], name=["s"])
-    for setting in ({"limit": 0.0}, {"limit": nan}, {"tau_floor": -1.0}):
-        with pytest.raises(SettingError):
-            fit_line([1.0, 2.0], [0.1, 0.1], [1.0, 2.0], **setting)  # type: ignore[arg-type]
+    for limit in (0.0, nan, -1.0):
+        with pytest.raises(SettingError, match="limit is"):
+            fit_line([1.0, 2.0], [0.1, 0.1], [1.0, 2.0], limit=limit)
 
 
 def test_location_of_subsets_is_that_of_each_alone() -> None:

@@ -73,7 +73,7 @@ def test_errors_from_jobs_and_interaction_cover(objective: Objective, sigma_int:
         noise = np.sqrt(rel_var + sigma_int**2)
         toy = make(rng, 20, tasks, sigma=noise, layout=layout)
         buckets = Buckets.from_columns(toy.task, toy.unit, toy.value, rel_var=rel_var)
-        result = fit_speed_factors(buckets, objective, errors="model", judge="quick")
+        result = fit_speed_factors(buckets, objective, judge="quick")
         units = result.units
         entered = np.isfinite(units.k_err)
         truth = np.log(toy.k[units.name.astype(int)][entered])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from fitters import Buckets, fit_speed_factors
 from fitters.threads import modest_blas
@@ -46,17 +47,23 @@ def test_a_result_is_freed_when_it_is_let_go() -> None:
 
 
 def test_threads_of_the_linear_algebra_are_given_back() -> None:
-    from fitters.threads import _switches
+    def now() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
-    before = [getter() for getter, _ in _switches()]
-    with modest_blas(10):
-        assert all(getter() == 1 for getter, _ in _switches())
-    assert [getter() for getter, _ in _switches()] == before
-    with modest_blas(5000):
-        assert [getter() for getter, _ in _switches()] == before
-    with modest_blas(5000, 1):
-        assert all(getter() == 1 for getter, _ in _switches())
-    assert [getter() for getter, _ in _switches()] == before
+    with threadpool_limits(2, user_api="blas"):  # whatever the machine has
+        assert now()
+        before = now()
+        with modest_blas(10):
+            assert set(now()) == {1}
+        assert now() == before
+        with modest_blas(5000):
+            assert now() == before
+        with modest_blas(5000, 1):
+            assert set(now()) == {1}
+        assert now() == before
+        with pytest.raises(ValueError, match="inside"), modest_blas(10):
+            raise ValueError("inside")
+        assert now() == before
 
 
 def test_compiled_code_is_kept_between_processes(tmp_path: Path) -> None:
