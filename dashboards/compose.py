@@ -66,6 +66,7 @@ class ReportData:
     a reader should know about the origin of the numbers, as text by term. ``method``: the headline, on which
     verdicts rest. ``limit``: the accepted deviation. ``jobs_in``: jobs stored in the window, counted
     independently of the books, so that a reader sees them balance; ``None`` when nobody counted.
+    ``restriction``: tasks and conditions that the run was restricted to.
     """
 
     factors: pd.DataFrame | None = None
@@ -83,6 +84,7 @@ class ReportData:
     method: str = "gamma"
     limit: float = LIMIT
     jobs_in: int | None = None
+    restriction: Sequence[str] = ()
 
 
 class Composer:

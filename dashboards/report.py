@@ -61,7 +61,7 @@ def render(data: ReportData) -> str:
 
 
 def _facts(composer: Composer) -> list[tuple[str, str]]:
-    """Window and run, as the header says them; from whichever table holds them."""
+    """Window, run and restriction, as the header says them; from whichever table holds them."""
     facts = []
     rows = [row for name in ("fits", "factors", "flags", "runs") for row in composer.tables[name]]
     start = next((row["window_start"] for row in rows if row["window_start"] is not None), None)
@@ -72,6 +72,8 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
         value = next((row[column] for row in rows if row[column] is not None), None)
         if value is not None:
             facts.append((term, visible(str(value))))
+    if composer.data.restriction:
+        facts.append(("Restricted to", visible(", ".join(composer.data.restriction))))
     method = str(composer.method)
     facts.append(("Method", _METHODS.get(method, visible(method))))
     return facts

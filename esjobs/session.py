@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from esjobs.ingest.export import ExportFormat
     from esjobs.steps.chain import Chain, Question
+    from esjobs.steps.results import StoredRun
 
 WindowLike = Window | str | tuple[str, str] | None
 """``"A/B"``, a pair of ISO dates or times, or None for all that is stored."""
@@ -167,11 +168,17 @@ class Session:
         return self._chain().fit(self._question(window, tasks, where))
 
     def correlate(self, window: WindowLike = None) -> RunReport:
-        """Fit lines to the newest factors of the window; :class:`NoResultError` when there are none."""
+        """Fit lines to the newest factors of the window, restricted or not.
+
+        Raises :class:`NoResultError` when there are none.
+        """
         return self._chain().correlate(self._days(window))
 
     def flag(self, window: WindowLike = None) -> RunReport:
-        """Judge the newest factors of the window; :class:`NoResultError` when there are none."""
+        """Judge the newest factors of the window, restricted or not.
+
+        Raises :class:`NoResultError` when there are none.
+        """
         return self._chain().flag(self._days(window))
 
     def run(
@@ -181,7 +188,10 @@ class Session:
         return self._chain().run(self._question(window, tasks, where), rebuild=rebuild)
 
     def prune(self, keep: int, *, dry_run: bool = False) -> RunReport:
-        """Remove the results of all but the newest ``keep`` runs; jobs, buckets, entered values stay."""
+        """Remove the results of all but the latest run and those made last, ``keep`` together.
+
+        Jobs, buckets and what people entered stay.
+        """
         from esjobs.steps.prune import prune
 
         return prune(self.store, keep, dry_run=dry_run)
@@ -219,7 +229,10 @@ class Session:
         return self.show("conclusions", **filters)
 
     def show(self, what: str, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """The rows of a result table, those of the newest run that has them unless ``run`` names another.
+        """The rows of a result table, those of the latest run that has them unless ``run`` names another.
+
+        The latest run is that of the newest window; a restricted run (``tasks``, ``where``) counts only where
+        there is no other. :meth:`run_shown` says which one it is.
 
         ``level``, ``type``, ``name``, ``method``: one value or several; only tables with such columns take
         them. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible rows are given,
@@ -261,7 +274,7 @@ class Session:
 
         where = list(conditions.row_filters(table, chosen))
         if table.name in results.MADE_BY:
-            found = results.find_run(self.store, results.MADE_BY[table.name], run, window)
+            found = self._find(table.name, run, window)
             return results.read_results(self.store, table, found, where)
         if run is not None and table.name != "runs":
             raise UsageError(f"{table.name} belong to no run; leave the run out")
@@ -280,6 +293,23 @@ class Session:
         newest = {"runs": "at", "loads": "loaded_at"}.get(table.name)
         order = [(newest, "descending")] if newest else [(n, "ascending") for n in table.column_names[:6]]
         return rows.sort_by(order)
+
+    def run_shown(
+        self, what: str, *, run: str | None = None, window: WindowLike = None
+    ) -> "StoredRun | None":
+        """The run whose rows :meth:`show` gives; None for tables that belong to no run.
+
+        Raises :class:`NoResultError` when no run has the results.
+        """
+        from esjobs.steps import results
+
+        within = None if window is None else Window.of(window)
+        return self._find(what, run, within) if what in results.MADE_BY else None
+
+    def _find(self, what: str, run: str | None, window: Window | None) -> "StoredRun":
+        from esjobs.steps import results
+
+        return results.find_run(self.store, (results.MADE_BY[what],), run, window)
 
     def query(
         self,
@@ -307,11 +337,23 @@ class Session:
         )
         return frame_of(table)
 
-    def compare(self, run_a: str, run_b: str) -> "pd.DataFrame":
-        """What changed between two runs: factors in sigma, and verdicts."""
+    def compare(self, run_a: str | None = None, run_b: str | None = None) -> "pd.DataFrame":
+        """What changed between two runs: factors in sigma, and verdicts.
+
+        One run is compared with the latest; without any, the latest with the one before it of a window as
+        long. The last columns name both.
+        """
         from esjobs.steps.compare import compare_runs
 
         return frame_of(compare_runs(self.store, run_a, run_b))
+
+    def runs_compared(
+        self, run_a: str | None = None, run_b: str | None = None
+    ) -> "tuple[StoredRun, StoredRun]":
+        """The two runs that :meth:`compare` holds against each other."""
+        from esjobs.steps.compare import runs_compared
+
+        return runs_compared(self.store, run_a, run_b)
 
     def jobs(self, *, where: Names = (), window: WindowLike = None) -> "pd.DataFrame":
         """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``."""
@@ -344,7 +386,7 @@ class Session:
         return pd.DataFrame([asdict(row) for row in check_fields(self.store)])
 
     def report(self, out: str | Path, *, run: str | None = None) -> Path:
-        """Write the report of a run as one HTML file that needs no network; its path."""
+        """Write the report of a run (None: the latest) as one HTML file that needs no network; its path."""
         from esjobs.steps.report import write_report
 
         return write_report(self.store, Path(out), run=run)
@@ -366,6 +408,7 @@ class Session:
         from dashboards.charts import plot_line
 
         chosen = method or self.settings.fit.methods[0]
+        run = self._find("flags", run, None).run
         flags = self.flags(level=level, type=type, method=chosen, run=run)
         lines = self.lines(level=level, type=type, method=chosen, run=run)
         return plot_line(flags, lines, limit=self.settings.fit.deviation_limit)

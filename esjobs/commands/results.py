@@ -9,8 +9,6 @@ from esjobs.commands.options import Context, emit, rows_options, window_option
 from esjobs.core.words import LEVELS, METHODS
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from esjobs.session import Session
 
 SHOWN = (
@@ -38,7 +36,7 @@ SHOWN = (
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Site or CPU model.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
-@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest that has them.")
+@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest.")
 @window_option
 @rows_options
 @click.pass_obj
@@ -54,31 +52,41 @@ def show(
     form: str,
     out: str,
 ) -> None:
-    """Show stored results; the newest run's unless --run names another."""
+    """Show stored results; those of the newest window, of the unrestricted run made last for it."""
     with obj.session() as session:
+        shown = session.run_shown(what, run=run_id, window=window)
+        only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
+        # the very run that the title names, also when another one is published meanwhile
+        run_id = run_id if shown is None else shown.run
         frame = session.show(
             what, level=level, type=types, name=names, method=methods, run=run_id, window=window
         )
-        run_shown = _run_shown(session, frame) if form == "table" and what != "runs" else ""
     if form == "table":
         from esjobs.terminal import for_people
 
         frame, title, prose = for_people(what, frame)
-        emit(frame, form, out, title=", ".join(filter(None, (run_shown, title))), prose=prose)
+        titles = ("" if shown is None else shown.title, only_restricted, title)
+        emit(frame, form, out, title=", ".join(filter(None, titles)), prose=prose)
     else:
         emit(frame, form, out)
 
 
 @click.command()
-@click.argument("run_a", metavar="RUN")
-@click.argument("run_b", metavar="RUN")
+@click.argument("run_a", metavar="[RUN", required=False)
+@click.argument("run_b", metavar="[RUN]]", required=False)
 @rows_options
 @click.pass_obj
-def compare(obj: Context, run_a: str, run_b: str, form: str, out: str) -> None:
-    """What changed between two runs, in sigma."""
+def compare(obj: Context, run_a: str | None, run_b: str | None, form: str, out: str) -> None:
+    """What changed between two runs, in sigma; of one run: until the latest.
+
+    Without a run: between the latest and the one before it of a window as long.
+    """
     with obj.session() as session:
-        frame = session.compare(run_a, run_b)
-    emit(frame, form, out)
+        first, second = session.runs_compared(run_a, run_b)
+        frame = session.compare(first.run, second.run)
+    if form == "table":
+        frame = frame.drop(columns=["run_a", "run_b"])
+    emit(frame, form, out, title=f"a: {first.title}; b: {second.title}")
 
 
 @click.command("query")
@@ -123,19 +131,6 @@ def _hint(obj: Context, lines: Iterable[str]) -> None:
     if not obj.quiet:
         for line in lines:
             say(visible(f"hint: {line}"), err=True)
-
-
-def _run_shown(session: "Session", frame: "DataFrame") -> str:
-    """Which run the rows are of, and to what it was restricted; empty when they are of several or of none."""
-    import json
-
-    runs = list(frame["run"].unique()) if "run" in frame else []
-    if len(runs) != 1:
-        return ""
-    settings = [json.loads(text) for text in session.show("runs", run=runs[0])["settings"].dropna()]
-    chosen = [settings[0][name] for name in ("tasks", "where") if settings and settings[0].get(name)]
-    restricted = [f"restricted to {value}" for value in (item for each in chosen for item in each)]
-    return ", ".join([f"run {runs[0]}", *restricted])
 
 
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
@@ -202,7 +197,7 @@ def export(
 
 @click.command()
 @click.option("--out", "-o", required=True, metavar="FILE", help="HTML file to write; - is stdout.")
-@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the newest complete one.")
+@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest complete one.")
 @click.pass_obj
 def report(obj: Context, out: str, run_id: str | None) -> None:
     """One HTML file that works offline: who deviates, by how much, and what it rests on."""

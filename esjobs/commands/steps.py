@@ -147,7 +147,9 @@ def run(
 
 
 @click.command()
-@click.option("--keep", type=click.IntRange(min=1), required=True, help="Runs to keep, newest first.")
+@click.option(
+    "--keep", type=click.IntRange(min=1), required=True, help="Runs to keep: the latest and those made last."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @rows_options
 @click.pass_obj

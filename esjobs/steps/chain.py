@@ -34,9 +34,10 @@ from esjobs.steps.factors import METHOD_VERSION, METHODS, Factors, Fit, enters
 from esjobs.steps.fit import costs_by_level, fit, fit_inputs
 from esjobs.steps.fit_input import FitInput, read_buckets
 from esjobs.steps.flag import flag
+from esjobs.steps.job_counts import count_jobs, counts_of_books
 from esjobs.steps.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.steps.publication import Change, Outcome, record, tidy, write
-from esjobs.steps.results import StoredRun, find_run, read_results, retired_results
+from esjobs.steps.results import StoredRun, newest_factors, read_results, retired_results
 from esjobs.steps.stability import unstable_names
 from esjobs.store.base import JobStore
 
@@ -106,17 +107,8 @@ class Chain:
 
     def aggregate(self, question: Question, *, rebuild: bool = False) -> RunReport:
         """Make missing or stale buckets of the window, and publish them with their books."""
-        began = time.perf_counter()
-        aggregated = aggregation.aggregate(
-            self._store,
-            question.window,
-            question.rules,
-            run=question.run,
-            rebuild=rebuild,
-            progress=self._progress,
-        )
-        report = replace(aggregated.report, seconds=time.perf_counter() - began)
-        self._publish(question, aggregated.changes, [report])
+        changes, report = self._aggregate(question, rebuild)
+        self._publish(question, changes, [report])
         return report
 
     def fit(self, question: Question) -> RunReport:
@@ -167,15 +159,34 @@ class Chain:
         return self._finish(question, run.run, [flagged])[0]
 
     def run(self, question: Question, *, rebuild: bool = False) -> list[RunReport]:
-        """All four steps; results become visible together at the end."""
-        first = self.aggregate(question, rebuild=rebuild)
+        """All four steps; results become visible together at the end.
+
+        The buckets and their books are visible before: they hold whatever becomes of the fit. The report of
+        ``aggregate`` is not, so that a run that fails is not listed among the runs.
+        """
+        changes, aggregated = self._aggregate(question, rebuild)
+        if changes:
+            self._store.publish(changes)
+            tidy(self._store)
         self._tell("fitting", 0)
         fits, fitted = self._fit(question)
         self._tell("judging", 1)
         correlated, flagged = self._judge(question, question.run, fits)
-        reports = self._finish(question, question.run, [fitted, correlated, flagged])
+        reports = self._finish(question, question.run, [fitted, correlated, flagged], before=[aggregated])
         self._tell("done", 2)
-        return [first, *reports]
+        return reports
+
+    def _aggregate(self, question: Question, rebuild: bool) -> tuple[list[Change], RunReport]:
+        began = time.perf_counter()
+        aggregated = aggregation.aggregate(
+            self._store,
+            question.window,
+            question.rules,
+            run=question.run,
+            rebuild=rebuild,
+            progress=self._progress,
+        )
+        return aggregated.changes, replace(aggregated.report, seconds=time.perf_counter() - began)
 
     def _fit(self, question: Question) -> tuple[list[Fit], Outcome]:
         require_rules(self._store, question.window, question.rules)
@@ -198,15 +209,31 @@ class Chain:
         )
 
     def _no_buckets(self, question: Question) -> str:
-        restriction = ", ".join(question.restriction)
-        if restriction and read_buckets(self._store, question.window).num_rows:
-            return f"no bucket in {question.window} has {restriction}; see: esjobs show buckets"
+        """Why there is nothing to fit, and what to do."""
+        window = question.window
+        restriction = question.restriction
+        counted = counts_of_books(self._store, window, question.rules)
+        if not counted.total:
+            return f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+        chosen = ""
+        if counted.binned and restriction:
+            where = job_filters(self._store, restriction, window)
+            counted = count_jobs(self._store, window, question.rules, where)
+            chosen = f" with {', '.join(restriction)}"
+            if not counted.total:
+                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs show buckets"
+        if counted.binned:
+            return (
+                f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "
+                f"bring them in: esjobs aggregate --window {window}"
+            )
         return (
-            f"no buckets in {question.window}; make them first: esjobs aggregate --window {question.window}"
+            f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
+            f"see: esjobs show days --window {window}, and the cleaning rules in the settings"
         )
 
     def _stored(self, window: Window) -> tuple[StoredRun, Question, list[Factors]]:
-        run = find_run(self._store, "fit", window=window)
+        run = newest_factors(self._store, window)
         return run, Question.of_run(run), stored_factors(self._store, run)
 
     def _declarations(self, factors: Sequence[Factors], window: Window) -> Declarations:
@@ -232,14 +259,24 @@ class Chain:
         )
 
     def _finish(
-        self, question: Question, run: str, outcomes: Sequence[Outcome], outdated: Sequence[str] = ()
+        self,
+        question: Question,
+        run: str,
+        outcomes: Sequence[Outcome],
+        *,
+        before: Sequence[RunReport] = (),
+        outdated: Sequence[str] = (),
     ) -> list[RunReport]:
-        """Write and publish; ``outdated``: the steps whose earlier results of this run no longer hold."""
+        """Write and publish, and give all reports.
+
+        ``before``: reports of steps that are already published; ``outdated``: the steps whose earlier results
+        of this run no longer hold.
+        """
         changes: list[Change] = [
             change for outcome in outcomes for change in write(self._store, run, outcome)
         ]
         changes += retired_results(run, outdated)
-        reports = [outcome.report for outcome in outcomes]
+        reports = [*before, *(outcome.report for outcome in outcomes)]
         self._publish(question, changes, reports)
         return reports
 

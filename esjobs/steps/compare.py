@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from esjobs.core import tables
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.steps.results import StoredRun, find_run, read_results
+from esjobs.steps.results import StoredRun, find_run, read_results, run_before
 from esjobs.store.base import JobStore
 
 _KEY = ("level", "processing_type", "method", "name")
@@ -23,6 +23,8 @@ _SCHEMA = pa.schema(
         ("verdict_b", pa.string()),
         ("n_jobs_a", pa.int64()),
         ("n_jobs_b", pa.int64()),
+        ("run_a", pa.string()),
+        ("run_b", pa.string()),
     ]
 )
 
@@ -31,17 +33,33 @@ _ROUND_OFF = 1e-9
 """Relative changes below this are arithmetic, not change."""
 
 
-def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
-    """One row per name of either run, largest change first.
+def runs_compared(
+    store: JobStore, run_a: str | None = None, run_b: str | None = None
+) -> tuple[StoredRun, StoredRun]:
+    """The two runs to compare: those named; one and the latest; or, without a name, the latest two.
+
+    The latest two are the latest run and the one before it of a window as long. Raises :class:`UsageError`
+    when both are the same run.
+    """
+    named = None if run_a is None else find_run(store, ("fit",), run_a)
+    second = find_run(store, ("fit",), run_b)
+    first = named or run_before(store, second)
+    if first.run == second.run:
+        if run_b is None:
+            raise UsageError(f"'{run_a}' is the latest run itself; name another: esjobs show runs")
+        raise UsageError(f"'{run_a}' and '{run_b}' are the same run; name two: esjobs show runs")
+    return first, second
+
+
+def compare_runs(store: JobStore, run_a: str | None = None, run_b: str | None = None) -> pa.Table:
+    """One row per name of either run, largest change first; :func:`runs_compared` says which runs.
 
     ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
     the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
     overstates it when the runs share jobs. ``sigma`` is ln(1 + change) over its error: the other order of
     runs gives the same with the other sign. Null where a run has no factor.
     """
-    runs = [find_run(store, "fit", run) for run in (run_a, run_b)]
-    if runs[0].run == runs[1].run:
-        raise UsageError(f"'{run_a}' and '{run_b}' are the same run; name two: esjobs show runs")
+    runs = runs_compared(store, run_a, run_b)
     factors = [_by_key(read_results(store, tables.FACTORS, run)) for run in runs]
     verdicts = [_verdicts(store, run) for run in runs]
     scales = _scales(*factors)
@@ -55,6 +73,7 @@ def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
             "n_jobs_a": a.get("n_jobs"),
             "n_jobs_b": b.get("n_jobs"),
         }
+        row |= {"run_a": runs[0].run, "run_b": runs[1].run}
         row |= {"verdict_a": verdicts[0].get(key), "verdict_b": verdicts[1].get(key)}
         scale = scales.get(key[:3])
         if scale is not None and _comparable(a) and _comparable(b):
@@ -66,7 +85,9 @@ def compare_runs(store: JobStore, run_a: str, run_b: str) -> pa.Table:
             row |= {"change": change, "change_err": (1 + change) * relative, "sigma": sigma}
         rows.append(row)
     if not rows:
-        raise NoResultError(f"runs {run_a} and {run_b} have no factors to compare; see: esjobs show runs")
+        raise NoResultError(
+            f"runs {runs[0].run} and {runs[1].run} have no factors to compare; see: esjobs show runs"
+        )
     rows.sort(key=lambda row: -abs(row.get("sigma") or 0.0))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 

@@ -7,12 +7,15 @@ from esjobs.core.errors import UsageError
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.steps.publication import Change, read_table
-from esjobs.steps.results import MADE_BY, stored_runs
+from esjobs.steps.results import MADE_BY, latest_first, stored_runs
 from esjobs.store.base import JobStore, Retired
 
 
 def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
-    """Keep the newest ``keep`` runs, remove the results of the others in one switch.
+    """Keep ``keep`` runs, the latest and those made last; remove the results of the others in one switch.
+
+    The latest (see :func:`esjobs.steps.results.latest_first`) always stays, whatever was made after it: it is
+    what ``show`` and ``report`` take.
 
     Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only counts. Raises
     :class:`UsageError` when not even one run would be kept.
@@ -21,6 +24,9 @@ def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
         raise UsageError(f"prune keeps at least one run, not {keep}")
     began = time.perf_counter()
     runs = stored_runs(store)
+    if runs:
+        latest = latest_first(runs)[0]
+        runs = [latest, *(run for run in runs if run is not latest)]
     old = {run.run for run in runs[keep:]}
     kept = {run.run for run in runs[:keep]}
     changes: list[Change] = [Retired(tables.table(name), run) for run in sorted(old) for name in MADE_BY]

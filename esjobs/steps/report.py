@@ -16,12 +16,12 @@ from esjobs.core.window import Window
 from esjobs.frames import frame_of
 from esjobs.steps.chain import Question
 from esjobs.steps.publication import read_table
-from esjobs.steps.results import MADE_BY, find_run, read_results
+from esjobs.steps.results import COMPLETE, MADE_BY, find_run, read_results
 from esjobs.store.base import JobStore
 
 
 def write_report(store: JobStore, out: Path, *, run: str | None = None) -> Path:
-    """Render the report of a run (None: the newest complete one) into a file that needs no network.
+    """Render the report of a run (None: the latest complete one) into a file that needs no network.
 
     Raises :class:`NoResultError` without a complete run, :class:`InputError` when the file cannot be written.
     """
@@ -43,13 +43,13 @@ def write_report(store: JobStore, out: Path, *, run: str | None = None) -> Path:
 
 
 def report_page(store: JobStore, run: str | None = None) -> str:
-    """The report of a run (None: the newest complete one) as HTML; :class:`NoResultError` without one."""
+    """The report of a run (None: the latest complete one) as HTML; :class:`NoResultError` without one."""
     return render(report_data(store, run))
 
 
 def report_data(store: JobStore, run: str | None = None) -> ReportData:
     """The tables of one run, its books and its provenance, as the report takes them."""
-    found = find_run(store, "flag", run)
+    found = find_run(store, COMPLETE, run)
     question = Question.of_run(found)
     frames = {name: frame_of(read_results(store, tables.table(name), found)) for name in MADE_BY}
     loads = read_table(store, tables.LOADS).to_pylist()
@@ -63,7 +63,7 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
         provenance={
             "Cleaning rules": json.dumps(found.settings["rules"]),
             "Settings of the fit": json.dumps(found.settings["fit"]),
-            "Restricted to": ", ".join([*question.tasks, *question.where]) or "nothing, all buckets",
+            "Restricted to": ", ".join(found.restriction) or "nothing, all buckets",
             "Loads": "; ".join(_load(row) for row in loads if _touches(row, found.window)) or "none listed",
             "CPU resolver": str(found.settings["resolver"]),
             "Method version": str(found.settings["method_version"]),
@@ -71,6 +71,7 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
         },
         method=question.fit.methods[0],
         limit=question.fit.deviation_limit,
+        restriction=found.restriction,
         jobs_in=sum(stored.column("n_jobs").to_pylist()),
     )
 

@@ -1,9 +1,13 @@
-"""Reads results back: the newest run's unless another is named."""
+"""Reads results back: those of the latest run unless another is named.
+
+The latest run is the one of the newest window, not the one that happened to be made last: recomputing an old
+month or looking at one task changes nothing for those who read the results.
+"""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +32,9 @@ MADE_BY = {
 }
 """Which step writes a table of results."""
 
+COMPLETE = ("fit", "correlate", "flag")
+"""The steps whose results a report needs."""
+
 
 @dataclass(frozen=True)
 class StoredRun:
@@ -42,6 +49,17 @@ class StoredRun:
     def newest(self) -> datetime:
         """When its last step ended."""
         return max(self.steps.values())
+
+    @property
+    def restriction(self) -> tuple[str, ...]:
+        """The tasks and conditions that its buckets were restricted to; empty for a run of everything."""
+        return (*self.settings.get("tasks", ()), *self.settings.get("where", ()))
+
+    @property
+    def title(self) -> str:
+        """Run, window and restriction, as headers name them."""
+        restricted = [f"restricted to {condition}" for condition in self.restriction]
+        return ", ".join([f"run {self.run} [{self.window}]", *restricted])
 
 
 def retired_results(run: str, steps: Collection[str]) -> list[Retired]:
@@ -68,27 +86,90 @@ def stored_runs(store: JobStore) -> list[StoredRun]:
     return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
 
 
-def find_run(store: JobStore, step: str, run: str | None = None, window: Window | None = None) -> StoredRun:
-    """The named run, or the newest that has the step (and the window); :class:`NoResultError` otherwise."""
+def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
+    """Unrestricted runs before restricted ones; of these the newest window end, then the one made last."""
+
+    def rank(item: StoredRun) -> tuple[bool, datetime, datetime, str]:
+        return not item.restriction, item.window.end, item.newest, item.run
+
+    return sorted(runs, key=rank, reverse=True)
+
+
+def find_run(
+    store: JobStore, steps: Sequence[str], run: str | None = None, window: Window | None = None
+) -> StoredRun:
+    """The latest run that has all the steps, of the window if one is given; or the run that is named.
+
+    ``run`` may be the start of an id. Raises :class:`NoResultError` when there is none.
+    """
+    runs = _with_results(store, steps[0])
+    if run is not None:
+        runs = _named(runs, run)
+    complete = [
+        item for item in runs if item.steps.keys() >= set(steps) and (window is None or item.window == window)
+    ]
+    if complete:
+        return latest_first(complete)[0]
+    lacking = [step for step in steps if not any(step in item.steps for item in runs)]
+    which = f"run '{run}'" if run else "a run"
+    where = f" of the window {window}" if window else ""
+    raise NoResultError(
+        f"no result of step {(lacking or steps)[0]} for {which}{where}; "
+        "see: esjobs show runs, or run it: esjobs run"
+    )
+
+
+def newest_factors(store: JobStore, window: Window) -> StoredRun:
+    """The run of exactly this window whose factors were fitted last, restricted or not."""
+    runs = [item for item in _with_results(store, "fit") if "fit" in item.steps and item.window == window]
+    if not runs:
+        raise NoResultError(
+            f"no result of step fit for a run of the window {window}; "
+            "see: esjobs show runs, or run it: esjobs run"
+        )
+    return max(runs, key=lambda item: (item.steps["fit"], item.run))
+
+
+def run_before(store: JobStore, latest: StoredRun) -> StoredRun:
+    """The latest of the runs whose window is as long and ends earlier, under the same restriction."""
+    earlier = [
+        item
+        for item in stored_runs(store)
+        if "fit" in item.steps
+        and item.restriction == latest.restriction
+        and item.window.end < latest.window.end
+    ]
+    alike = [item for item in earlier if _length(item) == _length(latest)]
+    if alike:
+        return latest_first(alike)[0]
+    others = f" (there is {latest_first(earlier)[0].title})" if earlier else ""
+    raise NoResultError(
+        f"nothing to compare the latest with: no run of a window as long as that of {latest.title} ends "
+        f"before it{others}; name two: esjobs compare RUN RUN"
+    )
+
+
+def _length(run: StoredRun) -> timedelta:
+    return run.window.end - run.window.start
+
+
+def _with_results(store: JobStore, step: str) -> list[StoredRun]:
     runs = stored_runs(store)
     if not runs:
         raise NoResultError(
             f"no result of step {step}: nothing has been run yet in {store.capabilities().location}; "
             "run it: esjobs run"
         )
-    if run is not None:
-        matching = [item for item in runs if item.run.startswith(run)]
-        if len(matching) > 1 and not any(item.run == run for item in matching):
-            raise NoResultError(f"'{run}' is the start of several run ids; give more of it")
-        runs = [item for item in matching if item.run == run] or matching
-    with_step = [item for item in runs if step in item.steps and (window is None or item.window == window)]
-    if with_step:
-        return with_step[0]
-    which = f"run '{run}'" if run else "a run"
-    where = f" of the window {window}" if window else ""
-    raise NoResultError(
-        f"no result of step {step} for {which}{where}; see: esjobs show runs, or run it: esjobs run"
-    )
+    return runs
+
+
+def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
+    """The run of this id, else the one whose id starts so; :class:`NoResultError` when several do."""
+    matching = [item for item in runs if item.run.startswith(run)]
+    exact = [item for item in matching if item.run == run]
+    if len(matching) > 1 and not exact:
+        raise NoResultError(f"'{run}' is the start of several run ids; give more of it")
+    return exact or matching
 
 
 def read_results(

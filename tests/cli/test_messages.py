@@ -283,7 +283,32 @@ def test_a_table_says_which_run_it_shows_and_to_what_it_was_restricted(filled: P
     assert "restricted" not in shown
     task = json.loads(run("--store", store, "show", "tasks", "--format", "json").stdout)[0]["task_id"]
     assert run("--store", store, "run", "--task", task).exit_code == 0
-    assert f"restricted to {task}" in run("--store", store, "show", "flags").stdout.splitlines()[0]
+    again = json.loads(run("--store", store, "show", "runs", "--format", "json").stdout)
+    title = run("--store", store, "show", "flags", "--run", again[0]["run"]).stdout.splitlines()[0]
+    assert title.startswith(f"run {again[0]['run']} [2018-08-10/2018-08-15], restricted to {task}")
+    assert run("--store", store, "show", "lines").stdout == shown
+    alone = f"duckdb:{tmp_path / 'alone.duckdb'}"
+    assert run("--store", alone, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv"))).exit_code == 0
+    assert run("--store", alone, "run", "--task", task).exit_code == 0
+    title = run("--store", alone, "show", "flags").stdout.splitlines()[0]
+    assert f"restricted to {task}, no unrestricted run has any" in title
+
+
+def test_a_comparison_names_both_runs_and_their_windows(filled: Path, tmp_path: Path) -> None:
+    store = f"duckdb:{tmp_path / 'copy.duckdb'}"
+    (tmp_path / "copy.duckdb").write_bytes(filled.read_bytes())
+    nothing = run("--store", store, "compare")
+    assert nothing.exit_code == 1
+    assert "nothing to compare the latest with" in nothing.stderr
+    for window in ("2018-08-13/2018-08-15", "2018-08-11/2018-08-13"):
+        assert run("--store", store, "run", "--window", window).exit_code == 0
+    rows = json.loads(run("--store", store, "compare", "--format", "json").stdout)
+    a, b = rows[0]["run_a"], rows[0]["run_b"]
+    shown = run("--store", store, "compare").stdout
+    title = f"a: run {a} [2018-08-11/2018-08-13]; b: run {b} [2018-08-13/2018-08-15]"
+    assert shown.splitlines()[0] == title
+    assert run("--store", store, "compare", a).stdout == shown
+    assert "run_a" not in shown
 
 
 def test_an_export_says_how_many_jobs_it_wrote(filled: Path, tmp_path: Path) -> None:

@@ -1,0 +1,173 @@
+"""Which run is shown when none is named: that of the newest window, whatever was made last."""
+
+import itertools
+from collections.abc import Iterator
+from datetime import timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.session import Session
+from esjobs.steps.report import report_data
+from tests.conftest import NOW, memory_session
+from tests.steps.grids import grid_jobs, load
+
+EARLY, MIDDLE, LATE = "2018-08-10/2018-08-12", "2018-08-12/2018-08-14", "2018-08-14/2018-08-16"
+
+
+def ticking_session() -> Session:
+    """A session whose clock moves on, so that it is known what was made last."""
+    session = memory_session()
+    seconds = itertools.count()
+    return Session(session.store, session.settings, clock=lambda: NOW + timedelta(seconds=next(seconds)))
+
+
+def six_days() -> pd.DataFrame:
+    declared = np.arange(9.0, 21.0)
+    return grid_jobs(np.random.default_rng(1), declared, declared, tasks=3, jobs=126, days=6)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with ticking_session() as session:
+        load(session, six_days(), tmp_path_factory.mktemp("latest"))
+        yield session
+
+
+@pytest.fixture
+def session(filled: Session) -> Iterator[Session]:
+    """The jobs, and no runs."""
+    yield filled
+    while len(set(filled.show("runs")["run"])) > 1:
+        filled.prune(1)
+        last = filled.show("runs")["run"].iloc[0]
+        _forget(filled, last)
+    for run in set(filled.show("runs")["run"]):
+        _forget(filled, run)
+
+
+def _forget(session: Session, run: str) -> None:
+    from esjobs.steps.results import retired_results
+
+    steps = session.show("runs", run=run)["step"].tolist()
+    session.store.publish(retired_results(run, steps))
+
+
+def test_the_newest_window_is_shown_not_the_run_made_last(session: Session) -> None:
+    late = session.run(LATE)[-1].run
+    session.run(EARLY)
+    for what in ("factors", "fits", "lines", "flags", "conclusions", "components", "tasks", "residuals"):
+        assert set(session.show(what)["run"]) == {late}, what
+        shown = session.run_shown(what)
+        assert shown is not None
+        assert shown.title == f"run {late} [{LATE}]"
+    assert set(report_data(session.store).factors["run"]) == {late}  # type: ignore[index]
+    assert session.run_shown("buckets") is None
+
+
+def test_of_one_window_the_run_made_last_is_shown(session: Session) -> None:
+    first = session.run(LATE)[-1].run
+    other = Session(
+        session.store,
+        session.settings.model_copy(
+            update={"fit": session.settings.fit.model_copy(update={"min_name_jobs": 40})}
+        ),
+        clock=lambda: NOW + timedelta(days=1),
+    )
+    second = other.run(LATE)[-1].run
+    assert first != second
+    assert set(session.flags()["run"]) == {second}
+    later = Session(session.store, session.settings, clock=lambda: NOW + timedelta(days=2))
+    later.run(LATE)
+    assert set(session.flags()["run"]) == {first}
+
+
+def test_a_restricted_run_is_shown_when_named_or_alone(session: Session) -> None:
+    alone = session.run(LATE, where="site=SITE01", tasks=["task0", "task1"])[-1].run
+    assert set(session.factors()["run"]) == {alone}
+    shown = session.run_shown("factors")
+    assert shown is not None
+    assert shown.title == (
+        f"run {alone} [{LATE}], restricted to task0, restricted to task1, restricted to site=SITE01"
+    )
+    early = session.run(EARLY)[-1].run
+    session.run(LATE, where="site=SITE01")
+    assert set(session.factors()["run"]) == {early}
+    assert set(session.factors(run=alone)["run"]) == {alone}
+    assert set(session.factors(window=LATE)["run"]) != {early}
+
+
+def test_steps_alone_take_the_factors_fitted_last(session: Session) -> None:
+    """Whoever fits a restriction and goes on by steps means that fit."""
+    session.run(LATE)
+    restricted = session.fit(LATE, tasks="task0").run
+    assert session.correlate(LATE).run == session.flag(LATE).run == restricted
+
+
+def test_a_report_takes_a_complete_run(session: Session) -> None:
+    early = session.run(EARLY)[-1].run
+    late = session.fit(LATE).run
+    assert set(session.factors()["run"]) == {late}
+    assert set(session.flags()["run"]) == {early}
+    assert set(report_data(session.store).factors["run"]) == {early}  # type: ignore[index]
+    session.flag(LATE)
+    assert set(report_data(session.store).factors["run"]) == {early}  # type: ignore[index]
+    with pytest.raises(NoResultError, match="no result of step correlate"):
+        report_data(session.store, late)
+
+
+def test_the_report_names_run_window_and_restriction(session: Session) -> None:
+    run = session.run(LATE, tasks="task0")[-1].run
+    page = session.report_page()
+    head = page[: page.index("<section")]
+    for words in (run, "2018-08-14", "2018-08-16", "Restricted to", "task0"):
+        assert words in head
+    session.run(LATE)
+    page = session.report_page()
+    assert "Restricted to" not in page[: page.index("<section")]
+
+
+def test_the_latest_is_compared_with_the_window_before_it(session: Session) -> None:
+    for window in (LATE, EARLY, "2018-08-11/2018-08-14", MIDDLE):
+        session.run(window)
+    session.run(LATE, tasks="task0")
+    first, second = session.runs_compared()
+    assert (str(first.window), str(second.window)) == (MIDDLE, LATE)
+    changes = session.compare()
+    assert set(changes["run_a"]) == {first.run}
+    assert set(changes["run_b"]) == {second.run}
+    pd.testing.assert_frame_equal(changes, session.compare(first.run, second.run))
+    early = session.run_shown("fits", window=EARLY)
+    assert early is not None
+    assert set(session.compare(early.run)["run_a"]) == {early.run}
+    assert set(session.compare(early.run)["run_b"]) == {second.run}
+    with pytest.raises(UsageError, match="is the latest run itself"):
+        session.compare(second.run)
+
+
+def test_without_a_window_as_long_there_is_nothing_to_compare_with(session: Session) -> None:
+    other = session.run("2018-08-10/2018-08-13")[-1].run
+    session.run(LATE)
+    with pytest.raises(NoResultError, match=f"there is run {other}.*esjobs compare RUN RUN"):
+        session.compare()
+
+
+def test_pruning_keeps_the_latest(session: Session) -> None:
+    late = session.run(LATE)[-1].run
+    session.run(EARLY)
+    restricted = session.run(LATE, tasks="task0")[-1].run
+    session.prune(2)
+    assert set(session.show("runs")["run"]) == {late, restricted}
+    session.prune(1)
+    assert set(session.show("runs")["run"]) == {late}
+
+
+def test_a_chart_holds_flags_and_line_of_one_run(session: Session) -> None:
+    """Lines of a newer window that nobody has judged yet are not drawn under the flags of an older one."""
+    session.run(EARLY)
+    drawn = str(session.plot_line().to_dict())
+    session.fit(LATE)
+    session.correlate(LATE)
+    assert str(session.plot_line().to_dict()) == drawn
