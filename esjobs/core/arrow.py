@@ -18,6 +18,8 @@ _TYPES: dict[FieldType, pa.DataType] = {
     "boolean": pa.bool_(),
     "time": pa.timestamp("us", tz="UTC"),
     "day": pa.date32(),
+    "map": pa.map_(pa.string(), pa.float64()),
+    "list": pa.list_(pa.float64()),
 }
 
 

@@ -9,9 +9,11 @@ from typing import Literal
 
 from esjobs.core.errors import UsageError
 
-FieldType = Literal["keyword", "integer", "number", "boolean", "time", "day", "text"]
+FieldType = Literal["keyword", "integer", "number", "boolean", "time", "day", "text", "map", "list"]
 """``keyword`` an exact string; ``integer`` 64-bit; ``number`` double; ``time`` UTC to the microsecond;
-``day`` a UTC calendar day; ``text`` a string for people, not for filters."""
+``day`` a UTC calendar day; ``text`` a string for people, not for filters; ``map`` names to numbers (counters
+by event); ``list`` numbers in their order (a packed series), null where one is missing. Maps and lists are
+kept and given back; no query looks inside them."""
 
 
 @dataclass(frozen=True)

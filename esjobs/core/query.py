@@ -10,6 +10,8 @@ from typing import Literal
 
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
+from esjobs.core.fields import Field
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 
 Value = str | int | float
@@ -137,11 +139,12 @@ Metric = Count | Sum | SumProduct | SumWhere | Minimum | Maximum
 
 @dataclass(frozen=True)
 class Query:
-    """Group the jobs of a window by keys and sum over each group.
+    """Group the jobs of a window, or the visible rows of a result table, by keys and sum over each group.
 
-    ``keys``: groupable fields; ``cpu_model`` is not among them here (a store groups by ``cpu_raw``, the
-    name is resolved above). ``drops``: ordered; each job counts under the first rule it fails.
-    ``window`` None: all that is stored.
+    ``keys``: groupable fields; ``cpu_model`` is not among them for jobs (a store groups by ``cpu_raw``, the
+    name is resolved above). ``drops``: ordered; each job counts under the first rule it fails; of jobs only.
+    ``window`` None: all that is stored. ``over``: the result table; None: the jobs. A window chooses its rows
+    by the table's ``time``; over a column of days it is made of whole days.
     """
 
     keys: tuple[str, ...]
@@ -149,20 +152,36 @@ class Query:
     window: Window | None = None
     where: tuple[Filter, ...] = ()
     drops: tuple[DropRule, ...] = ()
+    over: Table | None = None
 
     def __post_init__(self) -> None:
         for key in self.keys:
-            found = fields.field(key)
+            found = self.field(key)
             if not found.groupable or isinstance(found.derived, fields.ModelOf):
-                raise UsageError(f"a store cannot group by '{key}'; see: esjobs fields")
+                listed = "esjobs fields" if self.over is None else "docs/tables.md"
+                raise UsageError(f"a store cannot group by '{key}'; see: {listed}")
         for name in filter_fields((*self.where, *(rule.keep for rule in self.drops))):
-            if isinstance(fields.field(name).derived, fields.ModelOf):
+            if isinstance(self.field(name).derived, fields.ModelOf):
                 raise UsageError(
                     f"a store cannot filter by '{name}'; filter by {name.replace('model', 'raw')}"
                 )
         for metric in self.metrics:
             for name in metric_fields(metric):
-                fields.field(name)
+                self.field(name)
+        if self.over is not None:
+            self._check_rows(self.over)
+
+    def field(self, name: str) -> Field:
+        """What a name means here: a field of jobs or a column of the table; else :class:`UsageError`."""
+        return fields.field(name) if self.over is None else self.over.column(name)
+
+    def _check_rows(self, table: Table) -> None:
+        if self.drops:
+            raise UsageError(f"rows of '{table.name}' are dropped by no rule; say it as a filter")
+        if self.window is not None and not table.time:
+            raise UsageError(f"rows of '{table.name}' belong to no moment; leave the window out")
+        if self.window is not None and table.column(table.time).type == "day":
+            self.window.require_whole_days(f"a query over '{table.name}'")
 
 
 @dataclass(frozen=True)

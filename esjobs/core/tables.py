@@ -17,7 +17,8 @@ class Table:
     """A result table.
 
     ``partition``: the column whose value is replaced as a whole. ``entered``: holds what people enter
-    (imported declarations); no run ever replaces it.
+    (imported declarations); no run ever replaces it. ``time``: the column by which a query's window chooses
+    rows, a time or a day; empty where rows belong to no moment.
     """
 
     name: str
@@ -25,6 +26,14 @@ class Table:
     partition: str
     columns: tuple[Field, ...]
     entered: bool = False
+    time: str = ""
+
+    def column(self, name: str) -> Field:
+        """A column by its name, or :class:`UsageError` that lists them all."""
+        for candidate in self.columns:
+            if candidate.name == name:
+                return candidate
+        raise UsageError(f"table '{self.name}' has no column '{name}'; it has {', '.join(self.column_names)}")
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -33,8 +42,11 @@ class Table:
 
 
 def _c(name: str, kind: FieldType, meaning: str, unit: str = "") -> Field:
-    return Field(name, kind, unit, meaning)
+    return Field(name, kind, unit, meaning, groupable=kind in _GROUPABLE)
 
+
+_GROUPABLE = ("keyword", "integer", "boolean", "day")
+"""What queries over results may group by: values that are equal or not, in every engine alike."""
 
 _RUN = _c("run", "keyword", "run id: hash of window, rules, settings, method and versions")
 _LEVEL = _c("level", "keyword", "site or cpu_model")
@@ -85,6 +97,7 @@ BUCKETS = Table(
         _c("cpe_sum", "number", "sum over jobs of CPU time per event", "s"),
         _c("cpe_sq", "number", "sum over jobs of squared CPU time per event", "s²"),
     ),
+    time="day",
 )
 
 DAYS = Table(
@@ -100,6 +113,7 @@ DAYS = Table(
         _c("rules", "keyword", "digest of the cleaning rules"),
         _c("resolver", "keyword", "version of the CPU model resolver"),
     ),
+    time="day",
 )
 
 FACTORS = Table(
@@ -150,6 +164,7 @@ FACTORS = Table(
         _DISTINCT_TASKS,
         *_PROVENANCE,
     ),
+    time="window_end",
 )
 
 FITS = Table(
@@ -188,6 +203,7 @@ FITS = Table(
         _c("seconds", "number", "time of the fit", "s"),
         *_PROVENANCE,
     ),
+    time="window_end",
 )
 
 TASK_RESULTS = Table(
@@ -215,6 +231,7 @@ TASK_RESULTS = Table(
         _c("kinds_share", "number", "share of the smaller kind"),
         *_PROVENANCE,
     ),
+    time="window_end",
 )
 
 RESIDUALS = Table(
@@ -237,6 +254,7 @@ RESIDUALS = Table(
         _c("rank", "integer", "place among the ten most deviating buckets, from 1; null for others"),
         *_PROVENANCE,
     ),
+    time="window_end",
 )
 
 COMPONENTS = Table(
@@ -260,6 +278,7 @@ COMPONENTS = Table(
         _c("link", "text", "what would connect it with the largest component"),
         *_PROVENANCE,
     ),
+    time="window_end",
 )
 
 LINES = Table(
@@ -289,6 +308,7 @@ LINES = Table(
         _c("spearman_sites", "number", "Spearman's rho over sites"),
         *_PROVENANCE,
     ),
+    time="window_end",
 )
 
 FLAGS = Table(
@@ -345,6 +365,7 @@ FLAGS = Table(
             "deviates, significant and stable: it may be sent; null where nothing was compared",
         ),
     ),
+    time="window_end",
 )
 
 CONCLUSIONS = Table(
@@ -376,6 +397,7 @@ CONCLUSIONS = Table(
         _c("n_not_comparable", "integer", "verdicts 'not comparable'", "names"),
         _c("evidence", "text", "what makes deviations confirmed, what candidates lack; null without any"),
     ),
+    time="window_end",
 )
 
 COREPOWER = Table(

@@ -49,7 +49,8 @@ class Aggregate:
     exactly one row, also when no job matches. Counts are integers, sums numbers; texts among the keys may be
     dictionary-encoded.
     ``books``: columns day, outcome, kind (``binned``, ``dropped``, ``note``), n_jobs. Per day, the jobs that
-    match window and ``where`` are the sum over ``binned`` and ``dropped``; notes count among the binned.
+    match window and ``where`` are the sum over ``binned`` and ``dropped``; notes count among the binned. Of a
+    query over a result table they are empty: no rule drops its rows.
     """
 
     table: pa.Table
@@ -142,7 +143,7 @@ class JobStore(Protocol):
         """Stream jobs as of the moment of the call, fields in the order asked for, ordered by nothing."""
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum, with the books of the same snapshot."""
+        """Group and sum jobs, or rows of the table ``query.over``; with the books of the same snapshot."""
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
@@ -163,9 +164,19 @@ class JobStore(Protocol):
         """
 
     def read(
-        self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
+        self,
+        table: Table,
+        where: Sequence[Filter] = (),
+        columns: Sequence[str] = (),
+        *,
+        order: Sequence[str] = (),
+        limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a table visible at the moment of the call; all columns when none are named."""
+        """Stream the rows of a table visible at the moment of the call; all columns when none are named.
+
+        ``order``: columns to sort by, the largest first behind ``-``; missing values come last either way,
+        equal ones in any order. ``limit``: so many rows at most.
+        """
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""

@@ -86,12 +86,14 @@ def compile_aggregate(query: Query) -> Compiled:
     """The table of a query: its keys, then its metrics, over the jobs that no rule drops."""
     _refuse_equal_names(query)
     bound = Binding()
-    keys = [f"{_column(key).sql} AS {quote(key)}" for key in query.keys]
-    metrics = [f"{_metric(metric)} AS {quote(metric.name)}" for metric in query.metrics]
+    resolve = _columns_of(query.over)
+    keys = [f"{resolve(key).sql} AS {quote(key)}" for key in query.keys]
+    metrics = [f"{_metric(metric, resolve)} AS {quote(metric.name)}" for metric in query.metrics]
     kept = [_keeps(rule, bound) for rule in query.drops]
-    where = _where(_window(query.window, bound) + _filters(query.where, _column, bound) + kept)
+    where = _where(_window(query.window, bound, query.over) + _filters(query.where, resolve, bound) + kept)
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
-    return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM jobs{where}{group}", bound)
+    rows = "jobs" if query.over is None else quote(query.over.name)
+    return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{where}{group}", bound)
 
 
 def compile_books(query: Query) -> Compiled:
@@ -131,22 +133,42 @@ def noted_rules(query: Query) -> list[DropRule]:
     return [rule for rule in query.drops if rule.missing == "pass" and rule.unknown is not None]
 
 
-def compile_read(table: Table, where: Sequence[Filter], columns: Sequence[str]) -> Compiled:
-    """The visible rows of a result table under filters."""
+def compile_read(
+    table: Table,
+    where: Sequence[Filter],
+    columns: Sequence[str],
+    order: Sequence[str] = (),
+    limit: int | None = None,
+) -> Compiled:
+    """The visible rows of a result table under filters; ``order``: see :meth:`JobStore.read`."""
+    bound = Binding()
+    resolve = _columns_of(table)
+    shown = ", ".join(resolve(name).sql for name in columns or table.column_names)
+    sql = f"SELECT {shown}\nFROM {quote(table.name)}{_where(_filters(where, resolve, bound))}"
+    if order:
+        sql += f"\nORDER BY {', '.join(_sorted(resolve, item) for item in order)}"
+    if limit is not None:
+        sql += f"\nLIMIT {bound.bind(limit)}"
+    return _compiled(sql, bound)
+
+
+def _sorted(resolve: Resolve, item: str) -> str:
+    """A column to sort by; missing values come last either way, in every engine alike."""
+    column = resolve(item.removeprefix("-"))
+    if column.type in ("map", "list", "text"):
+        raise UsageError(f"rows cannot be sorted by '{column.name}', which is a {column.type}")
+    return f"{column.sql} {'DESC' if item.startswith('-') else 'ASC'} NULLS LAST"
+
+
+def _columns_of(table: Table | None) -> Resolve:
+    """What names mean: fields of jobs, or columns of a result table."""
+    if table is None:
+        return _column
 
     def resolve(name: str) -> Column:
-        for candidate in table.columns:
-            if candidate.name == name:
-                return Column(quote(name), candidate.type, name)
-        raise UsageError(
-            f"table '{table.name}' has no column '{name}'; it has {', '.join(table.column_names)}"
-        )
+        return Column(quote(name), table.column(name).type, name)
 
-    bound = Binding()
-    shown = ", ".join(resolve(name).sql for name in columns or table.column_names)
-    return _compiled(
-        f"SELECT {shown}\nFROM {quote(table.name)}{_where(_filters(where, resolve, bound))}", bound
-    )
+    return resolve
 
 
 def compile_window(window: Window | None) -> Compiled:
@@ -155,11 +177,11 @@ def compile_window(window: Window | None) -> Compiled:
     return _compiled(_where(_window(window, bound)), bound)
 
 
-def metric_type(metric: Metric) -> FieldType:
+def metric_type(query: Query, metric: Metric) -> FieldType:
     """What a metric yields: counts are integers, sums numbers, extremes what their field is."""
     if isinstance(metric, Count):
         return "integer"
-    return fields.field(metric.field).type if isinstance(metric, Minimum | Maximum) else "number"
+    return query.field(metric.field).type if isinstance(metric, Minimum | Maximum) else "number"
 
 
 def _column(name: str) -> Column:
@@ -192,28 +214,28 @@ def _double(column: Column) -> str:
     return column.sql if column.type == "number" else f"CAST({column.sql} AS DOUBLE)"
 
 
-def _numeric(name: str) -> Column:
-    column = _column(name)
+def _numeric(name: str, resolve: Resolve) -> Column:
+    column = resolve(name)
     if column.type not in ("integer", "number"):
         raise UsageError(f"'{name}' is not a number and cannot be summed; see: esjobs fields")
     return column
 
 
-def _metric(metric: Metric) -> str:
+def _metric(metric: Metric, resolve: Resolve) -> str:
     match metric:
         case Count():
             return "count(*)"
         case Sum(name):
-            return _sum(_numeric(name), "")
+            return _sum(_numeric(name, resolve), "")
         case SumProduct(left, right):
-            return f"sum({_double(_numeric(left))} * {_double(_numeric(right))})"
+            return f"sum({_double(_numeric(left, resolve))} * {_double(_numeric(right, resolve))})"
         case SumWhere(name, having):
-            present = " AND ".join(f"{_column(other).sql} IS NOT NULL" for other in having)
-            return _sum(_numeric(name), f" FILTER (WHERE {present})" if present else "")
+            present = " AND ".join(f"{resolve(other).sql} IS NOT NULL" for other in having)
+            return _sum(_numeric(name, resolve), f" FILTER (WHERE {present})" if present else "")
         case Minimum(name):
-            return f"min({_column(name).sql})"
+            return f"min({resolve(name).sql})"
         case Maximum(name):
-            return f"max({_column(name).sql})"
+            return f"max({resolve(name).sql})"
 
 
 def _sum(column: Column, restriction: str) -> str:
@@ -232,11 +254,12 @@ def _refuse_equal_names(query: Query) -> None:
         raise UsageError(f"the query has two columns named '{min(twice)}'; rename one")
 
 
-def _window(window: Window | None, bound: Binding) -> list[str]:
+def _window(window: Window | None, bound: Binding, table: Table | None = None) -> list[str]:
     if window is None:
         return []
+    name = "end_time" if table is None else table.time
     start, end = bound.bind(naive(window.start)), bound.bind(naive(window.end))
-    return [f'"end_time" >= {start}', f'"end_time" < {end}']
+    return [f"{quote(name)} >= {start}", f"{quote(name)} < {end}"]
 
 
 def _filters(filters: Sequence[Filter], resolve: Resolve, bound: Binding) -> list[str]:

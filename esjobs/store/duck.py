@@ -21,7 +21,7 @@ from esjobs.core import fields
 from esjobs.core.arrow import PUT_SCHEMA, schema_of
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
 from esjobs.core.query import Filter, Query, Select
-from esjobs.core.tables import Table
+from esjobs.core.tables import TABLES, Table
 from esjobs.core.window import Window
 from esjobs.store import duck_aggregate, duck_jobs, duck_results, schema
 from esjobs.store.base import (
@@ -35,6 +35,7 @@ from esjobs.store.base import (
     Span,
 )
 from esjobs.store.compile_sql import compile_select
+from esjobs.store.promises import KnownTables, by_name, require_known
 
 _BATCH_ROWS = 65_536
 
@@ -45,8 +46,9 @@ _INTERRUPTED = "Query interrupted"
 class DuckStore:
     """Jobs and results in a DuckDB file (``path``) or in memory (None or ``":memory:"``).
 
-    ``memory_limit``: what DuckDB may use, as it writes sizes (``"1GB"``); Arrow tables handed over come on
-    top. ``threads``: processors to use, all by default. The folder of the file is made when it is missing.
+    ``tables``: the result tables that it holds; those that a file lacks are added.
+    ``memory_limit``: what DuckDB may use, as it writes sizes (``"1GB"``); Arrow tables handed over come
+    on top. ``threads``: processors to use, all by default. The folder of the file is made when it is missing.
 
     Raises :class:`StoreBusyError` when another process holds the file, :class:`SchemaError` when the file
     was laid out by a version that this one cannot read, and :class:`StoreError` when it is no store at all.
@@ -56,15 +58,17 @@ class DuckStore:
         self,
         path: str | os.PathLike[str] | None = None,
         *,
+        tables: Iterable[Table] = TABLES,
         memory_limit: str = "1GB",
         threads: int | None = None,
     ) -> None:
         self._session = _Session(path, memory_limit, threads)
+        self._tables = by_name(tables)
         self._pending: set[str] = set()
         self._made = False
         try:
             # The file is locked by now: whoever finds it without tables has made it.
-            self._made = _lay_out(self._session) and self._session.new
+            self._made = _lay_out(self._session, self._tables) and self._session.new
         except BaseException:
             self._session.close()
             raise
@@ -86,6 +90,8 @@ class DuckStore:
 
     def aggregate(self, query: Query) -> Aggregate:
         """Group and sum, with the books of the same snapshot; the answer is held in memory."""
+        if query.over is not None:
+            require_known(self._tables, query.over)
         return duck_aggregate.aggregate(self._session, query)
 
     def span(self) -> Span:
@@ -98,24 +104,33 @@ class DuckStore:
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones."""
+        require_known(self._tables, table)
         generation = duck_results.replace(self._session, table, partition, batches)
         self._pending.add(generation.number)
         return generation
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
         """Switch every reader to these generations at once."""
+        require_known(self._tables, *(change.table for change in changes))
         duck_results.publish(self._session, changes)
         self._pending -= {change.number for change in changes if isinstance(change, Generation)}
 
     def sweep(self) -> int:
         """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
-        return duck_results.sweep(self._session, self._pending)
+        return duck_results.sweep(self._session, self._tables.values(), self._pending)
 
     def read(
-        self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
+        self,
+        table: Table,
+        where: Sequence[Filter] = (),
+        columns: Sequence[str] = (),
+        *,
+        order: Sequence[str] = (),
+        limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Stream the visible rows of a table as of the moment of the call."""
-        return duck_results.read(self._session, table, where, columns)
+        require_known(self._tables, table)
+        return duck_results.read(self._session, table, where, columns, order, limit)
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
@@ -159,7 +174,7 @@ def _is_empty(session: "_Session") -> bool:
     return not any(session.rows(f"SELECT 1 FROM {table} LIMIT 1") for table in kept)  # noqa: S608
 
 
-def _lay_out(session: "_Session") -> bool:
+def _lay_out(session: "_Session", tables: KnownTables) -> bool:
     """Create the tables in an empty file, or add what a later version brought; whether it was empty."""
     found: schema.Layout = {}
     for table, column, kind in session.rows(
@@ -168,10 +183,10 @@ def _lay_out(session: "_Session") -> bool:
     ):
         found.setdefault(table, {})[column] = kind
     if not found:
-        statements = schema.create_statements()
+        statements = schema.create_statements(tables.values())
     else:
         _require_layout(session, found)
-        statements = schema.migration_statements(found)
+        statements = schema.migration_statements(found, tables.values())
     if statements:
         with session.transaction():
             for statement in statements:
@@ -236,9 +251,16 @@ class DuckScratch:
         """Group and sum, with the books."""
         return duck_aggregate.aggregate(self._session, query)
 
-    def read(self, table: Table, where: Sequence[Filter], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def read(
+        self,
+        table: Table,
+        where: Sequence[Filter],
+        columns: Sequence[str],
+        order: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """Stream rows of the result table."""
-        return duck_results.read(self._session, table, where, columns)
+        return duck_results.read(self._session, table, where, columns, order, limit)
 
     def close(self) -> None:
         """Release the memory."""

@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.core import fields
 from esjobs.core.arrow import arrow_type
 from esjobs.core.query import Query
 from esjobs.store.base import Aggregate
@@ -15,12 +14,18 @@ from esjobs.store.sql import SqlSession
 
 
 def aggregate(session: SqlSession, query: Query) -> Aggregate:
-    """Two scans of the columns that the query names, in one transaction: one for the groups, one to count."""
-    compiled, books = compile_aggregate(query), compile_books(query)
+    """Two scans of the columns that the query names, in one transaction: one for the groups, one to count.
+
+    Rows of results have no books: one scan.
+    """
+    compiled = compile_aggregate(query)
     schema = pa.schema(
-        [(key, arrow_type(fields.field(key).type)) for key in query.keys]
-        + [(metric.name, arrow_type(metric_type(metric))) for metric in query.metrics]
+        [(key, arrow_type(query.field(key).type)) for key in query.keys]
+        + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
     )
+    if query.over is not None:
+        return Aggregate(session.table(compiled.sql, schema, compiled.params), books_table({}))
+    books = compile_books(query)
     with session.transaction():
         table = session.table(compiled.sql, schema, compiled.params)
         counted = session.rows(books.sql, books.params)

@@ -11,11 +11,11 @@ import pyarrow as pa
 from esjobs.core.arrow import schema_of, table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
-from esjobs.core.tables import TABLES, Table
+from esjobs.core.tables import Table
 from esjobs.store.base import Generation, Retired
 from esjobs.store.batches import gathered
 from esjobs.store.compile_sql import compile_read
-from esjobs.store.promises import known, require_once
+from esjobs.store.promises import require_once
 from esjobs.store.schema import quote, results_name
 from esjobs.store.sql import SqlSession
 
@@ -24,7 +24,6 @@ def replace(
     session: SqlSession, table: Table, partition: str, batches: Iterable[pa.RecordBatch]
 ) -> Generation:
     """Write rows under a new generation number, all of them or none."""
-    known(table)
     schema = table_schema(table)
     columns = ", ".join(quote(name) for name in schema.names)
     with session.transaction():
@@ -52,7 +51,7 @@ def publish(session: SqlSession, changes: Sequence[Generation | Retired]) -> Non
     require_once(changes)
     with session.transaction():
         for change in changes:
-            name, partition = known(change.table).name, change.partition
+            name, partition = change.table.name, change.partition
             session.run(
                 "DELETE FROM internal.published WHERE table_name = $1 AND partition_name = $2",
                 [name, partition],
@@ -79,7 +78,7 @@ def _require_written(session: SqlSession, generation: Generation) -> None:
         )
 
 
-def sweep(session: SqlSession, pending: Set[str]) -> int:
+def sweep(session: SqlSession, tables: Iterable[Table], pending: Set[str]) -> int:
     """Delete the rows of generations that are neither visible nor among those still to be published."""
     with session.transaction():
         unreachable = [
@@ -91,7 +90,7 @@ def sweep(session: SqlSession, pending: Set[str]) -> int:
             if str(number) not in pending
         ]
         deleted = 0
-        for table in TABLES:
+        for table in tables:
             numbers = [number for number, name in unreachable if name == table.name]
             if not numbers:
                 continue
@@ -112,10 +111,15 @@ def sweep(session: SqlSession, pending: Set[str]) -> int:
 
 
 def read(
-    session: SqlSession, table: Table, where: Sequence[Filter], columns: Sequence[str]
+    session: SqlSession,
+    table: Table,
+    where: Sequence[Filter],
+    columns: Sequence[str],
+    order: Sequence[str] = (),
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows that ``published`` points at, as of the moment of the call."""
-    compiled = compile_read(known(table), where, columns)
+    compiled = compile_read(table, where, columns, order, limit)
     by_name = {column.name: column for column in table.columns}
     schema = schema_of(by_name[name] for name in columns or table.column_names)
     return session.stream(compiled.sql, schema, compiled.params)

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from esjobs.core.query import Count, Query
+
 Whole = npt.NDArray[np.int64]
 _MOST_GROUPS = 2**62
 
@@ -44,6 +46,17 @@ def merged(parts: pa.Table, keys: Sequence[str]) -> pa.Table:
         for item in parts.schema
     ]
     return pa.Table.from_arrays(columns, schema=parts.schema)
+
+
+def one_row(table: pa.Table, query: Query) -> pa.Table:
+    """The table of a query: without keys it has a row even where nothing matches."""
+    if query.keys or table.num_rows:
+        return table
+    nothing = [0 if isinstance(metric, Count) else None for metric in query.metrics]
+    return pa.Table.from_arrays(
+        [pa.array([value], item.type) for value, item in zip(nothing, table.schema, strict=True)],
+        schema=table.schema,
+    )
 
 
 def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Whole, pa.Array]:

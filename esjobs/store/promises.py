@@ -1,13 +1,12 @@
 """What every store checks and answers alike, whatever it keeps its rows in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
-from esjobs.core.tables import table as table_named
 from esjobs.store.base import Generation, Retired
 
 SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
@@ -17,11 +16,22 @@ FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark",
 """What ``day_fingerprints`` answers."""
 
 
-def known(table: Table) -> Table:
-    """The table itself if it is one of the catalogue's; names become identifiers only through here."""
-    if table_named(table.name) != table:
-        raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
-    return table
+KnownTables = Mapping[str, Table]
+"""The result tables that a store was opened with, by name: the only ones that it reads and writes."""
+
+
+def by_name(tables: Iterable[Table]) -> KnownTables:
+    """Tables as a store keeps them."""
+    return {table.name: table for table in tables}
+
+
+def require_known(known: KnownTables, *asked: Table) -> None:
+    """Raise :class:`UsageError` for any other table: names become identifiers only through here."""
+    for table in asked:
+        if table.name not in known:
+            raise UsageError(f"no table '{table.name}'; there are {', '.join(known)}")
+        if known[table.name] != table:
+            raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
 
 
 def require_once(changes: Sequence[Generation | Retired]) -> None:

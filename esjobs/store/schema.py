@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 from esjobs.core.errors import SchemaError
 from esjobs.core.fields import JOB_FIELDS, FieldType
-from esjobs.core.tables import TABLES, Table
+from esjobs.core.tables import Table
 
 LAYOUT = "1"
 """Number of the layout; changed only when a file of the old one cannot be brought up to date by adding."""
@@ -30,6 +30,8 @@ _TYPES: dict[FieldType, str] = {
     "boolean": "BOOLEAN",
     "time": "TIMESTAMP",
     "day": "DATE",
+    "map": "MAP(VARCHAR, DOUBLE)",
+    "list": "DOUBLE[]",
 }
 
 JOB_COLUMNS: dict[str, str] = {
@@ -72,7 +74,7 @@ def results_name(table: Table) -> str:
     return f"results.{table.name}"
 
 
-def expected_layout(tables: Iterable[Table] = TABLES) -> Layout:
+def expected_layout(tables: Iterable[Table]) -> Layout:
     """Every table that a store file has."""
     return {
         "main.jobs": dict(JOB_COLUMNS),
@@ -82,7 +84,7 @@ def expected_layout(tables: Iterable[Table] = TABLES) -> Layout:
     }
 
 
-def create_statements(tables: Iterable[Table] = TABLES) -> list[str]:
+def create_statements(tables: Iterable[Table]) -> list[str]:
     """What lays out an empty file."""
     statements = ["CREATE SCHEMA results", "CREATE SCHEMA internal"]
     for name, columns in expected_layout(tables).items():
@@ -92,7 +94,7 @@ def create_statements(tables: Iterable[Table] = TABLES) -> list[str]:
     return [*statements, *view_statements(tables)]
 
 
-def view_statements(tables: Iterable[Table] = TABLES) -> list[str]:
+def view_statements(tables: Iterable[Table]) -> list[str]:
     """The views through which readers see the published rows of each result table."""
     return [
         f"CREATE OR REPLACE VIEW {quote(table.name)} AS "  # noqa: S608  names come from the catalogue
@@ -103,7 +105,7 @@ def view_statements(tables: Iterable[Table] = TABLES) -> list[str]:
     ]
 
 
-def migration_statements(found: Layout, tables: Iterable[Table] = TABLES) -> list[str]:
+def migration_statements(found: Layout, tables: Iterable[Table]) -> list[str]:
     """What brings a file written by an earlier version up to date: tables and columns are only added.
 
     Raises :class:`SchemaError` when the file holds a column that this version does not know (a later

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from esjobs.core.tables import TABLES
 from esjobs.store.base import JobStore
 from esjobs.store.duck import DuckStore
 from esjobs.store.elastic.access import Access
 from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.store import ElasticStore
+from tests.contract.made_up import MADE_UP
 from tests.servers.products import PRODUCTS
+
+HELD = (*TABLES, MADE_UP)
+"""The result tables of the stores under test."""
 
 PREFIX = "contract-"
 """What the names of all indices of these tests begin with."""
@@ -41,18 +46,18 @@ def variable(product: str) -> str:
 
 
 def _memory(_: Path) -> JobStore:
-    return DuckStore(None)
+    return DuckStore(None, tables=HELD)
 
 
 def _file(place: Path) -> JobStore:
-    return DuckStore(place / "jobs.duckdb")
+    return DuckStore(place / "jobs.duckdb", tables=HELD)
 
 
 def _cluster(product: str, place: Path) -> JobStore:
     """A store under a prefix of its own; a place stands for a prefix."""
     digest = hashlib.sha256(str(place).encode()).hexdigest()[:12]
     cluster = connect(Access(os.environ[variable(product)]))
-    return ElasticStore(cluster, f"{PREFIX}{digest}")
+    return ElasticStore(cluster, f"{PREFIX}{digest}", tables=HELD)
 
 
 ENGINES = {

@@ -95,6 +95,14 @@ DROP_MISSING = Query(
     ),
 )
 
+WEIGHTED = Query(
+    ("level", "rc_site_guessed"),
+    (Count("n"), SumProduct("k", "n_jobs", "weighted"), SumWhere("n_jobs", ("k",), "jobs")),
+    AUGUST,
+    where=(In("status", ("ok",)), Range("n_jobs", ge=50)),
+    over=FACTORS,
+)
+
 CASES: dict[str, Compiled] = {
     "aggregate-buckets": compile_aggregate(BUCKETS),
     "books-buckets": compile_books(BUCKETS),
@@ -118,6 +126,8 @@ CASES: dict[str, Compiled] = {
         ),
         ("name", "k"),
     ),
+    "read-sorted": compile_read(FACTORS, (Present("k"),), ("name", "k"), ("-k", "name"), 25),
+    "aggregate-rows": compile_aggregate(WEIGHTED),
     "window": compile_window(AUGUST),
 }
 

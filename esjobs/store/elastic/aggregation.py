@@ -32,7 +32,7 @@ from esjobs.store.elastic.doubts import judged
 from esjobs.store.elastic.job_index import INVALID, JobIndex
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.sums import plan_sums
-from esjobs.store.merge import encoded, merged
+from esjobs.store.merge import encoded, merged, one_row
 
 _COUNT = "jobs in the group"
 """A metric of its own, by which groups are held against the books."""
@@ -143,7 +143,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
     table = _groups(at, asked, kept, counted, _time(jobs))
     if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
         return None
-    answer = Aggregate(_whole(table.drop_columns([_COUNT]), query), books_table(counted.books))
+    answer = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
     if not counted.n_odd and not counted.n_doubted:
         return answer
     rest = any_of([*odd, all_of([*where, rules.doubted()], odd)])
@@ -157,17 +157,6 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
 def _time(jobs: JobIndex) -> str:
     """What queries call the end time."""
     return jobs.live["end_time"].paths[0]
-
-
-def _whole(table: pa.Table, query: Query) -> pa.Table:
-    """The table of a query: without keys always one row."""
-    if query.keys or table.num_rows:
-        return table
-    nothing = [0 if isinstance(metric, Count) else None for metric in query.metrics]
-    return pa.Table.from_arrays(
-        [pa.array([value], item.type) for value, item in zip(nothing, table.schema, strict=True)],
-        schema=table.schema,
-    )
 
 
 def _added(*books: pa.Table) -> pa.Table:

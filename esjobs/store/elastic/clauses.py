@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from esjobs.core import fields
-from esjobs.core.fields import CoreClassOf, DayOf, Quotient
+from esjobs.core.fields import CoreClassOf, DayOf, Field, Quotient
 from esjobs.core.query import DropRule, Either, Filter, In, Missing, NotLike, Present, Range
 from esjobs.core.window import Window
 from esjobs.store.elastic.days import within
@@ -38,6 +38,10 @@ class Clauses:
     def __init__(self, live: Mapping[str, LiveField], distinct: Distinct) -> None:
         self.live = live
         self._distinct = distinct
+
+    def _field(self, name: str) -> Field:
+        """What a name means: what the index stores, else a field that is derived from those of jobs."""
+        return self.live[name].field if name in self.live else fields.field(name)
 
     def filters(self, items: Sequence[Filter]) -> list[Clause] | None:
         """All filters, to be joined by and; None when one of them cannot be said."""
@@ -78,7 +82,7 @@ class Clauses:
 
     def present(self, name: str) -> Clause | None:
         """True for the jobs that have a field."""
-        match fields.field(name).derived:
+        match self._field(name).derived:
             case DayOf(source):
                 return self.present(source)
             case CoreClassOf(source):
@@ -108,7 +112,7 @@ class Clauses:
         return sorted(value for value in found if value is not None)
 
     def _membership(self, name: str, values: Sequence[Any]) -> Clause | None:
-        item = fields.field(name)
+        item = self._field(name)
         usable = [cast for value in values for cast in typed(name, item.type, value)]
         match item.derived:
             case DayOf(source):
@@ -124,8 +128,10 @@ class Clauses:
             return EVERY if live.source.constant in usable else NONE
         if live.state == "absent":
             return NONE
-        if not live.askable or item.type in ("time", "boolean"):
+        if not live.askable or item.type == "time":
             return None
+        if item.type in ("boolean", "day"):
+            return {"terms": {live.paths[0]: [str(value).lower() for value in usable]}}
         if item.type == "keyword":
             wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
             return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in _cut(wanted)]))
@@ -136,7 +142,7 @@ class Clauses:
         bounds = (item.gt, item.ge, item.lt, item.le)
         if any(bound is not None and math.isnan(bound) for bound in bounds):
             return NONE
-        if fields.field(item.field).derived is not None:
+        if self._field(item.field).derived is not None:
             return None
         live = self.live[item.field]
         if live.state in ("constant", "absent"):
@@ -144,7 +150,7 @@ class Clauses:
         return _first_of(live, _between(live, item)) if live.askable else None
 
     def _unlike(self, name: str, patterns: Sequence[str]) -> Clause | None:
-        if fields.field(name).derived is not None:
+        if self._field(name).derived is not None:
             return None
         values = self.distinct(name)
         if values is None or len(values) > _MOST_VALUES:

@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core import fields
 from esjobs.core.arrow import arrow_type
 from esjobs.core.fields import CoreClassOf
 from esjobs.core.query import Query
 from esjobs.store.compile_sql import metric_type
 from esjobs.store.elastic.clauses import Clause, all_of, negated, translated
 from esjobs.store.elastic.cluster import RefusedError
+from esjobs.store.elastic.days import moment_of
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.sums import Atom, Floats, Sums
@@ -61,30 +61,30 @@ class Grouping:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that a range yields; the day is known without asking."""
-        return tuple(key for key in self.query.keys if key != "day")
+        """The keys that a range yields; the day of a job is known without asking."""
+        return tuple(key for key in self.query.keys if key in self.live or key != "day")
 
     @property
     def coarser(self) -> bool:
         """Whether several groups of the cluster can be one of ours."""
         asked = set(self.keys)
-        plain = all(self.live[key].plain for key in asked if fields.field(key).derived is None)
+        plain = all(self.live[key].plain for key in asked if self.query.field(key).derived is None)
         return not plain or set(self.sums.constants) != asked & set(self.sums.constants)
 
     def schema(self) -> pa.Schema:
         """Keys, then metrics."""
-        kinds = [(key, fields.field(key).type) for key in self.keys]
-        kinds += [(metric.name, metric_type(metric)) for metric in self.query.metrics]
+        kinds = [(key, self.query.field(key).type) for key in self.keys]
+        kinds += [(metric.name, metric_type(self.query, metric)) for metric in self.query.metrics]
         return pa.schema([(name, ENCODED if kind == "keyword" else arrow_type(kind)) for name, kind in kinds])
 
 
 def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Grouping | None:
     """How to group by the keys of a query; None when the index cannot."""
     columns: list[Column] = []
-    stored = [key for key in query.keys if fields.field(key).derived is None]
+    stored = [key for key in query.keys if query.field(key).derived is None]
     for name in dict.fromkeys([*stored, *sums.constants]):
         item = live[name]
-        if not item.askable or item.field.type not in ("keyword", "integer"):
+        if not item.askable or item.field.type not in ("keyword", "integer", "boolean", "day"):
             return None
         columns += [Column(name, path) for path in item.paths]
     return Grouping(query, live, sums, {f"k{number}": column for number, column in enumerate(columns)})
@@ -136,9 +136,14 @@ def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> It
         yield all_of([clause, negated({"exists": {"field": path}})])
 
 
+def _ordered(live: LiveField) -> bool:
+    """Whether a range clause takes the values as aggregations give them."""
+    return live.field.type in ("keyword", "integer")
+
+
 def _cut_by(asked: Grouping) -> str | None:
     for name in asked.keys:
-        if fields.field(name).derived is None and asked.live[name].plain:
+        if asked.query.field(name).derived is None and asked.live[name].plain and _ordered(asked.live[name]):
             return asked.live[name].paths[0]
     return None
 
@@ -231,7 +236,7 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
     columns: list[pa.Array] = []
     schema = asked.schema()
     for key in asked.keys:
-        match fields.field(key).derived:
+        match asked.query.field(key).derived:
             case CoreClassOf(source):
                 cores = keys.get(source, [None] * len(buckets))
                 values: Sequence[Any] = [
@@ -239,7 +244,7 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
                 ]
             case _:
                 values = keys[key]
-        known = pa.array(values, arrow_type(fields.field(key).type))
+        known = pa.array(values, arrow_type(asked.query.field(key).type))
         columns.append(known.dictionary_encode() if pa.types.is_string(known.type) else known)
     for metric in asked.query.metrics:
         kind = schema.field(metric.name).type
@@ -256,7 +261,7 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
 
 
 def _stored(asked: Grouping) -> list[str]:
-    return [key for key in asked.keys if fields.field(key).derived is None]
+    return [key for key in asked.keys if asked.query.field(key).derived is None]
 
 
 def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: int) -> Sequence[Any]:
@@ -269,7 +274,9 @@ def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: 
         if column.field != name:
             continue
         mine = list(raw[answered])
-        if not live.plain or live.whole != (live.field.type == "integer"):
+        if live.field.type == "day":
+            mine = [None if value is None else moment_of(value).date() for value in mine]
+        elif not live.plain or live.whole != (live.field.type == "integer"):
             known = {value: translated(live, value) for value in set(mine)}
             mine = list(map(known.__getitem__, mine))
         if found is not None:
@@ -354,4 +361,6 @@ def _answer_type(asked: Grouping) -> type[Any]:
 
 
 def _key_type(live: LiveField) -> Any:
+    if live.field.type in ("boolean", "day"):
+        return bool | None if live.field.type == "boolean" else int | None
     return int | float | None if live.field.type == "integer" or live.whole else str | None

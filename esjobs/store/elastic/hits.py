@@ -1,7 +1,8 @@
 """Answers to searches as columns: decoded into typed rows, no dictionary per document.
 
 The counterpart of `lines`: times and days are text; what JSON cannot write, NaN and the infinities, stands
-as text in a hidden object of the document and comes back as what it was.
+as text, in a hidden object of the document or in its place inside a map or a list, and comes back as what it
+was.
 """
 
 from collections.abc import Sequence
@@ -76,6 +77,9 @@ class Reader:
             for row, strange in odd:
                 if item.name in strange:
                     values[row] = float(strange[item.name])
+            if pa.types.is_nested(item.type):
+                arrays.append(pa.array([_members(value) for value in values], item.type))
+                continue
             text = _decoded(item.type) is str
             array = pa.array(values, pa.string() if text else item.type)
             arrays.append(array.cast(item.type) if text else array)
@@ -84,8 +88,23 @@ class Reader:
 
 def _decoded(kind: pa.DataType) -> Any:
     """The Python type that JSON values of a column become."""
+    if pa.types.is_map(kind):
+        return dict[str, float | str | None]
+    if pa.types.is_list(kind):
+        return list[float | str | None]
     if pa.types.is_boolean(kind):
         return bool
     if pa.types.is_integer(kind):
         return int
     return float if pa.types.is_floating(kind) else str
+
+
+def _members(value: Any) -> Any:
+    """A map or a list with its numbers; texts stand for what JSON cannot write."""
+    if isinstance(value, dict):
+        return [(name, _number(number)) for name, number in value.items()]
+    return value if value is None else [_number(number) for number in value]
+
+
+def _number(value: float | str | None) -> float | None:
+    return float(value) if isinstance(value, str) else value

@@ -22,6 +22,8 @@ LAYOUT = "2"
 LONGEST_TERM = 8191
 """Characters of a keyword that the index knows; four bytes each stay below Lucene's limit of 32 766."""
 
+_HIDDEN = {"type": "object", "enabled": False}
+
 _TYPES: dict[FieldType, dict[str, Any]] = {
     "keyword": {"type": "keyword", "ignore_above": LONGEST_TERM},
     "text": {"type": "keyword", "index": False, "doc_values": False},
@@ -30,18 +32,25 @@ _TYPES: dict[FieldType, dict[str, Any]] = {
     "boolean": {"type": "boolean"},
     "time": {"type": "date_nanos", "format": "strict_date_optional_time_nanos"},
     "day": {"type": "date", "format": "strict_date"},
+    # stored and never parsed: names of events would else enter the mapping, one field each
+    "map": _HIDDEN,
+    "list": _HIDDEN,
 }
 _LONG, _KEYWORD = {"type": "long"}, {"type": "keyword"}
 _SOUGHT = {"type": "keyword", "doc_values": False}
 _SUMMED = {"type": "long", "index": False}
 _KEPT = {"type": "long", "index": False, "doc_values": False}
-_HIDDEN = {"type": "object", "enabled": False}
 
 NOT_FINITE = "not_finite"
 """Object with the numbers of a document that JSON cannot write: NaN and the infinities, by column."""
 
 SCAN_ONLY = "scan_only"
 """True for documents with a value that the index does not know: such a number, or a very long text."""
+
+
+def index_type(kind: FieldType) -> str:
+    """What an index calls a type of the catalogue."""
+    return str(_TYPES[kind]["type"])
 
 
 class Names:

@@ -1,8 +1,8 @@
 """Arrow rows as the lines of bulk requests, column by column: no Python object per value.
 
 Times are text with microseconds, days text. What JSON cannot write, NaN and the infinities, stands as text
-in a hidden object of the document. What is null is left out. A document with a value that the index does not
-know says so.
+in a hidden object of the document; inside a map or a list, which no index looks into, in its place. What is
+null is left out. A document with a value that the index does not know says so.
 """
 
 from collections.abc import Iterator, Mapping
@@ -86,11 +86,35 @@ def _text(column: pa.Array) -> pa.Array:
         return _joined(['"', pc.replace_substring(moment, " ", "T", max_replacements=1), 'Z"'], "")
     if pa.types.is_date(kind):
         return _joined(['"', column.cast(pa.string()), '"'], "")
+    if pa.types.is_map(kind):
+        entries = column.cast(pa.list_(kind.field(0).type))
+        names, numbers = entries.flatten().flatten()
+        members = _joined([_quoted(names), _numbers(numbers)], ":")
+        return _joined(["{", _row_by_row(entries, members), "}"], "")
+    if pa.types.is_list(kind):
+        return _joined(["[", _row_by_row(column, _numbers(column.flatten())), "]"], "")
     text = column.cast(pa.string())
-    if pa.types.is_floating(kind):
-        # Arrow writes the negative zero as a whole number, and whole numbers have none
-        return pc.if_else(pc.equal(text, "-0"), "-0.0", text)
-    return text
+    return _signed_zero(text) if pa.types.is_floating(kind) else text
+
+
+def _signed_zero(text: pa.Array) -> pa.Array:
+    """Arrow writes the negative zero as a whole number, and whole numbers have none."""
+    return pc.if_else(pc.equal(text, "-0"), "-0.0", text)
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    """The numbers inside maps and lists: null stays in its place, what JSON cannot write is a text."""
+    text = _signed_zero(values.cast(pa.string()))
+    text = pc.if_else(pc.is_finite(values), text, _joined(['"', text, '"'], ""))
+    return pc.fill_null(text, "null")
+
+
+def _row_by_row(lists: pa.ListArray, texts: pa.Array) -> pa.Array:
+    """The texts of all elements, joined by commas within each list; null where the list is."""
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
+    return pc.if_else(lists.is_valid(), joined, None)
 
 
 def _quoted(strings: pa.Array) -> pa.Array:

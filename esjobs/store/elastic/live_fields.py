@@ -60,18 +60,18 @@ class LiveField:
         )
 
 
-def own_fields() -> dict[str, LiveField]:
-    """The fields of the index that esjobs writes itself."""
+def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveField]:
+    """The fields of an index that esjobs writes itself: of its jobs, or of the rows of a table."""
     return {
         item.name: LiveField(
             item,
             Source((item.name,)),
-            "unindexed" if item.type == "text" else "present",
+            "unindexed" if item.type in ("text", "map", "list") else "present",
             (item.name,),
             (item.name,),
             item.type == "integer",
         )
-        for item in fields.JOB_FIELDS
+        for item in stored
     }
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, In
-from esjobs.core.tables import TABLES, Table
+from esjobs.core.tables import Table
 from esjobs.store.base import Generation, Retired
 from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster, ask
@@ -27,10 +27,12 @@ from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
 from esjobs.store.elastic.lease import Lease
 from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.patience import PassingError
+from esjobs.store.elastic.row_groups import VisibleRows
+from esjobs.store.elastic.row_pages import row_pages
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.writing import create, delete, parts, refresh, sent, write
-from esjobs.store.promises import known, require_once
+from esjobs.store.promises import KnownTables, require_known, require_once
 
 _MOST_VALUES = 10_000
 """Values asked for in one clause; the limit of both products is 65 536."""
@@ -42,14 +44,16 @@ _NOTHING = "none"
 class Results:
     """The rows of all result tables."""
 
-    def __init__(self, cluster: Cluster, names: Names, state: State) -> None:
+    def __init__(self, cluster: Cluster, names: Names, state: State, tables: KnownTables) -> None:
         self._cluster = cluster
         self._names = names
+        self._tables = tables
         self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write rows under a new generation, all of them or none that will ever be seen."""
-        index = self._names.rows(known(table))
+        require_known(self._tables, table)
+        index = self._names.rows(table)
         number = uuid.uuid4().hex
         schema = table_schema(table)
         common = {"generation": number, "partition": partition}
@@ -83,12 +87,13 @@ class Results:
         What an alias shows is read, changed and written: one process at a time, or one would undo what
         another has just published.
         """
+        require_known(self._tables, *(change.table for change in changes))
         require_once(changes)
         with self._turn.turn(self._cluster):
             self._publish(changes)
 
     def _publish(self, changes: Sequence[Generation | Retired]) -> None:
-        tables = {change.table.name: known(change.table) for change in changes}
+        tables = {change.table.name: change.table for change in changes}
         for change in changes:
             if isinstance(change, Generation):
                 self._require_written(change)
@@ -126,30 +131,31 @@ class Results:
         pairs = zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True)
         return {partition: number for partition, number in pairs if number != _NOTHING}
 
+    def visible(self, table: Table) -> VisibleRows:
+        """The rows of a table that readers see now."""
+        return VisibleRows(table, self._names.rows(table), _shown(self.published(table)))
+
     def read(
-        self, table: Table, where: Sequence[Filter] = (), names: Sequence[str] = ()
+        self,
+        table: Table,
+        where: Sequence[Filter] = (),
+        names: Sequence[str] = (),
+        order: Sequence[str] = (),
+        limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Stream the rows that readers see, as of the moment of the call; all columns when none are named.
 
-        ``where``: filters that :func:`clause` knows; with a year of history a day costs what it costs with a
-        week's.
+        With a year of history a day costs what it costs with a week's.
         """
-        asked = [_shown(self.published(known(table))), *(clause(table, item) for item in where)]
+        clauses = {number: clause(table, item) for number, item in enumerate(where)}
+        asked = [self.visible(table).shown, *(one for one in clauses.values() if one is not None)]
+        left = [item for number, item in enumerate(where) if clauses[number] is None]
         at = PointInTime(self._cluster, self._names.rows(table))
-        schema = table_schema(table)
-        if names:
-            schema = pa.schema([schema.field(name) for name in names])
-        return self._stream(at, {"bool": {"filter": asked}}, schema)
-
-    def _stream(
-        self, at: PointInTime, query: Mapping[str, Any], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        with at:
-            yield from at.batches(query, schema)
+        return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit)
 
     def sweep(self, pending: Set[str]) -> int:
         """Delete the rows of generations that are neither visible nor about to be published."""
-        return sum(self._sweep(table, pending) for table in TABLES)
+        return sum(self._sweep(table, pending) for table in self._tables.values())
 
     def _sweep(self, table: Table, pending: Set[str]) -> int:
         index = self._names.rows(table)

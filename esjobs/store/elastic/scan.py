@@ -133,6 +133,30 @@ class PointInTime:
                 "nothing was counted, run it again"
             )
 
+    def first(
+        self,
+        query: Mapping[str, Any],
+        schema: pa.Schema,
+        sort: Sequence[Mapping[str, Any]],
+        limit: int | None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The first documents of a query in some order, page after page; all of them without a limit."""
+        if self._id is None:
+            return
+        reader = Reader(schema)
+        left = limit
+        after: Any = None
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            body = {"size": size, "query": query, "sort": [*sort, *self._order()], "track_total_hits": False}
+            answer = self._answer(reader, body if after is None else {**body, "search_after": after})
+            if answer.rows:
+                yield reader.batch(answer.rows)
+            if len(answer.rows) < size:
+                return
+            left = None if left is None else left - size
+            after = answer.after
+
     def batches(self, query: Mapping[str, Any], schema: pa.Schema) -> Generator[pa.RecordBatch]:
         """Documents of a query as columns, in batches of at most 10 000 rows, ordered by nothing.
 

@@ -1,10 +1,10 @@
 """What a cluster needs before the first write: templates, indices, aliases; and the least role."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from esjobs.core.identity import content_id
-from esjobs.core.tables import TABLES
+from esjobs.core.tables import Table
 from esjobs.store.elastic.cluster import Body, Cluster, RefusedError, ask
 from esjobs.store.elastic.indices import ensure_index, require_layout
 from esjobs.store.elastic.layout import LAYOUT, Names, jobs_index, rows_index, state_index
@@ -13,7 +13,7 @@ from esjobs.store.elastic.results import ensure_alias, has_alias
 _FORBIDDEN = 403
 
 
-def set_up(cluster: Cluster, names: Names, *, dry_run: bool) -> list[str]:
+def set_up(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run: bool) -> list[str]:
     """Make what is missing, or only say what; a line for each template, index and alias.
 
     esjobs itself needs none of it: each index is made when it is first written to. Dashboards want all of
@@ -22,14 +22,14 @@ def set_up(cluster: Cluster, names: Names, *, dry_run: bool) -> list[str]:
     """
     done = []
     verb = "would make" if dry_run else "made"
-    for name, pattern, layout in _indices(names):
+    for name, pattern, layout in _indices(names, tables):
         done += _set_up_template(cluster, name, cluster.index_template(pattern, layout), dry_run=dry_run)
-    for name, _, layout in _indices(names):
+    for name, _, layout in _indices(names, tables):
         if not require_layout(cluster, name):
             if not dry_run:
                 ensure_index(cluster, name, layout)
             done.append(f"{verb} index {name}")
-    for table in TABLES:
+    for table in tables:
         if not has_alias(cluster, names, table):
             if not dry_run:
                 ensure_alias(cluster, names, table)
@@ -53,11 +53,11 @@ def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bo
     return [f"{'would make' if dry_run else 'made'} template {name}"]
 
 
-def _indices(names: Names) -> Iterator[tuple[str, str, Body]]:
+def _indices(names: Names, tables: Collection[Table]) -> Iterator[tuple[str, str, Body]]:
     """Every index, the pattern of names that shall look like it, and its layout."""
     yield names.jobs, names.jobs, jobs_index()
     yield names.state, names.state, state_index()
-    for table in TABLES:
+    for table in tables:
         yield names.rows(table), f"{names.alias(table)}-0*", rows_index(table)
 
 

@@ -10,10 +10,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, Query, Select
-from esjobs.core.tables import Table
+from esjobs.core.tables import TABLES, Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
     Aggregate,
@@ -25,9 +24,7 @@ from esjobs.store.base import (
     Retired,
     Span,
 )
-from esjobs.store.batches import blocks
 from esjobs.store.compile_sql import compile_read, compile_select
-from esjobs.store.duck import DuckScratch
 from esjobs.store.elastic.aggregation import aggregate
 from esjobs.store.elastic.cluster import Cluster
 from esjobs.store.elastic.field_map import FieldMap, load_field_map
@@ -38,16 +35,18 @@ from esjobs.store.elastic.jobs import Jobs
 from esjobs.store.elastic.layout import LAYOUT, Names
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.elastic.own_jobs import OwnJobs
-from esjobs.store.elastic.results import Results, clause
+from esjobs.store.elastic.results import Results
+from esjobs.store.elastic.row_groups import aggregate_rows
 from esjobs.store.elastic.selection import selected
 from esjobs.store.elastic.setup import lacking_rights, role, set_up
 from esjobs.store.elastic.state import State
-from esjobs.store.promises import known
+from esjobs.store.promises import by_name, require_known
 
 
 class ElasticStore:
     """Jobs and results in the indices of a cluster whose names begin with ``prefix``.
 
+    ``tables``: the result tables that it holds.
     ``jobs_index``: an index, alias or pattern of others in which the jobs are, read through ``field_map``.
 
     Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
@@ -59,10 +58,12 @@ class ElasticStore:
         cluster: Cluster,
         prefix: str = "esjobs",
         *,
+        tables: Iterable[Table] = TABLES,
         jobs_index: str | None = None,
         field_map: FieldMap | None = None,
     ) -> None:
         self._cluster: Cluster | None = cluster
+        self._tables = by_name(tables)
         self._location = cluster.location
         self._names = Names(prefix)
         self._state = State(cluster, self._names)
@@ -73,7 +74,7 @@ class ElasticStore:
             if jobs_index is None
             else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"))
         )
-        self._results = Results(cluster, self._names, self._state)
+        self._results = Results(cluster, self._names, self._state, self._tables)
         self._pending: set[str] = set()
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         for index in (self._names.jobs, self._names.state):
@@ -95,8 +96,12 @@ class ElasticStore:
         return self._stream(selected(self._open(), self._source, select))
 
     def aggregate(self, query: Query) -> Aggregate:
-        """Group and sum, with the books of the same snapshot; see `aggregation`."""
-        return aggregate(self._open(), self._source, query)
+        """Group and sum, with the books of the same snapshot; see `aggregation` and `row_groups`."""
+        cluster = self._open()
+        if query.over is None:
+            return aggregate(cluster, self._source, query)
+        require_known(self._tables, query.over)
+        return aggregate_rows(cluster, self._results.visible(query.over), query)
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
@@ -127,25 +132,21 @@ class ElasticStore:
         return self._results.sweep(self._pending)
 
     def read(
-        self, table: Table, where: Sequence[Filter] = (), columns: Sequence[str] = ()
+        self,
+        table: Table,
+        where: Sequence[Filter] = (),
+        columns: Sequence[str] = (),
+        *,
+        order: Sequence[str] = (),
+        limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Stream the visible rows of a table as of the moment of the call."""
         self._open()
-        compile_read(known(table), where, columns)  # refuses what makes no sense before anything is asked
-        asked = [item for item in where if clause(table, item) is not None]
-        left = [item for item in where if item not in asked]
-        found = self._results.read(table, asked, () if left else columns)
-        return self._stream(self._rows(table, left, columns, found) if left else found)
-
-    def _rows(
-        self, table: Table, where: Sequence[Filter], names: Sequence[str], batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        """Of rows that the cluster found those that pass the filters which it was not asked."""
-        with DuckScratch.of_results(table) as scratch:
-            for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
-                scratch.clear()
-                scratch.add(batch)
-                yield from scratch.read(table, where, names)
+        require_known(self._tables, table)
+        compile_read(
+            table, where, columns, order, limit
+        )  # refuses what makes no sense before anything is asked
+        return self._stream(self._results.read(table, where, columns, order, limit))
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
@@ -167,7 +168,7 @@ class ElasticStore:
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Make all indices and aliases, also those that nothing was written to yet."""
         cluster = self._open()
-        done = set_up(cluster, self._names, dry_run=dry_run)
+        done = set_up(cluster, self._names, self._tables.values(), dry_run=dry_run)
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
 
     def close(self) -> None:

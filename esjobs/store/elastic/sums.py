@@ -6,18 +6,16 @@ the cluster sums one field, or the product of two: ``weighted_avg`` of v with we
 Sums of squares so made agree with a direct computation to 1e-15.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.core import fields
 from esjobs.core.fields import CoreClassOf, Quotient
 from esjobs.core.query import (
     Count,
-    DropRule,
     Either,
     Filter,
     In,
@@ -146,7 +144,7 @@ def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
     """How to make the metrics of a query; None when one of them is no such sum, or a field forbids it."""
     factors: dict[str, tuple[dict[str, int], frozenset[str]]] = {}
     for metric in query.metrics:
-        found = _factors(metric)
+        found = _factors(query, metric)
         if found is None:
             return None
         factors[metric.name] = found
@@ -162,39 +160,39 @@ def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
     constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"} | {
         name
         for name in used
-        if fields.field(name).type == "integer" and not (live[name].plain and live[name].whole)
+        if query.field(name).type == "integer" and not (live[name].plain and live[name].whole)
     }
     constants |= {n for powers, _ in factors.values() for n, power in powers.items() if power < 0}
     for powers, _ in factors.values():
         if sum(power for name, power in powers.items() if name not in constants) > 2:
-            constants |= {name for name in powers if fields.field(name).type == "integer"}
-    if not all(fields.field(name).type == "integer" and live[name].askable for name in constants):
+            constants |= {name for name in powers if query.field(name).type == "integer"}
+    if not all(query.field(name).type == "integer" and live[name].askable for name in constants):
         return None
-    sure = present_in(query.where, query.drops)
+    sure = present_in(query)
     terms = {name: _term(powers, having, constants, sure, live) for name, (powers, having) in factors.items()}
     usable = {name: term for name, term in terms.items() if term is not None}
     return Sums(tuple(sorted(constants)), usable, live) if len(usable) == len(terms) else None
 
 
-def present_in(where: Sequence[Filter], drops: Sequence[DropRule]) -> set[str]:
-    """The stored fields that every job has which passes all this."""
-    kept: list[Filter] = [*where, *(rule.keep for rule in drops if rule.missing == "drop")]
+def present_in(query: Query) -> set[str]:
+    """The stored fields that every row has which passes filters and rules."""
+    kept: list[Filter] = [*query.where, *(rule.keep for rule in query.drops if rule.missing == "drop")]
     found: set[str] = set()
     for item in kept:
         if isinstance(item, In | Present | Range):
-            found |= _behind(item.field)
+            found |= _behind(query, item.field)
         elif isinstance(item, Either) and item.filters:
             each = [
-                _behind(part.field) if isinstance(part, In | Present | Range) else set()
+                _behind(query, part.field) if isinstance(part, In | Present | Range) else set()
                 for part in item.filters
             ]
             found |= set.intersection(*each)
     return found
 
 
-def _behind(name: str) -> set[str]:
+def _behind(query: Query, name: str) -> set[str]:
     """The stored fields that a field is made of."""
-    match fields.field(name).derived:
+    match query.field(name).derived:
         case Quotient(over, under):
             return {*over, *under}
         case CoreClassOf(source):
@@ -205,11 +203,11 @@ def _behind(name: str) -> set[str]:
 
 
 def _needed_by_keys(query: Query) -> set[str]:
-    needed = {name for key in query.keys for name in _behind(key)}
-    return {name for name in needed if fields.field(name).type == "integer"}
+    needed = {name for key in query.keys for name in _behind(query, key)}
+    return {name for name in needed if query.field(name).type == "integer"}
 
 
-def _factors(metric: Metric) -> tuple[dict[str, int], frozenset[str]] | None:
+def _factors(query: Query, metric: Metric) -> tuple[dict[str, int], frozenset[str]] | None:
     """A metric as powers of stored fields, and what else a job must have to count."""
     having: frozenset[str] = frozenset()
     match metric:
@@ -221,14 +219,14 @@ def _factors(metric: Metric) -> tuple[dict[str, int], frozenset[str]] | None:
             names = (left, right)
         case SumWhere(name, others):
             names = (name,)
-            if any(isinstance(fields.field(other).derived, Quotient) for other in others):
+            if any(isinstance(query.field(other).derived, Quotient) for other in others):
                 return None  # present only where no divisor is 0
-            having = frozenset(part for other in others for part in _behind(other))
+            having = frozenset(part for other in others for part in _behind(query, other))
         case Minimum() | Maximum():
             return None
     powers: dict[str, int] = {}
     for name in names:
-        item = fields.field(name)
+        item = query.field(name)
         over, under = (
             (item.derived.over, item.derived.under) if isinstance(item.derived, Quotient) else ((name,), ())
         )

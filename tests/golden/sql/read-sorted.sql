@@ -1,0 +1,6 @@
+SELECT "name", "k"
+FROM "factors"
+WHERE ("k" IS NOT NULL)
+ORDER BY "k" DESC NULLS LAST, "name" ASC NULLS LAST
+LIMIT $1
+-- $1: 25
