@@ -2,6 +2,7 @@
 
 from dashboards.columns import JOBS, TASKS
 from dashboards.spec import Entry, Panel
+from esjobs.core.words import FALSE_DISCOVERY_RATE, HALF_WIDTH_90
 
 TYPES = Panel(
     "types",
@@ -16,6 +17,7 @@ TYPES = Panel(
     repeat=(
         "conclusion",
         "deviating",
+        "candidates",
         "corepower-site",
         "deviation-site",
         "factors-site",
@@ -51,12 +53,12 @@ METHOD = Panel(
         (
             "Fixed cost per job",
             "A job of n events takes CPU time in proportion to n + ρ. Each task's ρ, in events, is estimated "
-            "inside sites from jobs of different length and taken out where it matters, so that k does not "
+            "inside queues from jobs of different length and taken out where it matters, so that k does not "
             "reward long jobs. k raw and raw deviations are shown beside: without this correction.",
         ),
         (
             "Objective",
-            "Method gamma, the headline, which verdicts rest on: factors k and task means A minimise the sum "
+            "Method gamma, the headline: factors k and task means A minimise the sum "
             "over buckets of 2 w (x − ln x − 1), x = a k / A, a being the corrected CPU time per event. The "
             "weight w is the inverse relative variance from the scatter of jobs and from what does not "
             "average with them; buckets that are far off are rejected. Each connected "
@@ -65,14 +67,14 @@ METHOD = Panel(
         (
             "Reproduction",
             "Method paper is the article's as it was published, nothing corrected: (a k / A − 1)², every "
-            "bucket alike, raw sums. It stands beside the headline and carries no verdict.",
+            "bucket alike, raw sums. Verdicts of both methods are stored; those of the headline are shown.",
         ),
         (
             "Errors",
             "k_err² = k_err_stat² + k_err_int². The first part is the scatter of jobs inside buckets, the "
-            "second the interaction of site and task, a relative scatter σ int common to all buckets; "
+            "second the interaction of queue and task, a relative scatter σ int common to all buckets; "
             "both are propagated through the fit. (σ int² / tasks is only the leading term of the second: "
-            "it forgets that task means and other sites are uncertain too.) σ int is estimated from the "
+            "it forgets that task means and other queues are uncertain too.) σ int is estimated from the "
             "residuals when there are at least 10 independent loops (dof), and is otherwise 0.10 and marked "
             "assumed. Where it is estimated, it is the value that makes χ²/dof 1: that 1 proves nothing. "
             "S, the spread of residuals, is shown with its dof and is no error of its own.",
@@ -85,15 +87,16 @@ METHOD = Panel(
         ),
         (
             "Verdict",
-            "With deviation d and its whole error σ: deviates when |d| − 1.645 σ > {limit}; ok when "
-            "|d| + 1.645 σ < {limit}; undecided between. Because many sites are tested, q-values follow "
-            "Benjamini and Hochberg. A verdict is stable when no tried change of method, minimum jobs or "
-            "tasks alters it.",
+            f"With deviation d and its whole error σ: deviates when |d| − {HALF_WIDTH_90} σ > {{limit}}; ok "
+            f"when |d| + {HALF_WIDTH_90} σ < {{limit}}; undecided between. Because many names are tested, "
+            "q-values follow Benjamini and Hochberg. A verdict is stable when no tried change of method, "
+            "minimum jobs or tasks alters it. A deviation is confirmed when it is significant "
+            f"(q ≤ {FALSE_DISCOVERY_RATE}) and stable, else a candidate: only what is confirmed may be sent.",
         ),
         (
             "What it cannot say",
-            "Everything is relative to what the other sites declare: if everyone is stale by 10 %, so is the "
-            "line. A deviation may come from SMT, overcommitted cores or load as well as from a wrong "
+            "Everything is relative to what the other WLCG sites declare: if everyone is stale by 10 %, so "
+            "is the line. A deviation may come from SMT, overcommitted cores or load as well as from a wrong "
             "declaration, so the remedy is to benchmark again.",
         ),
         (
@@ -123,13 +126,12 @@ FITS = Panel(
         Entry(
             "spread", "S", "number", note="spread of residuals: paper relative, gamma in errors", always=True
         ),
-        Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
+        Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="queue × task interaction"),
         Entry("sigma_int_kind", "σ int is"),
         Entry("minuit_valid", "Minuit valid", "yesno"),
         Entry("reason", "Reason"),
     ),
     types="every",
-    methods="every",
     empty="No fit was made.",
 )
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dashboards.rows import Row
-from dashboards.spec import NINETY_PERCENT, Entry
+from dashboards.spec import Entry
 from esjobs.core.window import format_time
+from esjobs.core.words import HALF_WIDTH_90, noun, standing
 
 MISSING = "–"
 _MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
@@ -16,7 +17,6 @@ _MAX_NAMES = 12
 _ROUND_OFF = 1e-12
 """What is no larger is what rounding left of a zero."""
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_LEVELS = {"site": "sites", "cpu_model": "CPU models"}
 
 
 def visible(text: str) -> str:
@@ -123,7 +123,7 @@ def percent(value: float | None, error: float | None = None) -> str:
         return MISSING
     text = _whole_percent(value, "+")
     if error is not None:
-        text += f" ± {_whole_percent(NINETY_PERCENT * error, '')}"
+        text += f" ± {_whole_percent(HALF_WIDTH_90 * error, '')}"
     return text.replace("-", _MINUS) + _NARROW + "%"
 
 
@@ -192,12 +192,12 @@ def _nested(value: Any) -> str:
 
 
 def level_name(level: object) -> str:
-    """What a level is called in a sentence.
+    """What the names of a level are called in a sentence.
 
     >>> level_name("cpu_model")
     'CPU models'
     """
-    return _LEVELS.get(str(level), visible(str(level)))
+    return visible(noun(str(level)))
 
 
 def moment(value: Any) -> str:
@@ -231,6 +231,8 @@ def read(row: Row, entry: Entry) -> str:
     error = row.get(entry.error) if entry.error else None
     if value is None:
         return MISSING
+    if entry.show == "verdict":
+        return visible(standing(str(value), row.get("confirmed")))
     unit = row.get(entry.unit) if entry.unit else None
     text = _read(value, error, entry) + (f" {visible(str(unit))}" if unit is not None else "")
     if entry.fixed is not None:

@@ -26,11 +26,9 @@ from dashboards.marks import (
 )
 from dashboards.rows import Row, complete, records, relative_to_siblings, select
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
-from dashboards.spec import ALL_TYPES, EVERY_LOOK, Level, Panel
+from dashboards.spec import EVERY_LOOK, Panel
 from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
-
-LIMIT = 0.20
-"""Accepted deviation from the line, unless the run was made with another one."""
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 
 _HEIGHT, _LABELS, _MANY = 460, 24, 120
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
@@ -45,13 +43,13 @@ def plot_line(
     processing_type: str | None = None,
     method: str | None = None,
     benchmark: str | None = None,
-    limit: float = LIMIT,
+    limit: float = DEVIATION_LIMIT,
     width: int = 860,
 ) -> alt.LayerChart:
     """The report's chart of speed factors against declared corepower, from the frames of one run.
 
     ``flags``, ``lines``: frames with the columns of the result tables. What is not asked for is taken from
-    the frames: sites before CPU models, all types together before one of them, method and benchmark of the
+    the frames: queues before CPU models, all types together before one of them, method and benchmark of the
     first such line. ``limit``: half-width of the band, relative to the line; ``width`` in pixels.
     Without a line the points stand alone; without points the axes are empty.
     """
@@ -75,11 +73,11 @@ def _first(rows: list[Row], column: str, preferred: Any) -> Any:
     return preferred if preferred in found or not found else found[0]
 
 
-def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float = LIMIT) -> Drawing:
+def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float = DEVIATION_LIMIT) -> Drawing:
     """One quantity with its error against another, the line through the origin and its band.
 
     ``rows``: those the panel selects, of one benchmark; ``line``: a row of ``lines``, or ``None``. Names of
-    deviating rows and of those off the scale are written beside their marks. One mark and one bar per row.
+    confirmed deviations and of rows off the scale are written beside their marks. One mark and bar per row.
     """
     across, up = panel.entry("x"), panel.entry("y")
     slope = line["slope"] if line is not None else None
@@ -134,7 +132,7 @@ def _scale(axis: Axis) -> alt.Scale:
 
 def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]]:
     """Index and text of the rows whose name is written, the largest deviation first."""
-    chosen = [n for n, row in enumerate(rows) if row["verdict"] == "deviates" or not axis.holds(row[column])]
+    chosen = [n for n, row in enumerate(rows) if row["confirmed"] is True or not axis.holds(row[column])]
     chosen.sort(key=lambda n: -abs(rows[n]["deviation"] or 0.0))
     return [(n, _label(rows[n], column, axis)) for n in chosen[:_LABELS]]
 
@@ -192,7 +190,7 @@ def _label_layers(placed: Sequence[Label], x: alt.X, y: alt.Y) -> list[alt.Chart
     ]
 
 
-def dots_axis(panel: Panel, rows: Sequence[Row], limit: float = LIMIT) -> Axis:
+def dots_axis(panel: Panel, rows: Sequence[Row], limit: float = DEVIATION_LIMIT) -> Axis:
     """The axis of :func:`dots_with_errors`, to be given to each chart that shows some of the rows."""
     spans = [span(row, panel.entry("x"), panel.interval) for row in rows]
     axis = axis_of(spans)
@@ -201,7 +199,12 @@ def dots_axis(panel: Panel, rows: Sequence[Row], limit: float = LIMIT) -> Axis:
 
 
 def dots_with_errors(
-    panel: Panel, rows: list[Row], *, limit: float = LIMIT, axis: Axis | None = None, legend: bool = True
+    panel: Panel,
+    rows: list[Row],
+    *,
+    limit: float = DEVIATION_LIMIT,
+    axis: Axis | None = None,
+    legend: bool = True,
 ) -> Drawing:
     """Names from top to bottom in the order of the rows, each with its value and error bar.
 
@@ -304,7 +307,7 @@ def siblings(panel: Panel, rows: list[Row]) -> Drawing:
     placed = _group_labels(marks, x_axis, y_axis)
     layers += _label_layers(placed, x, y)
     datasets = {"points": marks, "even": [{"x": 1.0, "y": 1.0, "lo": 1.0}], **_label_rows(placed)}
-    text = f"{panel.title}: {len(marks)} sites."
+    text = f"{panel.title}: {len(marks)} queues."
     return Drawing(tuple(layers), datasets, _SIBLINGS_HEIGHT, text)
 
 

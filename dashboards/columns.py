@@ -2,12 +2,14 @@
 
 from dashboards.spec import Entry
 
-NAME = Entry("name", "Site", "name", "label")
+NAME = Entry("name", "Queue", "name", "label")
 MODEL = Entry("name", "CPU model", "name", "label")
 RC_SITE = Entry("rc_site", "WLCG site", "name")
 JOBS = Entry("n_jobs", "Jobs", "count")
 TASKS = Entry("n_tasks", "Tasks", "count")
-ORIGIN = Entry("origin", "Origin", note="own, inherited from the site, default, changed in the window, none")
+ORIGIN = Entry(
+    "origin", "Origin", note="own, inherited from the WLCG site, default, changed in the window, none"
+)
 VERDICT = Entry("verdict", "Verdict", "verdict", "category")
 COREPOWER = Entry("corepower", "Declared", "declared", note="benchmark score per core", unit="benchmark")
 REFERENCE = Entry(

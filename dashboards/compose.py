@@ -10,8 +10,7 @@ import pandas as pd
 
 from dashboards.books import books_of
 from dashboards.cells import count, level_name, number, readable_json, visible
-from dashboards.charts import LIMIT, dots_axis, dots_with_errors, scatter_line, siblings
-from dashboards.conclusion import conclusion
+from dashboards.charts import dots_axis, dots_with_errors, scatter_line, siblings
 from dashboards.evidence import (
     curve_parts,
     extreme_parts,
@@ -37,7 +36,8 @@ from dashboards.parts import (
     tiles_part,
 )
 from dashboards.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
-from dashboards.spec import ALL_TYPES, Panel
+from dashboards.spec import Panel
+from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
 
 _TABLES = (
     "factors",
@@ -52,7 +52,13 @@ _TABLES = (
     "runs",
     "corepower",
 )
-_SUMMARY = ("deviates", "undecided", "ok")
+_SUMMARY = (
+    ("n_confirmed", CONFIRMED),
+    ("n_candidates", CANDIDATE),
+    ("n_undecided", "undecided"),
+    ("n_ok", "ok"),
+)
+"""What the line of a processing type counts, by the columns of its conclusion."""
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
 _LEAST_SCATTER = 0.05
 """The line takes no smaller scatter of declarations than this; see the method."""
@@ -82,7 +88,7 @@ class ReportData:
     corepower: pd.DataFrame | None = None
     provenance: Mapping[str, object] = field(default_factory=dict)
     method: str = "gamma"
-    limit: float = LIMIT
+    limit: float = DEVIATION_LIMIT
     jobs_in: int | None = None
     restriction: Sequence[str] = ()
 
@@ -157,21 +163,23 @@ class Composer:
         return make
 
     def _tiles(self, each: Panel, processing_type: str, anchor: str) -> Block:
-        tiles, counts = [], []
+        row = next(iter(self.rows(each, processing_type)), {})
+        tiles = []
         for tile in each.tiles:
-            rows = self.rows(replace(each, table=tile.table, where=tile.where), processing_type)
-            kinds = Counter(visible(str(row[tile.by])) for row in rows) if tile.by else {}
-            label = ", ".join(f"{count(n)} {kind}" for kind, n in sorted(kinds.items()))
-            tiles.append(replace(tile, label=label or tile.label))
-            counts.append(len(rows))
+            parts = [f"{count(row[column])} {what}" for column, what in tile.parts if row.get(column)]
+            tiles.append(
+                replace(
+                    tile, label=", ".join(parts) or (row.get(tile.column) == 1 and tile.one) or tile.label
+                )
+            )
+        counts = [row.get(tile.column) for tile in tiles]
         return Block(anchor, each, (tiles_part(replace(each, tiles=tuple(tiles)), counts),))
 
     def _sentences(self, each: Panel, processing_type: str, anchor: str) -> Block:
-        column = each.fields[0].column
-        texts = tuple(visible(str(row[column])) for row in self.rows(each, processing_type))
-        flags = self.rows(Panel("flags", "", "table", "", "flags", level=each.level), processing_type)
-        texts = conclusion(flags, level_name(each.level), self.data.limit) or texts
-        return Block(anchor, each, (TextPart(texts or (each.empty,), loud=True),))
+        row = next(iter(self.rows(each, processing_type)), {})
+        texts = [row.get(field.column) for field in each.fields]
+        paragraphs = tuple(visible(str(text)) for text in texts if text is not None)
+        return Block(anchor, each, (TextPart(paragraphs or (each.empty,), loud=True),))
 
     def _table(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)
@@ -246,14 +254,14 @@ class Composer:
 
     def _type_summary(self, each: Panel, kind: str) -> str:
         fitted = self.rows(replace(panel("factors-site"), level=each.level), kind)
-        verdicts = Counter(row["verdict"] for row in self.rows(replace(each, types="main"), kind))
         if not fitted:
             fit = next(
                 (row for row in self.rows(replace(panel("fits"), level="site", types="main"), kind)), None
             )
-            return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no site has a factor"
+            return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no queue has a factor"
+        said = next(iter(self.rows(replace(panel("conclusion"), level=each.level), kind)), {})
         words = [f"{count(len(fitted))} {level_name(each.level)} with a speed factor"]
-        words += [f"{count(verdicts[key])} {key}" for key in _SUMMARY if verdicts[key]]
+        words += [f"{count(said[column])} {word}" for column, word in _SUMMARY if said.get(column)]
         return " · ".join(words)
 
     def _books(self, each: Panel, _type: str, anchor: str) -> Block:
@@ -261,7 +269,7 @@ class Composer:
         if not rows:
             return Block(anchor, each, (), 0)
         books = books_of(rows, self.data.jobs_in)
-        wanted = replace(panel("fits"), types="main", methods="headline")
+        wanted = replace(panel("fits"), types="main")
         accounts = []
         for fit in self.rows(wanted, self.main_type):
             used, left = int(fit["n_jobs"] or 0), fit["n_jobs_dropped"]
@@ -300,7 +308,7 @@ def _line_caption(line: Row | None, benchmark: Any, level: object) -> str:
     name = visible(str(benchmark or "corepower"))
     models = level == "cpu_model"
     if line is None or not line["slope"]:
-        few = "CPU models have a reference score" if models else "sites declare a value of their own"
+        few = "CPU models have a reference score" if models else "queues declare a value of their own"
         return f"No line for {name}: too few {few}."
     text = f"Line: k = ({number(line['slope'], line['slope_err'])}) × {name}"
     if models:

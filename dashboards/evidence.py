@@ -46,12 +46,12 @@ def curve_parts(panel: Panel, rows: Sequence[Row], tasks: Sequence[Row], charts:
         titles.append(Title(short(task_label(task), _TITLE_LETTERS), task_words(found)))
         drawn += chosen
     if not numbers:
-        text = f"Nothing to compare: each of {count(alone)} tasks ran at one site only."
+        text = f"Nothing to compare: each of {count(alone)} tasks ran at one queue only."
         return [TextPart((text,))] if alone else []
     caption = "Dashed curves: the fixed cost was estimated, but not taken out. Both axes are logarithmic."
     if alone:
         caption += (
-            f" Left out: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one site only."
+            f" Left out: {count(alone)} {'task that' if alone == 1 else 'tasks that'} ran at one queue only."
         )
     looks = looks_of(panel, drawn)
     return [FigurePart(tuple(numbers), len(drawn), panel.title, caption, looks, tuple(titles))]
@@ -72,7 +72,7 @@ def matrix_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part
     names = len({row[panel.entry("label").column] for row in rows})
     width = _MATRIX_NAMES + _MATRIX_CELL * max(len({row["column"] for row in order}), _MATRIX_LEAST)
     caption = (
-        f"Shown are the {count(shown)} sites with most jobs, of {count(names)} that ran one of the run's "
+        f"Shown are the {count(shown)} queues with most jobs, of {count(names)} that ran one of the run's "
         "largest tasks."
         if shown < names
         else ""
@@ -131,8 +131,9 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     named = {level: [read(row, label) for row in rows if str(row["level"]) == level] for level in levels}
     counted = " and ".join(_counted(len(names), level) for level, names in named.items())
     text = (
-        f"{counted} rest{'s' if len(rows) == 1 else ''} on a single task. The residual is zero by "
-        "construction: it supports nothing and contradicts nothing, and k is as good as that one task."
+        f"{counted} {'has' if len(rows) == 1 else 'have'} one unit of work in the fit (task × core class × "
+        "type). The residual is zero by construction: it supports nothing and contradicts nothing, and k is "
+        "as good as that one task."
     )
     return [
         TextPart((text,)),

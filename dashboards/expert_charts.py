@@ -1,4 +1,4 @@
-"""What the expert's panels draw: tasks one by one, sites against tasks, pulls, two quantities of a name."""
+"""What the expert's panels draw: tasks one by one, queues against tasks, pulls, two quantities of a name."""
 
 import json
 import math
@@ -72,14 +72,14 @@ def _distinct(labels: Sequence[str]) -> list[str]:
 
 
 def scale_of(rows: Sequence[Row], across: str, up: str, rho: float) -> float | None:
-    """CPU time per event of the median site, a fixed cost of ``rho`` events taken out; sites count alike."""
+    """CPU time per event of the median queue, a fixed cost of ``rho`` events taken out; all count alike."""
     factors = [(row[up], 1 + rho / row[across]) for row in rows]
     found = [value / factor for value, factor in factors if factor > 0]
     return median(found) if found else None
 
 
 def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
-    """One task: its sites on logarithmic axes, larger with more jobs, and the curve of its fixed cost.
+    """One task: its queues on logarithmic axes, larger with more jobs, and the curve of its fixed cost.
 
     ``rows``: with positive values of both quantities. ``task``: its row of ``tasks``; the curve is dashed
     unless the fixed cost was taken out, and left out when none is known.
@@ -114,7 +114,7 @@ def task_curve(panel: Panel, rows: Sequence[Row], task: Row | None) -> Drawing:
         points("points", panel, look_scales(marks, legend=False), 60, {"x": x, "y": y, "size": size}),
     )
     datasets = {"points": marks, "curve": _curve(rows, task, across.column, up.column, x_axis)}
-    return Drawing(layers, datasets, _CURVE_HEIGHT, f"{panel.title}: {len(marks)} sites of one task.")
+    return Drawing(layers, datasets, _CURVE_HEIGHT, f"{panel.title}: {len(marks)} queues of one task.")
 
 
 def _curve(rows: Sequence[Row], task: Row | None, across: str, up: str, axis: Axis) -> list[Row]:

@@ -6,7 +6,6 @@ from dashboards.columns import (
     JOBS,
     K_RAW,
     LEVEL,
-    METHOD,
     RC_SITE,
     RHO,
     TASKS,
@@ -15,6 +14,7 @@ from dashboards.columns import (
     K,
 )
 from dashboards.spec import Entry, Panel, Where
+from esjobs.core.words import HALF_WIDTH_90, JUDGED
 
 SECTION = "For the expert"
 
@@ -45,12 +45,12 @@ TASK_CURVES = Panel(
     "task-curves",
     SECTION,
     "residuals",
-    "One chart per task, one mark per site, larger with more jobs. Sites with a fast processor lie lower. "
+    "One chart per task, one mark per queue, larger with more jobs. Queues with a fast processor lie lower. "
     "The curve is what the task's fixed cost per job makes of one and the same processor: proportional to "
-    "1 + ρ / events per job, through the median site. Where marks follow it, short jobs are the reason, "
+    "1 + ρ / events per job, through the median queue. Where marks follow it, short jobs are the reason, "
     "not the machine; that part is taken out of k.",
     fields=(
-        Entry("name", "Site", "name", "label"),
+        Entry("name", "Queue", "name", "label"),
         JOBS,
         _EVENTS,
         _MEASURED,
@@ -73,7 +73,7 @@ TASK_TABLE = Panel(
     "table",
     SECTION,
     "tasks",
-    "Slope is that of ln(CPU time per event) on ln(events per job) inside sites: 0 when CPU time is "
+    "Slope is that of ln(CPU time per event) on ln(events per job) inside queues: 0 when CPU time is "
     "proportional to events, −1 when a job costs the same whatever it does.",
     fields=(
         *_TASK,
@@ -81,9 +81,9 @@ TASK_TABLE = Panel(
         Entry("rho", "ρ, events", "number", error="rho_err", note="fixed cost of a job, with standard error"),
         Entry("slope", "Slope", "number", error="slope_err", note="with standard error"),
         JOBS,
-        Entry("n_sites", "Sites", "count", note="sites with enough jobs to enter"),
+        Entry("n_sites", "Queues", "count", note="queues with enough jobs to enter"),
         EVENTS_PER_JOB,
-        Entry("events_ratio", "Max/min", "number", note="of the mean events per job of its sites"),
+        Entry("events_ratio", "Max/min", "number", note="of the mean events per job of its queues"),
         Entry("kinds_ratio", "Kinds ratio", "number", note="factor between two kinds of work inside it"),
         Entry("kinds_share", "Kinds share", "fraction", note="share of the smaller kind"),
         Entry("reason", "Reason", "sentence"),
@@ -96,16 +96,16 @@ TASK_TABLE = Panel(
 
 MATRIX = Panel(
     "matrix",
-    "Where each site is off, task by task",
+    "Where each queue is off, task by task",
     "matrix",
     SECTION,
     "residuals",
-    "Deviation of the speed from what the site's k promises, in percent: blue ran faster, orange slower. A "
+    "Deviation of the speed from what the queue's k promises, in percent: blue ran faster, orange slower. A "
     "row of one colour cannot be, k would have taken it up; a single strong cell is a task that ran "
-    "differently there. Sites from fast to slow, with k; tasks with most jobs first. A site's only task "
+    "differently there. Queues from fast to slow, with k; tasks with most jobs first. A queue's only task "
     "shows 0 by construction. Framed cells were rejected by the fit, grey ones had no part in it.",
     fields=(
-        Entry("name", "Site", "name", "label"),
+        Entry("name", "Queue", "name", "label"),
         *_TASK,
         Entry("deviation", "Deviation", "percent", "x", note=_FASTER),
         _PULL,
@@ -118,7 +118,7 @@ MATRIX = Panel(
     sort=("-n_jobs", "name"),
     most=(40, 25),
     empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
-    "are no independent loops through sites and tasks.",
+    "are no independent loops through queues and tasks.",
 )
 
 ERRORS = Panel(
@@ -128,7 +128,8 @@ ERRORS = Panel(
     SECTION,
     "flags",
     "Above 0 ran faster than declared. Raw is the deviation before the fixed cost per job was taken out. The "
-    "three parts of the error add in quadrature to one standard error; verdicts use 1.645 of it.",
+    "three parts of the error add in quadrature to one standard error; verdicts use "
+    f"{HALF_WIDTH_90} of it.",
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,
@@ -137,14 +138,14 @@ ERRORS = Panel(
         DEVIATION,
         Entry("deviation_err", "Error", "size", note="one standard error, all parts"),
         Entry("deviation_err_stat", "Statistics", "size", note="from the scatter of jobs"),
-        Entry("deviation_err_int", "Interaction", "size", note="from the site × task interaction"),
+        Entry("deviation_err_int", "Interaction", "size", note="from the queue × task interaction"),
         Entry("deviation_err_line", "Line", "size", note="from the line"),
         JOBS,
         TASKS,
         EVENTS_PER_JOB,
         VIA,
     ),
-    where=(Where("verdict", ("deviates", "undecided", "ok")),),
+    where=(Where("verdict", JUDGED),),
     sort=("-level", "-|deviation|", "name"),
     empty="No name has a verdict that rests on an error.",
     folded=True,
@@ -157,20 +158,18 @@ FIT_QUALITY = Panel(
     SECTION,
     "fits",
     "Where σ int is estimated, it is the value that makes χ²/dof 1, so neither that nor pulls of width 1 nor "
-    "the headline's S near 1 proves that the errors are right. Where it is assumed, χ²/dof above 1 says that "
-    "they are too narrow. Method paper's S owes nothing to σ int: it is the plain relative spread of all "
-    "residuals, statistics, interaction and fixed cost together. Shape and tails of the pulls and the "
+    "S near 1 proves that the errors are right. Where it is assumed, χ²/dof above 1 says that they are too "
+    "narrow. Shape and tails of the pulls and the "
     "sandwich errors beside k are tests as well.",
     fields=(
         LEVEL,
         Entry("processing_type", "Type", "name"),
-        METHOD,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry(
             "spread",
             "S",
             "number",
-            note="√(Σ w r² / dof); paper: relative, w = 1; gamma: in errors, σ int included",
+            note="√(Σ w r² / dof); gamma: in errors, σ int included; paper: relative, w = 1",
             always=True,
         ),
         Entry(
@@ -181,7 +180,7 @@ FIT_QUALITY = Panel(
             per="dof",
             fixed=("sigma_int_kind", "estimated", " by construction"),
         ),
-        Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="site × task interaction"),
+        Entry("sigma_int", "σ int", "number", error="sigma_int_err", note="queue × task interaction"),
         Entry("sigma_int_kind", "σ int is"),
         Entry(
             "pull_width",
@@ -200,7 +199,6 @@ FIT_QUALITY = Panel(
     ),
     where=(Where("dof"),),
     types="every",
-    methods="every",
     empty="No fit has a factor.",
 )
 
@@ -237,16 +235,16 @@ ONE_TASK = Panel(
 
 SIBLINGS = Panel(
     "siblings",
-    "Sites of one WLCG site",
+    "Queues of one WLCG site",
     "siblings",
     SECTION,
     "factors",
-    "Sites (queues) of one WLCG site often run on the same hardware. If those with longer jobs look faster, "
+    "Queues of one WLCG site often run on the same hardware. If those with longer jobs look faster, "
     "a fixed cost per job is at work rather than a difference of machines. Both axes are relative to the "
-    "mean of the WLCG site; a thin line joins its sites.",
+    "mean of the WLCG site; a thin line joins its queues.",
     fields=(
         Entry("rc_site", "WLCG site", "name", "group"),
-        Entry("name", "Site", "name", "label"),
+        Entry("name", "Queue", "name", "label"),
         Entry("k", "k", "number", "y", error="k_err", note="fixed cost taken out, with standard error"),
         K_RAW,
         RHO,
@@ -261,13 +259,13 @@ SIBLINGS = Panel(
             "rc_site_guessed",
             "Guessed",
             "yesno",
-            note="whether the WLCG site is a guess from the site's name",
+            note="whether the WLCG site is a guess from the queue's name",
         ),
     ),
     where=(Where("k"), Where("rc_site")),
     level="site",
     sort=("rc_site", "-k"),
-    empty="No WLCG site has two sites with a speed factor.",
+    empty="No WLCG site has two queues with a speed factor.",
 )
 
 WORST = Panel(
@@ -276,8 +274,8 @@ WORST = Panel(
     "table",
     SECTION,
     "residuals",
-    "Of the fit of all types, for sites and for CPU models. A bucket is what one name ran of one task; above "
-    "0 it ran faster than the name's k promises.",
+    "Of the fit of all types, for queues and for CPU models. A bucket is what one name ran of one task; "
+    "above 0 it ran faster than the name's k promises.",
     fields=(
         Entry("rank", "Rank", "count"),
         LEVEL,
@@ -303,9 +301,9 @@ EFFICIENCY = Panel(
     SECTION,
     "factors",
     "A speed factor is made of CPU time alone. Overcommitted cores and waiting for data show in the "
-    "efficiency; if slow sites were also the inefficient ones, look for load before a wrong declaration.",
+    "efficiency; if slow queues were also the inefficient ones, look for load before a wrong declaration.",
     fields=(
-        Entry("name", "Site", "name", "label"),
+        Entry("name", "Queue", "name", "label"),
         RC_SITE,
         Entry("efficiency", "CPU efficiency", "fraction", "x"),
         Entry("k", "Speed factor k", "number", "y", error="k_err"),
@@ -317,7 +315,7 @@ EFFICIENCY = Panel(
     where=(Where("k"), Where("efficiency")),
     level="site",
     sort=("-n_jobs", "name"),
-    empty="No site has both a speed factor and a CPU efficiency.",
+    empty="No queue has both a speed factor and a CPU efficiency.",
 )
 
 UNSTABLE = Panel(

@@ -1,11 +1,10 @@
-"""Panels about speed factors: sites, CPU models, correlation, components."""
+"""Panels about speed factors: queues, CPU models, correlation, components."""
 
 from dashboards.columns import (
     BENCHMARK,
     EVENTS_PER_JOB,
     JOBS,
     K_RAW,
-    METHOD,
     MODEL,
     NAME,
     RC_SITE,
@@ -35,7 +34,7 @@ _FACTOR_COLUMNS = (
     K_RAW,
     RHO,
     Entry("k_err_stat", "Statistics", "number", note="error from the scatter of jobs"),
-    Entry("k_err_int", "Interaction", "number", note="error from the site × task interaction"),
+    Entry("k_err_int", "Interaction", "number", note="error from the queue × task interaction"),
     Entry("k_err_sandwich", "Sandwich", "number", note="robust error clustered by task; none below 20 tasks"),
     EVENTS_PER_JOB,
     Entry("efficiency", "CPU eff.", "fraction"),
@@ -47,7 +46,7 @@ _FACTOR_COLUMNS = (
 
 FACTORS_SITE = Panel(
     "factors-site",
-    "Speed factors of sites",
+    "Speed factors of queues",
     "dots-with-errors",
     "Speed factors",
     "factors",
@@ -57,12 +56,12 @@ FACTORS_SITE = Panel(
     where=(Where("k"),),
     level="site",
     sort=("-k", "name"),
-    empty="No site has a speed factor: no two sites ran jobs of the same task, or too few of them.",
+    empty="No queue has a speed factor: no two queues ran jobs of the same task, or too few of them.",
 )
 
 FACTORS_SITE_TABLE = Panel(
     "factors-site-table",
-    "All speed factors of sites",
+    "All speed factors of queues",
     "table",
     "Speed factors",
     "factors",
@@ -70,7 +69,7 @@ FACTORS_SITE_TABLE = Panel(
     where=(Where("k"),),
     level="site",
     sort=("-k", "name"),
-    empty="No site has a speed factor.",
+    empty="No queue has a speed factor.",
     folded=True,
     optional=True,
 )
@@ -111,16 +110,14 @@ CORRELATION = Panel(
     "table",
     "Correlation",
     "lines",
-    "Pearson's r and Spearman's rank correlation over sites, and over WLCG sites, because sites of one WLCG "
-    "site are not independent. The line's scatter is what remains beyond the errors. Method paper is the "
-    "article's, as it was published, beside the headline.",
+    "Pearson's r and Spearman's rank correlation over queues, and over WLCG sites, because queues of one "
+    "WLCG site are not independent. The line's scatter is what remains beyond the errors.",
     fields=(
         Entry("processing_type", "Processing type", "name"),
-        METHOD,
         BENCHMARK,
-        Entry("pearson", "Pearson, sites", "number"),
-        Entry("spearman", "Spearman, sites", "number"),
-        Entry("n_names", "n sites", "count"),
+        Entry("pearson", "Pearson, queues", "number"),
+        Entry("spearman", "Spearman, queues", "number"),
+        Entry("n_names", "n queues", "count"),
         Entry("pearson_sites", "Pearson, WLCG sites", "number"),
         Entry("spearman_sites", "Spearman, WLCG sites", "number"),
         Entry("n_sites", "n WLCG sites", "count"),
@@ -131,7 +128,6 @@ CORRELATION = Panel(
     ),
     level="site",
     types="every",
-    methods="every",
     sort=("processing_type",),
     empty="Without declared values there is nothing to correlate.",
 )
@@ -142,22 +138,22 @@ COMPONENTS = Panel(
     "table",
     "Components",
     "components",
-    "Sites that share tasks, directly or through others, form a component. Factors of different components "
+    "Queues that share tasks, directly or through others, form a component. Factors of different components "
     "have no common scale.",
     fields=(
         Entry("component", "Component", "count"),
-        Entry("n_names", "Sites", "count"),
+        Entry("n_names", "Queues", "count"),
         TASKS,
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry("spread", "S", "number", note="spread of residuals in stated errors", always=True),
         Entry("minuit_valid", "Minuit valid", "yesno"),
-        Entry("names", "Sites in it", "names"),
+        Entry("names", "Queues in it", "names"),
         Entry("link", "What would link it"),
     ),
     level="site",
     sort=("component",),
-    empty="There is no component: no two sites ran jobs of the same task.",
+    empty="There is no component: no two queues ran jobs of the same task.",
 )
 
 WITHOUT = Panel(

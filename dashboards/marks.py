@@ -87,7 +87,7 @@ def look(panel: Panel, row: Row) -> Look:
         return GROUPS["other" if row["component"] else "largest"]
     if column == "status":
         return STATES[row["status"] if row["status"] in STATES else "other"]
-    return LOOKS[look_of(row.get("verdict"), row.get("origin"))]
+    return LOOKS[look_of(row.get("verdict"), row.get("origin"), row.get("confirmed"))]
 
 
 def details(panel: Panel, row: Row) -> Row:

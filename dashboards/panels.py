@@ -26,6 +26,7 @@ from dashboards.factor_panels import (
 )
 from dashboards.spec import Panel
 from dashboards.verdict_panels import (
+    CANDIDATES,
     CONCLUSION,
     COUNTS,
     DEVIATING,
@@ -44,6 +45,7 @@ REPORT: tuple[Panel, ...] = (
     CONCLUSION,
     DEVIATING,
     DEVIATING_MODELS,
+    CANDIDATES,
     SCATTER,
     DEVIATIONS,
     FLAGS_TABLE,

@@ -104,10 +104,10 @@ class TermsPart:
 
 @dataclass(frozen=True)
 class TileCount:
-    """One count; ``look`` is the key of a verdict's look, or empty."""
+    """One count, None when it is not known; ``look`` is the key of a verdict's look, or empty."""
 
     label: str
-    n: int
+    n: int | None
     look: str
     note: str
 
@@ -230,11 +230,11 @@ def _cell(row: Row, entry: Entry) -> Cell:
     if numeric(entry):
         return Cell(text, "" if value is None else f"{value:.7g}")
     if entry.show == "verdict":
-        return Cell(text, look=look_of(value, row.get("origin")))
+        return Cell(text, look=look_of(value, row.get("origin"), row.get("confirmed")))
     return Cell(text, long=long)
 
 
-def tiles_part(panel: Panel, counts: list[int]) -> TilesPart:
+def tiles_part(panel: Panel, counts: list[int | None]) -> TilesPart:
     """The tiles of a panel with their counts."""
     return TilesPart(
         tuple(

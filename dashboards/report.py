@@ -24,7 +24,7 @@ from dashboards.theme import SHAPES, look_names, palette_css
 __all__ = ["ReportData", "render"]
 
 _HERE = Path(__file__).parent
-_HEADING = "Speed factors of sites against their declared corepower"
+_HEADING = "Speed factors of queues against their declared corepower"
 _VEGA_LITE = "6.4"
 _METHODS = {
     "gamma": "gamma (quasi-likelihood, robust, fixed cost per job taken out)",
@@ -35,7 +35,7 @@ _METHODS = {
 def render(data: ReportData) -> str:
     """The whole report as HTML. The same data gives the same text, to the byte.
 
-    About 1 MB plus 1.5 kB per site and processing type; a second or two, most of it spent on bundling Vega.
+    About 1 MB plus 1.5 kB per queue and processing type; a second or two, most of it spent on bundling Vega.
     """
     composer = Composer(data)
     sections = composer.sections()

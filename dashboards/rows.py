@@ -11,8 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from dashboards.spec import ALL_TYPES, Entry, Panel, Where
+from dashboards.spec import Entry, Panel, Where
 from esjobs.core.tables import table
+from esjobs.core.words import ALL_TYPES
 
 Row = dict[str, Any]
 
@@ -106,7 +107,7 @@ def select(
             continue
         if panel.types == "main" and row.get("processing_type", processing_type) != processing_type:
             continue
-        if panel.methods == "headline" and method is not None and row.get("method", method) != method:
+        if method is not None and row.get("method", method) != method:
             continue
         if keeps(row, panel.where):
             chosen.append(row)

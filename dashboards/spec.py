@@ -9,6 +9,8 @@ panels, in order, are listed in :mod:`dashboards.panels`.
 from dataclasses import dataclass
 from typing import Literal
 
+from esjobs.core.words import Level, standing
+
 Kind = Literal[
     "tiles",
     "sentence",
@@ -27,7 +29,7 @@ Kind = Literal[
     "markdown",
     "provenance",
 ]
-"""``tiles``: counts of rows. ``sentence``: one text column, a paragraph per row. ``scatter-line``: two
+"""``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
 ``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``scatter``: two
 measured quantities. ``task-curves``: two quantities on logarithmic axes, one chart per task, with the curve
@@ -67,14 +69,8 @@ Role = Literal["label", "x", "y", "category", "group", "detail"]
 """``label`` names the row, ``category`` chooses colour and shape, ``group`` joins rows, ``detail`` is a
 table column or a line of the tooltip only."""
 
-Level = Literal["site", "cpu_model"]
-
-ALL_TYPES = "all"
-"""The processing type that stands for all kinds of work together."""
-
 ONE_SIGMA = 1.0
-NINETY_PERCENT = 1.645
-"""Half-widths of error bars in standard errors; 1.645 is the two-sided 90 % interval of a normal."""
+"""Half-width of error bars in standard errors, unless a panel wants another."""
 
 
 @dataclass(frozen=True)
@@ -120,17 +116,20 @@ class Where:
 
 @dataclass(frozen=True)
 class Tile:
-    """A count of rows of a table. ``verdict`` gives it the colour and shape of that verdict.
+    """A number from a column of the panel's table. ``verdict`` gives it the colour and shape of that verdict.
 
-    ``by``: the column whose values, each with its count, are the label where there are any.
+    ``one``: the label where the number is 1, if it is another.
+
+    ``parts``: columns that add up to it, with what each counts; those above 0 are the label where there are
+    any.
     """
 
     label: str
-    table: str
-    where: tuple[Where, ...]
+    column: str
     verdict: str = ""
     note: str = ""
-    by: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
+    one: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,6 @@ class Panel:
     other under its heading. ``table``: a result table, or empty for plain text.
     ``level``: restrict to rows of that level, where the table has one.
     ``types``: ``main`` rows of all types together, ``every`` rows of every type.
-    ``methods``: ``headline`` rows of the method that verdicts rest on, ``every`` rows of all methods.
     ``sort``: column, with ``-`` in front for descending and ``|c|`` for its magnitude.
     ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
     ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
@@ -164,7 +162,6 @@ class Panel:
     tiles: tuple[Tile, ...] = ()
     level: Level | None = None
     types: Literal["main", "every"] = "main"
-    methods: Literal["headline", "every"] = "headline"
     sort: tuple[str, ...] = ()
     interval: float = ONE_SIGMA
     band: bool = False
@@ -197,7 +194,8 @@ class Look:
 
 
 LOOKS: dict[str, Look] = {
-    "deviates": Look("deviates", "diamond", "◆", "#bf3c06", "#f2894f"),
+    "confirmed": Look("deviates, confirmed", "diamond", "◆", "#bf3c06", "#f2894f"),
+    "candidate": Look("candidate, not confirmed", "diamond", "◇", "#858b95", "#9aa2ad", filled=False),
     "ok": Look("ok", "circle", "●", "#1f6699", "#6cb2e4"),
     "undecided": Look("undecided", "triangle-up", "▲", "#858b93", "#9aa2ab"),
     "default": Look("undeclared, a default value", "circle", "○", "#4d545d", "#c4cad1", filled=False),
@@ -206,9 +204,9 @@ LOOKS: dict[str, Look] = {
     "other": Look("too few, mixed or implausible", "cross", "✚", "#77579c", "#b99bdd", filled=False),
 }
 """Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
-kind of colour blindness). ``default`` is the look of an undeclared name whose queue carries a default value;
-``other`` is every verdict without a look of its own. No two colours are equal, so that a style sheet can
-tell them apart."""
+kind of colour blindness). Only a confirmed deviation has a colour of warning, a candidate is muted.
+``default`` is the look of an undeclared name whose queue carries a default value; ``other`` is every verdict
+without a look of its own. No two colours are equal, so that a style sheet can tell them apart."""
 
 GROUPS: dict[str, Look] = {
     "largest": Look("largest component", "circle", "●", "#33556f", "#93b7d3"),
@@ -227,12 +225,15 @@ EVERY_LOOK: tuple[Look, ...] = (*LOOKS.values(), *GROUPS.values(), *STATES.value
 """All looks, in the order of a legend."""
 
 
-def look_of(verdict: object, origin: object = None) -> str:
-    """The key of :data:`LOOKS` for a verdict and the origin of its declaration.
+def look_of(verdict: object, origin: object = None, confirmed: object = None) -> str:
+    """The key of :data:`LOOKS` for a verdict, the origin of its declaration, and whether it is confirmed.
 
     >>> look_of("ok", "own"), look_of("undeclared", "default"), look_of("too few", "own")
     ('ok', 'default', 'other')
+    >>> look_of("deviates", "own", True), look_of("deviates", "own", None)
+    ('confirmed', 'candidate')
     """
     if verdict == "undeclared" and origin == "default":
         return "default"
-    return verdict if isinstance(verdict, str) and verdict in LOOKS else "other"
+    word = standing(str(verdict), confirmed)
+    return word if word in LOOKS else "other"

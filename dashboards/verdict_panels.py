@@ -4,6 +4,7 @@ from dashboards.columns import (
     COREPOWER,
     DEVIATION,
     JOBS,
+    LEVEL,
     MODEL,
     NAME,
     ORIGIN,
@@ -15,9 +16,16 @@ from dashboards.columns import (
     VIA,
     K,
 )
-from dashboards.spec import NINETY_PERCENT, Entry, Panel, Tile, Where
+from dashboards.spec import Entry, Panel, Tile, Where
+from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
+_SIGNIFICANT = Entry(
+    "significant",
+    "Signif.",
+    "yesno",
+    note=f"survives Benjamini-Hochberg at {100 * FALSE_DISCOVERY_RATE:.0f} % over all tests of the run",
+)
 _UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
     Entry("name", "Name", "name", "label"),
@@ -57,6 +65,7 @@ _FLAG_COLUMNS = (
     Entry("expected_k", "Expected k", "number", note="from the line fitted without this WLCG site"),
     DEVIATION,
     Entry("q_value", "q", "number", note="Benjamini-Hochberg q-value of a deviation beyond the limit"),
+    _SIGNIFICANT,
     _STABLE,
     _UNSTABLE_UNDER,
     VIA,
@@ -65,6 +74,10 @@ _FLAG_COLUMNS = (
 )
 
 _LIST_COLUMNS = (NAME, COREPOWER, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
+
+
+_CONFIRMED = (Where("confirmed", (True,)),)
+_CANDIDATES = (Where("verdict", ("deviates",)), Where("confirmed", (True,), negate=True))
 
 
 def _verdict(*values: str) -> tuple[Where, ...]:
@@ -76,22 +89,43 @@ COUNTS = Panel(
     "At a glance",
     "tiles",
     "At a glance",
-    "flags",
+    "conclusions",
     level="site",
     tiles=(
-        Tile("sites", "flags", (), note="sites with jobs in buckets; each has one of the verdicts beside"),
-        Tile("with a speed factor", "factors", (Where("k"),), note="sites with a speed factor k"),
-        Tile("deviates", "flags", _verdict("deviates"), "deviates", "beyond the limit, errors included"),
-        Tile("undecided", "flags", _verdict("undecided"), "undecided", "the error reaches across the limit"),
-        Tile("ok", "flags", _verdict("ok"), "ok", "within the limit, errors included"),
-        Tile("undeclared", "flags", _verdict("undeclared"), "default", "no declared value, or a default"),
+        Tile(
+            "queues",
+            "n_names",
+            note="queues with jobs in buckets; each has one of the verdicts beside",
+            one="queue",
+        ),
+        Tile("with a speed factor", "n_with_factor", note="queues with a speed factor k"),
+        Tile(
+            CONFIRMED,
+            "n_confirmed",
+            "confirmed",
+            "beyond the limit, errors included; significant and stable: may be sent",
+        ),
+        Tile(
+            f"{CANDIDATE}s",
+            "n_candidates",
+            "candidate",
+            "beyond the limit, errors included, but not significant or not stable: not to be sent",
+            one=CANDIDATE,
+        ),
+        Tile("undecided", "n_undecided", "undecided", "the error reaches across the limit"),
+        Tile("ok", "n_ok", "ok", "within the limit, errors included"),
+        Tile("undeclared", "n_undeclared", "default", "no declared value, or a default"),
         Tile(
             "other verdicts",
-            "flags",
-            (Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
+            "n_others",
             "other",
             "too few jobs, mixed, implausible or not comparable",
-            by="verdict",
+            parts=(
+                ("n_implausible", "implausible"),
+                ("n_mixed", "mixed"),
+                ("n_not_comparable", "not comparable"),
+                ("n_too_few", "too few"),
+            ),
         ),
     ),
 )
@@ -102,20 +136,20 @@ CONCLUSION = Panel(
     "sentence",
     "At a glance",
     "conclusions",
-    fields=(Entry("sentence", "Conclusion"),),
-    where=(Where("sentence"),),
+    fields=(Entry("sentence", "Conclusion"), Entry("evidence", "Evidence")),
     level="site",
-    empty="Nothing can be concluded: no site has both a speed factor and a declared corepower.",
+    empty="Nothing can be concluded: the run kept no verdicts.",
 )
 
 DEVIATING = Panel(
     "deviating",
-    "Sites that deviate",
+    "Queues whose deviation is confirmed",
     "table",
     "What deviates",
     "flags",
-    "Sites whose speed differs from what their declared corepower promises by more than the limit, errors "
-    "included: above 0 faster than declared, below it slower. Only stable verdicts should be sent.",
+    "The speed differs from what the declared corepower promises by more than the limit, errors included: "
+    "above 0 faster than declared, below it slower. Each is significant over all tests of the run and stable "
+    "under every tried change, and may be sent.",
     fields=(
         NAME,
         DEVIATION,
@@ -125,12 +159,9 @@ DEVIATING = Panel(
             "Jobs ran like",
             "estimate",
             error="proposed_corepower_err",
-            note="at the level of the other sites, with an error of at least 5 %",
+            note="at the level of the others, with an error of at least 5 %",
             unit="benchmark",
         ),
-        Entry("significant", "Signif.", "yesno", note="survives Benjamini-Hochberg at 5 %"),
-        _STABLE,
-        _UNSTABLE_UNDER,
         ORIGIN,
         K,
         RC_SITE,
@@ -139,15 +170,15 @@ DEVIATING = Panel(
         TASKS,
         SENTENCE,
     ),
-    where=_verdict("deviates"),
+    where=_CONFIRMED,
     level="site",
     sort=("-|deviation|",),
-    empty="No site deviates beyond the limit once its error is taken into account.",
+    empty="No deviation of a queue is confirmed.",
 )
 
 DEVIATING_MODELS = Panel(
     "deviating-cpu-model",
-    "CPU models that deviate",
+    "CPU models whose deviation is confirmed",
     "table",
     "What deviates",
     "flags",
@@ -157,26 +188,57 @@ DEVIATING_MODELS = Panel(
         REFERENCE,
         *(field for field in DEVIATING.fields[3:] if field not in {ORIGIN, RC_SITE}),
     ),
-    where=_verdict("deviates"),
+    where=_CONFIRMED,
     level="cpu_model",
     sort=("-|deviation|",),
     given=(Where("deviation"),),
-    empty="No CPU model deviates from its reference score beyond the limit.",
+    empty="No deviation of a CPU model from its reference score is confirmed.",
 )
+
+CANDIDATES = Panel(
+    "candidates",
+    "Candidates, not confirmed",
+    "table",
+    "What deviates",
+    "flags",
+    "Beyond the limit with the error included, but not significant over all tests of the run, or not stable: "
+    "perhaps chance, perhaps one task. Not to be sent; more tasks in common confirm or dismiss them.",
+    fields=(
+        Entry("name", "Name", "name", "label"),
+        LEVEL,
+        DEVIATION,
+        COREPOWER,
+        _SIGNIFICANT,
+        _STABLE,
+        _UNSTABLE_UNDER,
+        ORIGIN,
+        K,
+        VIA,
+        JOBS,
+        TASKS,
+        SENTENCE,
+    ),
+    where=_CANDIDATES,
+    sort=("-level", "-|deviation|", "name"),
+    empty="There is no candidate.",
+    folded=True,
+    optional=True,
+)
+
 SCATTER = Panel(
     "corepower-site",
     "Speed factor against declared corepower",
     "scatter-line",
     "Speed against declaration",
     "flags",
-    "Each mark is a site (a queue) of the largest component; bars are one standard error. The line goes "
-    "through the origin, the band is the accepted deviation. Above the band a site runs faster than it "
-    "declares, below it slower. Hollow marks are not compared; default values have no part in the line.",
+    "Each mark is a queue of the largest component; bars are one standard error. The line goes through the "
+    "origin, the band is the accepted deviation. Above the band a queue runs faster than it declares, below "
+    "it slower. Confirmed deviations are named, candidates are not; default values have no part in the line.",
     fields=_SCATTER_FIELDS,
     where=(Where("k"), Where("corepower"), Where("component", (0, None))),
     level="site",
     band=True,
-    empty="No site has both a speed factor and a declared corepower, so there is nothing to compare.",
+    empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
 )
 
 SCATTER_MODEL = Panel(
@@ -185,8 +247,8 @@ SCATTER_MODEL = Panel(
     "scatter-line",
     "Speed factors",
     "flags",
-    "Reference scores come from an imported table; none is derived from what sites declare. Above the band a "
-    "CPU model runs faster than its score, below it slower.",
+    "Reference scores come from an imported table; none is derived from what queues declare. Above the band "
+    "a CPU model runs faster than its score, below it slower.",
     fields=_MODEL_SCATTER_FIELDS,
     where=(Where("k"), Where("corepower"), Where("component", (0, None))),
     level="cpu_model",
@@ -197,7 +259,7 @@ SCATTER_MODEL = Panel(
 
 DEVIATIONS = Panel(
     "deviation-site",
-    "Deviation from the declaration, site by site",
+    "Deviation from the declaration, queue by queue",
     "dots-with-errors",
     "Speed against declaration",
     "flags",
@@ -207,14 +269,14 @@ DEVIATIONS = Panel(
     where=(Where("deviation"),),
     level="site",
     sort=("-deviation", "name"),
-    interval=NINETY_PERCENT,
+    interval=HALF_WIDTH_90,
     band=True,
     empty="No deviation could be computed.",
 )
 
 FLAGS_TABLE = Panel(
     "flags-site-table",
-    "All verdicts on sites",
+    "All verdicts on queues",
     "table",
     "Speed against declaration",
     "flags",
@@ -230,15 +292,15 @@ UNDECIDED = Panel(
     "undecided",
     "Undecided",
     "table",
-    "Other sites",
+    "Other queues",
     "flags",
-    "The 90 % interval reaches across the edge of the band. More tasks common with other sites would narrow "
+    "The 90 % interval reaches across the edge of the band. More tasks common with other queues would narrow "
     "it; more jobs of the same tasks only where statistics is the larger part of the error.",
     fields=_LIST_COLUMNS,
     where=_verdict("undecided"),
     level="site",
     sort=("-|deviation|",),
-    empty="No site is undecided.",
+    empty="No queue is undecided.",
     folded=True,
 )
 
@@ -246,7 +308,7 @@ UNDECLARED = Panel(
     "undeclared",
     "Undeclared",
     "table",
-    "Other sites",
+    "Other queues",
     "flags",
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
     fields=(
@@ -265,7 +327,7 @@ UNDECLARED = Panel(
     where=_verdict("undeclared"),
     level="site",
     sort=("name",),
-    empty="Every site declares a value of its own.",
+    empty="Every queue declares a value of its own.",
     folded=True,
 )
 
@@ -273,13 +335,13 @@ SET_ASIDE = Panel(
     "set-aside",
     "Not comparable, too few jobs, mixed or implausible",
     "table",
-    "Other sites",
+    "Other queues",
     "flags",
     "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",
     fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
     where=(Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
     level="site",
     sort=("verdict", "name"),
-    empty="No site has another verdict.",
+    empty="No queue has another verdict.",
     folded=True,
 )

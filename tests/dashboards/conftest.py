@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from dashboards.report import ReportData
+from esjobs.analysis.conclusions import conclude
+from esjobs.analysis.verdicts import is_confirmed
 from esjobs.core.tables import table
+from esjobs.core.words import Verdict
 from tests.dashboards.made_tasks import residual_rows, task_rows
 
 Rows = list[dict[str, object]]
@@ -69,7 +72,7 @@ def site_names(count: int) -> list[tuple[str, str]]:
     return names[:count]
 
 
-def _verdict(deviation: float, error: float, origin: str) -> str:
+def _verdict(deviation: float, error: float, origin: str) -> Verdict:
     if origin == "default":
         return "undeclared"
     if abs(deviation) - 1.645 * error > 0.2:
@@ -80,9 +83,9 @@ def _verdict(deviation: float, error: float, origin: str) -> str:
 def _sentence(name: str, corepower: float, deviation: float, error: float, others: int) -> str:
     middle, low, high = (corepower * (1 + deviation + side * 1.645 * error) for side in (0, -1, 1))
     return (
-        f"Relative to what {others} other sites declare, the jobs of {name} ran like {middle:.1f} ({low:.1f} "
-        f"to {high:.1f}, 90 %) HS06 per core. If your hardware list disagrees, check SMT and overcommit; "
-        "please benchmark again."
+        f"Relative to what {others} other WLCG sites declare, the jobs of {name} ran like {middle:.1f} "
+        f"({low:.1f} to {high:.1f}, 90 %) HS06 per core. If your hardware list disagrees, check SMT and "
+        "overcommit; please benchmark again."
     )
 
 
@@ -110,6 +113,7 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
             "processing_type": kind,
             "method": method,
             "n_tasks": 1 + place % 7,
+            "n_distinct_tasks": 1 + place % 7,
             "n_jobs": jobs,
             "component": 1 if island else 0,
             "rc_site": rc_site,
@@ -138,8 +142,9 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
             continue
         expected = corepower * _SLOPE
         deviation, deviation_err = k / expected - 1, float(np.hypot(error / expected, 0.03))
-        verdict = "not comparable" if island else _verdict(deviation, deviation_err, origin)
+        verdict: Verdict = "not comparable" if island else _verdict(deviation, deviation_err, origin)
         judged = verdict in {"deviates", "ok", "undecided"}
+        stable = place % 5 != 0 and place != 36
         flags.append(
             base
             | measured
@@ -157,10 +162,11 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "events_per_job": factors[-1]["events_per_job"],
                 "via": factors[-1]["via"],
                 "verdict": verdict,
-                "significant": verdict == "deviates",
+                "significant": verdict == "deviates" if judged else None,
                 "q_value": 0.01 if verdict == "deviates" else 0.6,
-                "stable": place % 5 != 0,
-                "unstable_under": None if place % 5 else "method paper",
+                "stable": stable if judged else None,
+                "confirmed": is_confirmed(verdict, verdict == "deviates", stable),
+                "unstable_under": None if stable or not judged else "method paper",
                 "proposed_corepower": corepower * (1 + deviation) if verdict == "deviates" else None,
                 "proposed_corepower_err": 0.6 if verdict == "deviates" else None,
                 "sentence": _sentence(name, corepower, deviation, deviation_err, max(count - 9, 2)),
@@ -209,20 +215,8 @@ def _line(kind: str, method: str, flags: Rows) -> dict[str, object]:
 
 
 def _conclusion(kind: str, method: str, flags: Rows) -> dict[str, object]:
-    verdicts = [row["verdict"] for row in flags]
-    deviating, undecided = verdicts.count("deviates"), verdicts.count("undecided")
-    return {
-        **_WINDOW,
-        "level": "site",
-        "processing_type": kind,
-        "method": method,
-        "n_names": len(flags),
-        "n_deviates": deviating,
-        "n_ok": verdicts.count("ok"),
-        "n_undecided": undecided,
-        "sentence": f"{deviating} of {len(flags)} sites deviate by more than 20 % from what their declared "
-        f"corepower promises; {undecided} cannot be decided with the jobs of this window.",
-    }
+    fit = {**_WINDOW, "level": "site", "processing_type": kind, "method": method}
+    return fit | conclude(flags, "site", limit=0.2)
 
 
 def _fit(level: str, kind: str, method: str, factors: Rows) -> dict[str, object]:

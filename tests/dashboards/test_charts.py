@@ -46,9 +46,15 @@ def test_scatter_draws_every_site_with_both_values(data: ReportData) -> None:
     drawing = scatter_line(SCATTER, rows, line_of(data))
     marks = drawing.datasets["points"]
     assert len(marks) == len(rows) == 57
-    assert {mark["look"] for mark in marks} >= {"deviates", "ok", "undecided", "undeclared, a default value"}
+    assert {mark["look"] for mark in marks} >= {
+        "deviates, confirmed",
+        "candidate, not confirmed",
+        "ok",
+        "undecided",
+        "undeclared, a default value",
+    }
     named = {label["label"] for side in ("left", "right") for label in drawing.datasets[f"labels_{side}"]}
-    assert len(named) == sum(row["verdict"] == "deviates" for row in rows)
+    assert len(named) == sum(row["confirmed"] is True for row in rows)
 
 
 def test_scatter_band_is_the_limit_of_the_data(data: ReportData) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -10,18 +9,10 @@ import pytest
 from dashboards.cells import declared, estimate, number, read
 from dashboards.columns import COREPOWER, VERDICT
 from dashboards.compose import Composer
-from dashboards.conclusion import conclusion
 from dashboards.panels import REPORT, panel
 from dashboards.parts import Block, FigurePart, TablePart, TextPart, TilesPart, TypePart
 from dashboards.report import ReportData, render
-from dashboards.rows import Row
 from dashboards.spec import LOOKS
-
-
-def flag(name: str, deviation: float, **more: Any) -> Row:
-    """A flag that deviates, is significant and stable."""
-    row: Row = {"name": name, "deviation": deviation, "verdict": "deviates", "n_tasks": 9}
-    return row | {"significant": True, "stable": True} | more
 
 
 def block_of(data: ReportData, identity: str) -> Block:
@@ -29,65 +20,95 @@ def block_of(data: ReportData, identity: str) -> Block:
     return Composer(data).block(panel(identity), "all")
 
 
-def test_every_deviating_name_is_named_by_size() -> None:
-    flags = [flag(f"S{n}", (-1) ** n * (0.3 + n / 100)) for n in range(8)]
-    first, second = conclusion([*flags, flag("fine", 0.01, verdict="ok")], "sites", 0.2)
-    assert first.startswith(
-        "8 of 9 comparable sites deviate by more than 20\u202f%: S7 −37\u202f%, S6 +36\u202f%"
+def row_of(data: ReportData, kind: str = "all") -> pd.Series:
+    """The stored conclusion about the queues of a type, headline method."""
+    assert data.conclusions is not None
+    chosen = data.conclusions.query("level == 'site' and method == 'gamma' and processing_type == @kind")
+    (row,) = (row for _, row in chosen.iterrows())
+    return row
+
+
+def test_the_report_says_what_is_stored_and_counts_nothing_itself(data: ReportData) -> None:
+    """Other numbers and words in the row are shown as they are, whatever the flags say."""
+    assert data.conclusions is not None
+    told = data.conclusions.assign(sentence="Nothing is wrong.", evidence="Asked everybody.", n_confirmed=77)
+    other = replace(data, conclusions=told)
+    assert block_of(other, "conclusion").parts == (
+        TextPart(("Nothing is wrong.", "Asked everybody."), loud=True),
     )
-    assert [f"S{n}" for n in range(7, -1, -1)] == [word for word in first.split() if word.startswith("S")]
-    assert second.startswith("All 8 are significant over all tests of the run, all 8 stable")
-    assert "all may be sent. The others: 1 ok, 0 undecided." in second
+    (tiles,) = block_of(other, "counts").parts
+    assert isinstance(tiles, TilesPart)
+    assert {tile.label: tile.n for tile in tiles.tiles}["confirmed"] == 77
+    (lone,) = block_of(replace(data, conclusions=data.conclusions.assign(n_candidates=1)), "counts").parts
+    assert isinstance(lone, TilesPart)
+    assert {tile.label: tile.n for tile in lone.tiles}["candidate"] == 1
+    (kind, *_) = block_of(other, "types").parts
+    assert isinstance(kind, TypePart)
+    assert " · 77 confirmed · " in kind.summary
 
 
-def test_what_may_be_sent_is_what_is_stable() -> None:
-    flags = [flag("A", 0.5), flag("B", 0.4, significant=False), flag("C", 0.3, stable=False)]
-    (_, second) = conclusion(flags, "sites", 0.2)
-    assert "2 of 3 are significant over all tests of the run, 2 of 3 stable" in second
-    assert "only A, B may be sent." in second
-    assert "Not significant, so perhaps chance: B." in second
-    (_, none) = conclusion([flag("A", 0.5, stable=None, significant=None)] * 2, "sites", 0.2)
-    assert none.startswith("None is significant over all tests of the run, none stable")
-    assert "none may be sent" in none
-    (_, one) = conclusion([flag("A", 0.5, stable=False)], "sites", 0.2)
-    assert one.startswith("It is significant over all tests of the run and not stable: it may not be sent.")
+def test_a_conclusion_without_evidence_is_one_paragraph(data: ReportData) -> None:
+    assert data.conclusions is not None
+    bare = replace(data, conclusions=data.conclusions.assign(evidence=None))
+    assert block_of(bare, "conclusion").parts == (TextPart((row_of(data)["sentence"],), loud=True),)
 
 
-def test_single_tasks_are_pointed_out() -> None:
-    (_, second) = conclusion([flag("A", 0.5, n_tasks=1)], "sites", 0.2)
-    assert "1 of 1 rest on a single task" in second
-    assert conclusion([flag("A", 0.0, verdict="ok")], "sites", 0.2) == ()
+def test_a_run_before_these_counts_shows_that_they_are_not_known(data: ReportData) -> None:
+    assert data.conclusions is not None
+    older = data.conclusions.drop(columns=["n_confirmed", "n_candidates", "n_with_factor", "evidence"])
+    (tiles,) = block_of(replace(data, conclusions=older), "counts").parts
+    assert isinstance(tiles, TilesPart)
+    assert {tile.label: tile.n for tile in tiles.tiles}["confirmed"] is None
+    assert "<b>–</b>" in render(replace(data, conclusions=older))
 
 
-def test_the_report_concludes_in_these_words(data: ReportData) -> None:
-    (text,) = block_of(data, "conclusion").parts
-    assert isinstance(text, TextPart)
-    rows = Composer(data).rows(panel("deviating"), "all")
-    assert all(f" {row['name']} " in text.paragraphs[0] for row in rows if str(row["name"]).isalnum())
+def test_candidates_are_kept_apart_from_what_is_confirmed(data: ReportData) -> None:
+    """Every deviating queue stands in one of the two tables; only the confirmed have colour and name."""
     assert data.flags is not None
-    calm = data.flags.assign(verdict=data.flags.verdict.replace("deviates", "ok"))
-    (stored,) = block_of(replace(data, flags=calm), "conclusion").parts
-    assert isinstance(stored, TextPart)
-    assert "cannot be decided with the jobs of this window" in stored.paragraphs[0]
+    composer = Composer(data)
+    shown = {
+        name: {row["name"] for row in composer.rows(panel(name), "all")}
+        for name in ("deviating", "candidates")
+    }
+    flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
+    deviating = flags[flags.verdict == "deviates"]
+    assert shown["deviating"] == set(deviating[deviating.confirmed == True].name)  # noqa: E712
+    assert shown["candidates"] == set(deviating.name) - shown["deviating"]
+    assert shown["deviating"]
+    assert shown["candidates"]
+    assert panel("candidates").folded
+    row = {"verdict": "deviates", "confirmed": False}
+    assert read(row, VERDICT) == "candidate"
+    assert read(row | {"confirmed": True}, VERDICT) == "confirmed"
+    assert not LOOKS["candidate"].filled
+    assert LOOKS["candidate"].shape == LOOKS["confirmed"].shape
+
+
+def test_only_the_headline_method_is_in_the_tables(data: ReportData) -> None:
+    for identity in ("fits", "fit-quality", "correlation", "deviating", "candidates"):
+        rows = Composer(data).rows(panel(identity), "all")
+        assert {row["method"] for row in rows} == {"gamma"}, identity
+    paper = replace(data, method="paper")
+    assert {row["method"] for row in Composer(paper).rows(panel("fits"), "all")} == {"paper"}
 
 
 def test_one_count_means_one_thing_everywhere(data: ReportData) -> None:
     (tiles,) = block_of(data, "counts").parts
     assert isinstance(tiles, TilesPart)
     counted = {tile.label: tile.n for tile in tiles.tiles}
-    assert counted["sites"] == sum(tile.n for tile in tiles.tiles if tile.look)
+    assert counted["queues"] == sum(tile.n or 0 for tile in tiles.tiles if tile.look)
     assert counted["with a speed factor"] == block_of(data, "factors-site").n
     assert "2 not comparable" in tiles.tiles[-1].label
     (kind, *_) = block_of(data, "types").parts
     assert isinstance(kind, TypePart)
-    assert kind.summary.startswith(f"{counted['with a speed factor']} sites with a speed factor · ")
+    assert kind.summary.startswith(f"{counted['with a speed factor']} queues with a speed factor · ")
 
 
 def test_verdicts_are_called_what_the_command_line_calls_them(data: ReportData) -> None:
-    for verdict in ("deviates", "ok", "undecided", "undeclared", "too few", "mixed", "implausible"):
+    for verdict in ("ok", "undecided", "undeclared", "too few", "mixed", "implausible"):
         assert read({"verdict": verdict, "origin": "default"}, VERDICT) == verdict
     page = render(data)
-    for word in ("sites fitted", "set aside</", "default, not fitted", "Off by", "queues."):
+    for word in ("sites fitted", "set aside</", "default, not fitted", "Off by"):
         assert word not in page
     assert "set aside" not in " ".join(look.label for look in LOOKS.values())
 
@@ -149,7 +170,9 @@ def test_empty_sections_of_cpu_models_are_left_out_or_say_why(data: ReportData) 
     assert data.flags is not None
     assert data.factors is not None
     assert shown(data) == {"factors-cpu-model", "corepower-cpu-model"}
-    assert "No CPU model deviates from its reference score" in render(models_with_scores(data))
+    assert "No deviation of a CPU model from its reference score is confirmed." in render(
+        models_with_scores(data)
+    )
     bare = replace(
         data,
         flags=data.flags[data.flags.level == "site"],

@@ -191,13 +191,12 @@ def test_a_histogram_that_is_none_draws_nothing(text: str | None, data: ReportDa
 def test_both_levels_of_all_types_have_their_pulls(data: ReportData) -> None:
     block, _ = block_of(data, "pulls")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
-    assert [title.name for title in figure.titles] == ["Sites", "CPU models"]
+    assert [title.name for title in figure.titles] == ["Queues", "CPU models"]
     assert figure.titles[0].words == "812 buckets, width 1.06, 9 rejected"
 
 
 def test_a_chi2_that_sigma_int_was_made_for_is_no_proof(data: ReportData) -> None:
     block, _ = block_of(data, "fit-quality")
-    assert set(cells_of(block, "Method")) == {"gamma", "paper"}
     assert set(cells_of(block, "χ²/dof")) == {"0.986 by construction"}
     assert data.fits is not None
     assumed, _ = block_of(replace(data, fits=data.fits.assign(sigma_int_kind="assumed")), "fit-quality")
@@ -224,14 +223,14 @@ def test_names_with_one_task_are_named(data: ReportData) -> None:
     text, names = block.parts
     assert isinstance(text, TextPart)
     assert isinstance(names, TermsPart)
-    assert text.paragraphs[0].startswith(f"{len(rows)} sites rest on a single task.")
+    assert text.paragraphs[0].startswith(f"{len(rows)} queues have one unit of work in the fit")
     assert names.terms[0][1].count(", ") == len(rows) - 1
     assert data.factors is not None
     single = data.factors.assign(n_tasks=2.0)
     single.loc[single.index[0], "n_tasks"] = 1.0
     text = block_of(replace(data, factors=single), "one-task")[0].parts[0]
     assert isinstance(text, TextPart)
-    assert text.paragraphs[0].startswith("1 site rests on")
+    assert text.paragraphs[0].startswith("1 queue has one unit of work")
 
 
 def test_siblings_carry_the_origin_of_their_declaration(data: ReportData) -> None:
@@ -353,9 +352,9 @@ def test_tasks_of_one_site_have_no_chart(data: ReportData) -> None:
     block, _ = block_of(replace(data, residuals=frame), "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
     assert (len(figure.charts), figure.marks) == (1, 2)
-    assert "Left out: 2 tasks that ran at one site only." in figure.caption
+    assert "Left out: 2 tasks that ran at one queue only." in figure.caption
     alone, _ = block_of(replace(data, residuals=frame[2:]), "task-curves")
-    assert alone.parts == (TextPart(("Nothing to compare: each of 2 tasks ran at one site only.",)),)
+    assert alone.parts == (TextPart(("Nothing to compare: each of 2 tasks ran at one queue only.",)),)
 
 
 def test_the_rounding_of_zero_is_not_shown_as_a_result(data: ReportData) -> None:

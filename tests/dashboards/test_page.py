@@ -120,7 +120,7 @@ def test_every_row_has_its_mark_and_bar(opened: Opened) -> None:
 def test_flagged_names_stand_in_table_and_chart(opened: Opened, data: ReportData) -> None:
     assert data.flags is not None
     flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
-    names = set(flags[flags.verdict == "deviates"].name)
+    names = set(flags[flags.confirmed.eq(True)].name)
     assert names
     assert "</script><script>alert(3)</script>" in names
     table = opened.page.locator("#deviating tbody tr:first-child td:first-child").all_inner_texts()
@@ -181,7 +181,7 @@ def test_hovering_a_cell_tells_about_its_bucket(opened: Opened) -> None:
     tooltip = page.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()
     text = tooltip.inner_text()
-    for word in ("Site", "Task", "Deviation", "Pull", "Status", "Jobs", "k ± error"):
+    for word in ("Queue", "Task", "Deviation", "Pull", "Status", "Jobs", "k ± error"):
         assert word in text
 
 
@@ -240,7 +240,7 @@ def test_a_click_sorts_up_and_down(opened: Opened) -> None:
 
 def test_the_filter_leaves_what_matches(opened: Opened) -> None:
     holder = opened.page.locator("#flags-site-table")
-    holder.locator("input").fill("deviates")
+    holder.locator("input").fill("confirmed")
     rows = holder.locator("tbody:visible")
     assert rows.count() == opened.page.locator("#deviating tbody").count()
     assert holder.locator(".shown").inner_text().endswith("of 59")
@@ -252,7 +252,7 @@ def test_the_legend_brings_a_verdict_forward(opened: Opened) -> None:
     page = opened.page
     marks = page.locator("#corepower-site .marks_marks > path")
     assert marks.evaluate_all("(all) => all.every((each) => each.getAttribute('opacity') === '1')")
-    page.locator("#corepower-site .role-legend-label text", has_text="deviates").click(force=True)
+    page.locator("#corepower-site .role-legend-label text", has_text="deviates, confirmed").click(force=True)
     page.wait_for_function(
         """() => [...document.querySelectorAll('#corepower-site .marks_marks > path')]
             .some((each) => each.getAttribute('opacity') === '0.12')"""

@@ -8,7 +8,10 @@ import pytest
 from dashboards.columns import NAME, K
 from dashboards.panels import REPORT, panel
 from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
+from esjobs.analysis.conclusions import conclude
+from esjobs.analysis.verdicts import is_confirmed
 from esjobs.core.tables import table
+from esjobs.core.words import VERDICTS, Verdict
 
 
 def named(fields: tuple[Entry, ...]) -> set[str]:
@@ -37,7 +40,7 @@ def test_every_column_exists_in_its_table(each: Panel) -> None:
             assert named((field,)) <= set(table(field.table).column_names)
             assert {"level", "name", "processing_type", "method"} <= set(table(field.table).column_names)
     for tile in each.tiles:
-        assert {condition.column for condition in tile.where} <= set(table(tile.table).column_names)
+        assert {tile.column, *(column for column, _ in tile.parts)} <= set(table(each.table).column_names)
 
 
 def test_ids_are_unique_and_fit_for_addresses() -> None:
@@ -75,20 +78,31 @@ def test_repeated_panels_exist() -> None:
         assert [panel(name).id for name in each.repeat] == list(each.repeat)
 
 
-def test_verdict_tiles_count_every_flag_once() -> None:
-    """Of any verdict, known or new, exactly one tile counts it; else the share bar would lie."""
-    from dashboards.rows import keeps
-
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_verdict_tiles_count_every_flag_once(verdict: Verdict) -> None:
+    """Of any verdict exactly one tile counts it; else the share bar would lie."""
+    row: dict[str, object] = {
+        "name": "Q",
+        "verdict": verdict,
+        "deviation": 0.5,
+        "k": 1.0,
+        "n_distinct_tasks": 2,
+    }
     tiles: list[Tile] = [tile for tile in panel("counts").tiles if tile.verdict]
-    for verdict in ("deviates", "ok", "undecided", "undeclared", "too few", "mixed", "not comparable", "new"):
-        assert sum(keeps({"verdict": verdict}, tile.where) for tile in tiles) == 1
+    for sure in (True, False):
+        tested = {"significant": sure, "stable": True, "confirmed": is_confirmed(verdict, sure, True)}
+        said = conclude([row | tested], "site", limit=0.2)
+        assert sum(int(str(said[tile.column])) for tile in tiles) == 1
+        assert all(
+            sum(int(str(said[part])) for part, _ in tile.parts) in (0, said[tile.column]) for tile in tiles
+        )
 
 
 def test_looks_differ_by_shape_or_fill_and_never_share_a_colour() -> None:
     looks = [*LOOKS.values(), *GROUPS.values()]
     assert len({look.light for look in looks}) == len(looks)
     assert len({look.dark for look in looks}) == len(looks)
-    judged = [LOOKS[name] for name in ("deviates", "ok", "undecided", "default")]
+    judged = [LOOKS[name] for name in ("confirmed", "candidate", "ok", "undecided", "default")]
     assert len({(look.shape, look.filled) for look in judged}) == len(judged)
 
 

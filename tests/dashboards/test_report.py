@@ -132,10 +132,8 @@ def test_what_a_coordinator_wants_first_comes_first(data: ReportData, page: str)
     assert data.flags is not None
     flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
     judged = flags.verdict.isin(["deviates", "ok", "undecided"]).sum()
-    sentence = (
-        f"{(flags.verdict == 'deviates').sum()} of {judged} comparable sites deviate by more than 20\u202f%"
-    )
-    assert text.index(sentence) < text.index("Relative to what 51 other sites declare")
+    sentence = f"{flags.confirmed.eq(True).sum()} of {judged} comparable queues deviate by more than 20 %"
+    assert text.index(sentence) < text.index("Relative to what 51 other WLCG sites declare")
     for phrase in ("if everyone is stale by 10 %, so is the line", "hs06sec contains the declared corepower"):
         assert phrase in text
 
@@ -155,9 +153,9 @@ def test_nothing_at_all_is_said_plainly() -> None:
 
 def test_nothing_deviates(small: ReportData) -> None:
     assert small.flags is not None
-    calm = small.flags.assign(verdict=small.flags.verdict.replace("deviates", "ok"))
+    calm = small.flags.assign(verdict=small.flags.verdict.replace("deviates", "ok"), confirmed=False)
     text = " ".join(outline(render(replace(small, flags=calm))).text)
-    assert "No site deviates beyond the limit once its error is taken into account." in text
+    assert "No deviation of a queue is confirmed." in text
 
 
 def test_nothing_is_declared(small: ReportData) -> None:
@@ -166,7 +164,7 @@ def test_nothing_is_declared(small: ReportData) -> None:
     bare = small.flags.assign(**nothing, verdict="undeclared")
     empty = pd.DataFrame()
     text = " ".join(outline(render(replace(small, flags=bare, lines=empty, conclusions=empty))).text)
-    assert "No site has both a speed factor and a declared corepower" in text
+    assert "No queue has both a speed factor and a declared corepower" in text
     assert "Nothing can be concluded" in text
 
 
@@ -211,7 +209,7 @@ def test_books_balance_and_say_so(small: ReportData) -> None:
     text = " ".join(outline(render(small)).text).replace("\u202f", " ")
     assert "The books balance:" in text
     assert "12 600 in buckets + 420 dropped = 13 020 jobs in the window." in text
-    assert "Fit of sites: 11 900 jobs used + 700 left out = 12 600, all of the jobs in buckets." in text
+    assert "Fit of queues: 11 900 jobs used + 700 left out = 12 600, all of the jobs in buckets." in text
 
 
 def test_books_that_do_not_balance_say_so_too(small: ReportData) -> None:
