@@ -1,7 +1,8 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from esjobs.core import fields, tables
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import NoJobsError, NoResultError, UsageError
+from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.query import Filter, In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
@@ -20,7 +21,7 @@ from esjobs.frames import frame_of
 from esjobs.settings import Settings, load
 from esjobs.steps.aggregate import Progress
 from esjobs.store.base import JobStore
-from esjobs.wiring import open_store
+from esjobs.wiring import open_store, require_address
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,12 +53,14 @@ def open(  # noqa: A001  used as esjobs.open(...)
     config: str | Path | None = None,
     settings: Settings | None = None,
     create: bool = True,
+    late: bool = False,
     progress: Progress | None = None,
     clock: Clock = system_clock,
 ) -> "Session":
     """Open a store and return a session; use it as a context manager or close it.
 
-    ``create``: make the store when it does not exist; otherwise that is an error.
+    ``create``: make the store when it does not exist; otherwise that is an error. ``late``: open it when it
+    is needed first, so that a file that cannot be read neither makes nor locks it.
 
     ``store``: ``duckdb:PATH`` or ``duckdb::memory:``; without it the settings decide. ``progress`` is called
     with what is being done, how much is done, and of how much. Raises :class:`EsjobsError`.
@@ -66,7 +69,11 @@ def open(  # noqa: A001  used as esjobs.open(...)
         settings = load(Path(config) if config is not None else None, store)
     elif store is not None:
         settings = settings.model_copy(update={"store": store})
-    return Session(open_store(settings, create=create), settings, progress=progress, clock=clock)
+    if not late:
+        return Session(open_store(settings, create=create), settings, progress=progress, clock=clock)
+    require_address(settings)
+    opener = partial(open_store, settings, create=create)
+    return Session(None, settings, opener=opener, progress=progress, clock=clock)
 
 
 class Session:
@@ -74,16 +81,27 @@ class Session:
 
     def __init__(
         self,
-        store: JobStore,
+        store: JobStore | None,
         settings: Settings,
         *,
+        opener: Callable[[], JobStore] | None = None,
         progress: Progress | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        self.store = store
+        self._store = store
+        self._opener = opener
         self.settings = settings
         self._progress = progress
         self._clock = clock
+
+    @property
+    def store(self) -> JobStore:
+        """The store; opened now, if the session was told to do so late."""
+        if self._store is None:
+            if self._opener is None:
+                raise StoreError("the session is closed; open it again")
+            self._store = self._opener()
+        return self._store
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +113,9 @@ class Session:
 
     def close(self) -> None:
         """Release the store."""
-        self.store.close()
+        self._opener = None
+        if self._store is not None:
+            self._store.close()
 
     def ingest(
         self,
@@ -116,7 +136,7 @@ class Session:
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
         return ingest(
-            self.store,
+            lambda: self.store,
             source(form),
             paths,
             parse_fill(pairs),
@@ -144,7 +164,7 @@ class Session:
         from esjobs.steps.corepower import import_corepower
 
         return import_corepower(
-            self.store,
+            lambda: self.store,
             Path(file),
             form=form,
             benchmark=benchmark,

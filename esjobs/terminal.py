@@ -35,7 +35,7 @@ _COLUMNS = {
     "runs": "run step at window_start window_end rows_in rows_out seconds",
     "loads": "load_id state format files filled rows_in stored updated rejected loaded_at",
     "corepower": "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id",
-    "rejects": "load_id reason file line field detail excerpt",
+    "rejects": "load_id reason n_rows file line field detail excerpt",
 }
 """Columns that fit a terminal; the other formats give all of them."""
 

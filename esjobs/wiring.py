@@ -7,14 +7,11 @@ from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
 
 
-def open_store(settings: Settings, *, create: bool = True) -> JobStore:
-    """Open the store that ``settings.store`` names; made with its folder when absent, unless not ``create``.
-
-    Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
-    """
+def require_address(settings: Settings) -> None:
+    """Raise :class:`UsageError` unless ``settings.store`` names a store of a kind that there is."""
     kind, _, rest = settings.store.partition(":")
-    if kind in ("http", "https") and rest.startswith("//"):
-        return _open_cluster(settings)
+    if _is_cluster(settings):
+        return
     if settings.cluster.jobs_index is not None:
         raise UsageError(
             f"an index of jobs (--jobs-index {settings.cluster.jobs_index}) is in a cluster; "
@@ -30,8 +27,23 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
             f"'{settings.place}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
             "cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
         )
+
+
+def _is_cluster(settings: Settings) -> bool:
+    return settings.store.startswith(("http://", "https://"))
+
+
+def open_store(settings: Settings, *, create: bool = True) -> JobStore:
+    """Open the store that ``settings.store`` names; made with its folder when absent, unless not ``create``.
+
+    Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
+    """
+    require_address(settings)
+    if _is_cluster(settings):
+        return _open_cluster(settings)
     from esjobs.store.duck import DuckStore
 
+    rest = settings.store.partition(":")[2]
     if rest == ":memory:":
         return DuckStore(None, memory_limit=settings.memory)
     path = Path(rest).expanduser()

@@ -36,13 +36,14 @@ class Context:
         self.quiet = quiet
 
     @contextmanager
-    def session(self, *, create: bool = False) -> Iterator["Session"]:
+    def session(self, *, create: bool = False, late: bool = False) -> Iterator["Session"]:
+        """A session with a progress bar; ``create``, ``late``: as :func:`esjobs.open` takes them."""
         from esjobs.session import open as open_session
         from esjobs.terminal import progress_bar
 
         with (
             progress_bar(quiet=self.quiet) as progress,
-            open_session(settings=self.settings(), create=create, progress=progress) as session,
+            open_session(settings=self.settings(), create=create, late=late, progress=progress) as session,
         ):
             yield session
 

@@ -26,12 +26,15 @@ def ingest(
     form: str,
     out: str,
 ) -> None:
-    """Read job records: FORMAT is panda or jobs, FILE... CSV, JSON lines or Parquet, plain or gzip."""
+    """Read job records: FORMAT is panda or jobs, FILE... CSV, JSON lines or Parquet, plain or gzip.
+
+    A FILE may be a pipe, and - is standard input.
+    """
     if undo is None and (form_in is None or not files):
         raise click.UsageError("give a format and at least one file, or --undo LOAD")
     if undo is not None and form_in is not None:
         raise click.UsageError("--undo takes no files")
-    with obj.session(create=True) as session:
+    with obj.session(create=True, late=True) as session:
         if undo is not None:
             report = session.undo(undo)
         else:
@@ -54,8 +57,11 @@ def corepower() -> None:
 def import_corepower(
     obj: Context, file: Path, form_in: str, benchmark: str | None, level: str | None, valid_from: str | None
 ) -> None:
-    """Import declared values: a CSV table by queue or CPU model, or CRIC's queue description."""
-    with obj.session(create=True) as session:
+    """Import declared values: a CSV table by queue or CPU model, or CRIC's queue description.
+
+    - is standard input.
+    """
+    with obj.session(create=True, late=True) as session:
         report = session.import_corepower(
             file, form=form_in, benchmark=benchmark, level=level, valid_from=valid_from
         )

@@ -422,7 +422,7 @@ COREPOWER = Table(
 
 REJECTS = Table(
     "rejects",
-    "an input row that was refused",
+    "an input row that was refused, or many of a kind; n_rows adds up to what the load rejected",
     "load_id",
     (
         _c("load_id", "keyword", "load"),
@@ -432,6 +432,13 @@ REJECTS = Table(
         _c("field", "keyword", "field that offends"),
         _c("detail", "text", "what was found and what is accepted"),
         _c("excerpt", "text", "start of the row"),
+        _c(
+            "n_rows",
+            "integer",
+            "rows that the entry stands for: 1, or all further ones of a file with this reason and field "
+            "after the first 1,000 (line: the first of them); null, written by an earlier version: 1",
+            "rows",
+        ),
     ),
 )
 

@@ -1,14 +1,13 @@
 """What every input format promises: a file in, batches of jobs and refused rows out.
 
 Nothing here reads bytes. ``Source`` is the seam between the ingest step and a format, ``Parsed`` what crosses
-it: rows in = rows of the batch + rejects, for every piece of every file.
+it: rows in = rows of the batch + rows refused, for every piece of every file.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from esjobs.core.errors import UsageError, WindowError
 from esjobs.core.fields import Field, field
 from esjobs.core.window import parse_time
 from esjobs.core.words import ALL_TYPES
+from esjobs.ingest.inputs import Input
 
 EXCERPT = 200
 """Characters of a refused row that are kept."""
@@ -42,7 +42,8 @@ class Reject:
     """A row that was refused. ``line`` counts from 1 (header = line 1; rows of a Parquet file from 1).
 
     ``field``: the first field that offends, empty when the row as a whole does. ``excerpt``: the start of
-    the row, at most ``EXCERPT`` characters.
+    the row, at most ``EXCERPT`` characters. ``n_rows``: how many rows the entry stands for; above 1 when rows
+    are not listed one by one any more, ``line`` is the first of them then and there is no excerpt.
     """
 
     reason: str
@@ -51,13 +52,15 @@ class Reject:
     field: str
     detail: str
     excerpt: str
+    n_rows: int = 1
 
 
 @dataclass(frozen=True)
 class Parsed:
     """A piece of a file: the good rows (schema ``PUT_SCHEMA``) and the refused ones, in file order each.
 
-    ``notes``: what a reader should know about the file, each said once per file.
+    ``rows_in`` = rows of the batch + the sum of ``n_rows`` over the rejects; rows that are not listed one by
+    one come in the last piece. ``notes``: what a reader should know about the file, each said once per file.
     """
 
     batch: pa.RecordBatch
@@ -77,7 +80,7 @@ class Source(Protocol):
     def default_source(self) -> str:
         """Value of the field ``source`` where neither record nor fill has one."""
 
-    def parse(self, path: Path, fill: Mapping[str, object]) -> Iterator[Parsed]:
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Stream one file; memory stays bounded by a few blocks, whatever the size of the file.
 
         ``fill``: canonical values (see :func:`parse_fill`) for fields that a record lacks.

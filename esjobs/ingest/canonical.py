@@ -5,10 +5,10 @@ An empty cell is missing, and so is text of nothing but blanks; all other text i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from esjobs.core.fields import JOB_FIELDS
 from esjobs.ingest.base import Parsed
+from esjobs.ingest.inputs import Input
 from esjobs.ingest.layout import Column, Layout
 from esjobs.ingest.reading import parse_file
 from esjobs.ingest.validate import Context
@@ -26,6 +26,6 @@ class JobsSource:
     name: str = "jobs"
     default_source: str = "jobs"
 
-    def parse(self, path: Path, fill: Mapping[str, object]) -> Iterator[Parsed]:
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Stream one file; see :class:`esjobs.ingest.base.Source`."""
-        return parse_file(path, LAYOUT, Context(path.name, self.default_source, fill))
+        return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill))

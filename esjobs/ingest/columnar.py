@@ -11,7 +11,9 @@ import pyarrow.parquet
 from esjobs.core.errors import InputError
 from esjobs.ingest.base import EXCERPT, Reject
 from esjobs.ingest.convert import acceptable, decode
+from esjobs.ingest.inputs import Input
 from esjobs.ingest.layout import Binding, Layout, bind, require
+from esjobs.ingest.refusals import Refusals
 from esjobs.ingest.validate import Block
 
 ROWS = 1 << 17
@@ -22,43 +24,52 @@ _READ_AHEAD = 1 << 20
 
 
 def open_parquet(
-    path: Path, layout: Layout, filled: tuple[str, ...]
+    file: Input, layout: Layout, filled: tuple[str, ...]
 ) -> tuple[pyarrow.parquet.ParquetFile, Binding]:
     """Open a file and match its columns; types that cannot be read are refused before a row is."""
     try:
-        file = pyarrow.parquet.ParquetFile(
-            path, page_checksum_verification=True, buffer_size=_READ_AHEAD, pre_buffer=False
+        parquet = pyarrow.parquet.ParquetFile(
+            file if isinstance(file, Path) else file.open("rb"),
+            page_checksum_verification=True,
+            buffer_size=_READ_AHEAD,
+            pre_buffer=False,
         )
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path.name}: broken Parquet ({_one_line(error)}); write the file again") from error
-    schema = file.schema_arrow
-    binding = bind(layout, schema.names, path.name)
-    require(binding, filled, path.name, schema.names)
+        raise InputError(f"{file.name}: broken Parquet ({_one_line(error)}); write the file again") from error
+    schema = parquet.schema_arrow
+    binding = bind(layout, schema.names, file.name)
+    require(binding, filled, file.name, schema.names)
     for column in layout.columns:
         for name in binding.sources.get(column.target, ()):
             kind = schema.field(name).type
             if not acceptable(kind, column):
                 raise InputError(
-                    f"{path.name}: column {name} has type {kind}, which cannot hold {column.target}; "
+                    f"{file.name}: column {name} has type {kind}, which cannot hold {column.target}; "
                     f"accepted: {_accepted(column.type)}"
                 )
-    return file, binding
+    return parquet, binding
 
 
-def read_parquet(file: pyarrow.parquet.ParquetFile, binding: Binding, path: Path) -> Iterator[Block]:
-    """Yield the rows of an opened file; memory does not grow with it."""
+def read_parquet(
+    parquet: pyarrow.parquet.ParquetFile, binding: Binding, refusals: Refusals
+) -> Iterator[Block]:
+    """Yield the rows of an opened file; memory does not grow with it.
+
+    Rows that are refused for their form go to ``refusals``.
+    """
     row = 1
-    batches = _batches(file, list(binding.used))
+    batches = _batches(parquet, list(binding.used))
     while True:
         try:
             batch = next(batches, None)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{path.name}, after row {row - 1}: broken Parquet ({_one_line(error)}); write the file again"
+                f"{refusals.file}, after row {row - 1}: broken Parquet ({_one_line(error)}); "
+                "write the file again"
             ) from error
         if batch is None:
             return
-        yield _block(batch, row, path.name)
+        yield _block(batch, row, refusals)
         row += batch.num_rows
 
 
@@ -68,7 +79,7 @@ def _batches(file: pyarrow.parquet.ParquetFile, columns: list[str]) -> Iterator[
         yield from file.iter_batches(ROWS, row_groups=[group], columns=columns)
 
 
-def _block(batch: pa.RecordBatch, first: int, file: str) -> Block:
+def _block(batch: pa.RecordBatch, first: int, refusals: Refusals) -> Block:
     cells = {}
     numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
     broken: dict[int, str] = {}
@@ -76,7 +87,8 @@ def _block(batch: pa.RecordBatch, first: int, file: str) -> Block:
         cells[name], bad = decode(column)
         for row in np.flatnonzero(bad) if bad is not None else ():
             broken.setdefault(int(row), name)
-    refused = tuple(_not_utf8(file, first + row, name, cells, row) for row, name in sorted(broken.items()))
+    for place, name in sorted(broken.items()):
+        refusals.add(_not_utf8(refusals.file, first + place, name, cells, place))
     if broken:
         keep = np.ones(batch.num_rows, dtype=bool)
         keep[list(broken)] = False
@@ -88,7 +100,6 @@ def _block(batch: pa.RecordBatch, first: int, file: str) -> Block:
         numbers,
         lambda row, name: str(_shown(cells[name][row])),
         lambda row: _excerpt(cells, row),
-        refused,
     )
 
 

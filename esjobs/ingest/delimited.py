@@ -21,6 +21,7 @@ from esjobs.ingest.base import MAX_LINE, Reject
 from esjobs.ingest.layout import Binding, Layout, bind, require
 from esjobs.ingest.lines import Index, LineFeed, Lines, excerpt, index_lines, record_at
 from esjobs.ingest.opening import BOM
+from esjobs.ingest.refusals import Refusals
 from esjobs.ingest.validate import Block
 
 Way = Literal["typed", "text", "careful"]
@@ -46,7 +47,7 @@ def read_header(feed: LineFeed, lines: Lines, layout: Layout, filled: tuple[str,
         line += data[start] == 0x0A
         start += 1
     record = record_at(data, start)
-    name = feed.path.name
+    name = feed.file.name
     if lines.overlong or record.open_quote or record.end - start > MAX_LINE:
         raise InputError(f"{name}, line {line}: the header is longer than {MAX_LINE} bytes or lacks a quote")
     if b"\r" in data[start : record.end].rstrip(b"\r"):
@@ -62,59 +63,57 @@ def read_header(feed: LineFeed, lines: Lines, layout: Layout, filled: tuple[str,
     return Header(header, binding)
 
 
-def read_csv(feed: LineFeed, header: Header, way: Way = "typed") -> Iterator[Block]:
-    """Yield the rows of a file whose header has been read."""
+def read_csv(feed: LineFeed, header: Header, refusals: Refusals, way: Way = "typed") -> Iterator[Block]:
+    """Yield the rows of a file whose header has been read; ``refusals``: of those that are malformed."""
     for lines in feed:
         if lines.overlong:
-            yield _as_text(header, [], [], [], [too_long(lines.data, lines.first, feed.path.name)])
+            refusals.add(too_long(lines.data, lines.first, feed.file.name))
             continue
-        block = _columnar(lines, header, way, feed.path.name) if way != "careful" else None
+        block = _columnar(lines, header, way, refusals) if way != "careful" else None
         if block is not None:
             yield block
         elif way == "careful" or not feed.split(lines):
-            yield _careful(feed, lines, header)
+            yield _careful(feed, lines, header, refusals)
 
 
-def _columnar(lines: Lines, header: Header, way: Way, file: str) -> Block | None:
+def _columnar(lines: Lines, header: Header, way: Way, refusals: Refusals) -> Block | None:
     data = lines.data
     index = index_lines(lines)
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None
     if not index.quotes_balanced:
         return None
-    refused: tuple[Reject, ...] = ()
     table = None
     if index.longest <= MAX_LINE and is_utf8(data):
         table = _table(data, len(index.numbers), header, way)
     if table is None and b'"' not in data:
-        data, index, refused = _sieve(lines, index, header, file)
+        data, index = _sieve(lines, index, header, refusals)
         table = _table(data, len(index.numbers), header, way)
     if table is None:
         return None
     cells = {name: table.column(str(header.position(name))) for name in header.binding.used}
     raw = _RawRows(data, index, header)
-    return Block(cells, len(index.numbers), index.numbers, raw.cell, raw.excerpt, refused)
+    return Block(cells, len(index.numbers), index.numbers, raw.cell, raw.excerpt)
 
 
-def _sieve(lines: Lines, index: Index, header: Header, file: str) -> tuple[bytes, Index, tuple[Reject, ...]]:
+def _sieve(lines: Lines, index: Index, header: Header, refusals: Refusals) -> tuple[bytes, Index]:
     """Refuse the malformed lines of a block without quotes; the other lines, joined again."""
     view = np.frombuffer(lines.data, dtype=np.uint8)
     commas = np.flatnonzero(view == 0x2C)
     counts = np.searchsorted(commas, index.ends) - np.searchsorted(commas, index.starts)
     suspect = (counts != len(header.names) - 1) | (index.ends - index.starts > MAX_LINE)
     suspect[np.searchsorted(index.ends, np.flatnonzero(view >= 0x80))] = True
-    refused = []
     for row in np.flatnonzero(suspect):
         raw = lines.data[index.starts[row] : index.ends[row]]
-        found = _split(raw, int(index.numbers[row]), len(header.names), file)
+        found = _split(raw, int(index.numbers[row]), len(header.names), refusals.file)
         suspect[row] = isinstance(found, Reject)
         if isinstance(found, Reject):
-            refused.append(found)
+            refusals.add(found)
     starts, ends = index.starts[~suspect], index.ends[~suspect]
     kept = [lines.data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     joined = Lines(b"\n".join(kept), 0, final=True)
     again = index_lines(joined)
-    return joined.data, Index(again.starts, again.ends, index.numbers[~suspect], True), tuple(refused)
+    return joined.data, Index(again.starts, again.ends, index.numbers[~suspect], True)
 
 
 def _table(data: bytes, rows: int, header: Header, way: Way) -> pa.Table | None:
@@ -185,13 +184,12 @@ class _RawRows:
 # -- the careful path ------------------------------------------------------------------------------------
 
 
-def _careful(feed: LineFeed, lines: Lines, header: Header) -> Block:
+def _careful(feed: LineFeed, lines: Lines, header: Header, refusals: Refusals) -> Block:
     data, at, line = lines.data, 0, lines.first
     columns = len(header.names)
     rows: list[list[str]] = []
     raw: list[bytes] = []
     numbers: list[int] = []
-    refused: list[Reject] = []
     while at < len(data):
         newline = data.find(b"\n", at)
         end = newline if newline >= 0 else len(data)
@@ -200,7 +198,7 @@ def _careful(feed: LineFeed, lines: Lines, header: Header) -> Block:
         found: list[str] | Reject | None = None
         if b'"' not in physical or len(physical) > MAX_LINE:
             if physical.rstrip(b"\r"):
-                found = _split(physical, line, columns, feed.path.name)
+                found = _split(physical, line, columns, feed.file.name)
         else:
             record = record_at(data, at)
             runs_out = record.open_quote and record.end - at < MAX_LINE
@@ -209,19 +207,19 @@ def _careful(feed: LineFeed, lines: Lines, header: Header) -> Block:
                 break
             if record.open_quote or record.end - at > MAX_LINE:
                 detail = f"a quoted cell is not closed within {MAX_LINE} bytes; accepted: a closing quote"
-                found = Reject("unclosed quote", feed.path.name, line, "", detail, excerpt(physical))
+                found = Reject("unclosed quote", feed.file.name, line, "", detail, excerpt(physical))
             else:
-                found = _split(data[at : record.end], line, columns, feed.path.name, record.cells)
+                found = _split(data[at : record.end], line, columns, feed.file.name, record.cells)
                 stop = end if isinstance(found, Reject) else record.end
         if isinstance(found, Reject):
-            refused.append(found)
+            refusals.add(found)
         elif found is not None:
             rows.append(found)
             raw.append(data[at:stop])
             numbers.append(line)
         line += data.count(b"\n", at, stop) + 1
         at = stop + 1
-    return _as_text(header, rows, raw, numbers, refused)
+    return _as_text(header, rows, raw, numbers)
 
 
 def _split(
@@ -248,9 +246,7 @@ def too_long(raw: bytes, line: int, file: str) -> Reject:
     return Reject("line too long", file, line, "", detail, excerpt(raw))
 
 
-def _as_text(
-    header: Header, rows: list[list[str]], raw: list[bytes], numbers: list[int], refused: list[Reject]
-) -> Block:
+def _as_text(header: Header, rows: list[list[str]], raw: list[bytes], numbers: list[int]) -> Block:
     cells = {}
     for name in header.binding.used:
         position = header.position(name)
@@ -262,5 +258,4 @@ def _as_text(
         np.array(numbers, dtype=np.int64),
         lambda row, name: rows[row][positions[name]],
         lambda row: excerpt(raw[row]),
-        tuple(refused),
     )

@@ -18,14 +18,20 @@ from esjobs.ingest.base import EXCERPT, MAX_INTEGER, MAX_LINE, Reject
 from esjobs.ingest.delimited import Way, is_utf8
 from esjobs.ingest.layout import Binding, Layout, bind
 from esjobs.ingest.lines import Index, LineFeed, Lines, excerpt, index_lines
+from esjobs.ingest.refusals import Refusals
 from esjobs.ingest.validate import Block
 
 MAX_DEPTH = 100
 """Brackets on a line up to which the columnar parser is trusted: it recurses without a limit."""
 
 
-def read_json_lines(feed: LineFeed, layout: Layout, way: Way = "typed") -> Iterator[tuple[Block, Binding]]:
-    """Yield the rows of a file, each block with the binding of the names that occur in it."""
+def read_json_lines(
+    feed: LineFeed, layout: Layout, refusals: Refusals, way: Way = "typed"
+) -> Iterator[tuple[Block, Binding]]:
+    """Yield the rows of a file, each block with the binding of the names that occur in it.
+
+    Rows that are refused for their form go to ``refusals``.
+    """
     for lines in feed:
         found = None
         if way == "typed" and not lines.overlong:
@@ -33,7 +39,7 @@ def read_json_lines(feed: LineFeed, layout: Layout, way: Way = "typed") -> Itera
         if found is not None:
             yield found
         elif way != "typed" or lines.overlong or not feed.split(lines):
-            yield _careful(feed, lines, layout)
+            yield _careful(feed, lines, layout, refusals)
 
 
 def _columnar(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Binding] | None:
@@ -50,7 +56,7 @@ def _columnar(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bind
     columns = _columns(table, layout)
     if columns is None:
         return None
-    binding = bind(layout, list(columns), feed.path.name)
+    binding = bind(layout, list(columns), feed.file.name)
     if not all(_readable(columns[name], binding.types[name]) for name in binding.used):
         return None
     raw = _RawRows(data, index, layout)
@@ -163,11 +169,10 @@ class _RawRows:
 # -- line by line ----------------------------------------------------------------------------------------
 
 
-def _careful(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Binding]:
+def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -> tuple[Block, Binding]:
     records: list[dict[str, object]] = []
     raw: list[bytes] = []
     numbers: list[int] = []
-    refused: list[Reject] = []
     read = {alias for column in layout.columns for alias in column.names}
     physical = [lines.data] if lines.overlong else lines.data.split(b"\n")
     for number, line in enumerate(physical, lines.first):
@@ -186,9 +191,9 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bindi
             numbers.append(number)
         else:
             reason, detail = found
-            refused.append(Reject(reason, feed.path.name, number, "", detail, excerpt(line[: 8 * EXCERPT])))
+            refusals.add(Reject(reason, feed.file.name, number, "", detail, excerpt(line[: 8 * EXCERPT])))
     names = dict.fromkeys(name for record in records for name in record)
-    binding = bind(layout, list(names), feed.path.name)
+    binding = bind(layout, list(names), feed.file.name)
     cells = {}
     for name in binding.used:
         cells[name] = pa.array([_text(record.get(name)) for record in records], pa.string())
@@ -198,7 +203,6 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bindi
         np.array(numbers, dtype=np.int64),
         lambda row, name: _text(records[row].get(name)) or "",
         lambda row: excerpt(raw[row]),
-        tuple(refused),
     )
     return block, binding
 

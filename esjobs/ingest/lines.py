@@ -3,17 +3,21 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import pairwise
 from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from esjobs.ingest.base import EXCERPT, MAX_LINE
+from esjobs.ingest.inputs import Input
 from esjobs.ingest.opening import reading
 
 BLOCK = 4 << 20
 """Bytes read at a time: large enough for columnar parsing, small enough to stay in the cache of a laptop."""
+
+LINES = 1 << 17
+"""Lines of a block at most: every field costs some bytes a row, however short the lines are."""
 
 PIECE = 1 << 18
 """Bytes of the smaller blocks in which an offending block is tried again."""
@@ -45,8 +49,8 @@ class LineFeed:
     ``line``: number of the first line of the next block.
     """
 
-    def __init__(self, stream: BinaryIO, path: Path, block: int = BLOCK) -> None:
-        self.path = path
+    def __init__(self, stream: BinaryIO, file: Input, block: int = BLOCK) -> None:
+        self.file = file
         self.line = 1
         self._stream = stream
         self._block = block
@@ -79,7 +83,7 @@ class LineFeed:
                     continue
                 self._partial = data[cut:]
                 if cut or (self._ended and self._pushed):
-                    self._pieces = [data[:cut]]
+                    self._pieces = _of_few_lines(data[:cut])
 
     def push_back(self, data: bytes) -> None:
         """Return the unread end of the block that was yielded last; it starts the next one."""
@@ -120,8 +124,19 @@ class LineFeed:
         return overlong
 
     def _read(self) -> bytes:
-        with reading(self.path, f", after line {max(self.line - 1, 0)}"):
+        with reading(self.file, f", after line {max(self.line - 1, 0)}"):
             return self._stream.read(self._block)
+
+
+def _of_few_lines(data: bytes) -> list[bytes]:
+    """A block in pieces of at most ``LINES`` lines."""
+    if data.count(b"\n") <= LINES:
+        return [data]
+    newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
+    cuts = [0, *(newlines[LINES - 1 :: LINES] + 1).tolist()]
+    if cuts[-1] < len(data):
+        cuts.append(len(data))
+    return [data[start:end] for start, end in pairwise(cuts)]
 
 
 @dataclass(frozen=True)

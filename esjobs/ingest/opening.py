@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from esjobs.core.errors import InputError
+from esjobs.ingest.inputs import Input
 
 ACCEPTED = "accepted: CSV, JSON lines (both UTF-8, plain or gzip) or Parquet"
 Container = Literal["csv", "jsonl", "parquet"]
@@ -40,38 +41,44 @@ class Opened:
 
 
 @contextmanager
-def reading(path: Path, where: str = "") -> Iterator[None]:
+def reading(file: Input, where: str = "") -> Iterator[None]:
     """Translate whatever reading a damaged file raises into one :class:`InputError` that names it."""
     try:
         yield
     except EOFError as error:
         raise InputError(
-            f"{path.name}{where}: the gzip stream ends too early; copy the file again"
+            f"{file.name}{where}: the gzip stream ends too early; copy the file again"
         ) from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path.name}{where}: broken gzip ({error}); copy the file again") from error
+        raise InputError(f"{file.name}{where}: broken gzip ({error}); copy the file again") from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"{path.name}{where}: cannot be read ({reason}); check the file") from error
+        raise InputError(f"{file.name}{where}: cannot be read ({reason}); check the file") from error
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Opened]:
+def opened(file: Input) -> Iterator[Opened]:
     """Open a file for reading and recognise it, or raise :class:`InputError` that says what it is instead."""
-    if path.is_dir():
-        raise InputError(f"{path} is a directory; name the files in it")
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check the path")
-    with reading(path):
-        raw = path.open("rb")
+    if isinstance(file, Path) and file.is_dir():
+        raise InputError(f"{file} is a directory; name the files in it")
+    if isinstance(file, Path) and not file.exists():
+        raise InputError(f"{file} does not exist; check the path")
+    with reading(file):
+        raw = file.open("rb")
     with raw:
-        with reading(path):
+        with reading(file):
             zipped = raw.peek(2)[:2] == b"\x1f\x8b"
             stream: io.BufferedReader[Any] = (
                 io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 16) if zipped else raw
             )
             head = stream.peek(_SNIFF)
-        yield Opened(_recognise(path, head, zipped), _without_bom(stream, head))
+        yield Opened(_recognise(file.name, head, zipped), _without_bom(stream, head))
+
+
+def require_readable(file: Input) -> None:
+    """Raise :class:`InputError` when the first bytes show that a file is none of the accepted kinds."""
+    with opened(file):
+        pass
 
 
 def _without_bom(stream: BinaryIO, head: bytes) -> BinaryIO:
@@ -80,19 +87,19 @@ def _without_bom(stream: BinaryIO, head: bytes) -> BinaryIO:
     return stream
 
 
-def _recognise(path: Path, head: bytes, zipped: bool) -> Container:
+def _recognise(name: str, head: bytes, zipped: bool) -> Container:
     if not head:
-        raise InputError(f"{path.name} is empty; {ACCEPTED}")
+        raise InputError(f"{name} is empty; {ACCEPTED}")
     if head.startswith(b"PAR1"):
         if zipped:
-            raise InputError(f"{path.name} is a Parquet file inside gzip; unpack it first ({ACCEPTED})")
+            raise InputError(f"{name} is a Parquet file inside gzip; unpack it first ({ACCEPTED})")
         return "parquet"
     for magic, kind in _FOREIGN:
         if head.startswith(magic):
-            raise InputError(f"{path.name} is {kind}; {ACCEPTED}")
+            raise InputError(f"{name} is {kind}; {ACCEPTED}")
     if b"\x00" in head.partition(b"\n")[0]:
-        raise InputError(f"{path.name} is binary or UTF-16, not text; {ACCEPTED}")
+        raise InputError(f"{name} is binary or UTF-16, not text; {ACCEPTED}")
     text = head.removeprefix(BOM).lstrip()
     if text.startswith(b"["):
-        raise InputError(f"{path.name} is a JSON array; write one object per line (jq -c '.[]'); {ACCEPTED}")
+        raise InputError(f"{name} is a JSON array; write one object per line (jq -c '.[]'); {ACCEPTED}")
     return "jsonl" if text.startswith(b"{") else "csv"

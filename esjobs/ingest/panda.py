@@ -14,13 +14,13 @@ Facts about the records, checked on real ones:
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.fields import field
 from esjobs.ingest.base import Parsed
+from esjobs.ingest.inputs import Input
 from esjobs.ingest.layout import Column, Layout, Values
 from esjobs.ingest.reading import parse_file
 from esjobs.ingest.validate import Context
@@ -145,8 +145,8 @@ class PandaSource:
     name: str = "panda"
     default_source: str = "panda"
 
-    def parse(self, path: Path, fill: Mapping[str, object]) -> Iterator[Parsed]:
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Stream one file; see :class:`esjobs.ingest.base.Source`."""
-        task = task_in(path.name)
+        task = task_in(file.name)
         from_name = {} if task is None else {"task_id": task}
-        return parse_file(path, LAYOUT, Context(path.name, self.default_source, fill, from_name))
+        return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill, from_name))

@@ -1,7 +1,6 @@
 """One file of any container to parsed pieces: the common part of every format that has a layout."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -10,45 +9,61 @@ from esjobs.core.errors import InputError
 from esjobs.ingest.base import Parsed
 from esjobs.ingest.columnar import open_parquet, read_parquet
 from esjobs.ingest.delimited import Way, read_csv, read_header
+from esjobs.ingest.inputs import Input
 from esjobs.ingest.json_lines import read_json_lines
 from esjobs.ingest.layout import Binding, Layout
 from esjobs.ingest.lines import BLOCK, LineFeed
 from esjobs.ingest.opening import ACCEPTED, opened
+from esjobs.ingest.refusals import LISTED, Refusals
 from esjobs.ingest.validate import Block, Context, rows_of
 
 
 def parse_file(
-    path: Path, layout: Layout, context: Context, way: Way = "typed", block: int = BLOCK
+    file: Input,
+    layout: Layout,
+    context: Context,
+    way: Way = "typed",
+    block: int = BLOCK,
+    listed: int = LISTED,
 ) -> Iterator[Parsed]:
-    """Stream a file; the first piece carries the notes, a file without rows gives one empty piece."""
+    """Stream a file; the first piece carries the notes, a file without rows gives one empty piece.
+
+    ``listed``: how many refused rows of one kind are listed one by one; the last piece counts the others.
+    """
+    refusals = Refusals(file.name, listed)
     filled = (*context.from_name, *context.fill)
     rows = 0
     noted = False
-    with opened(path) as file:
-        if file.container == "jsonl":
+    with opened(file) as source:
+        if source.container == "jsonl":
             known: Binding | None = None
-            pieces = read_json_lines(LineFeed(file.stream, path, block), layout, way)
-        elif file.container == "parquet":
-            parquet, known = open_parquet(path, layout, filled)
-            pieces = _with(read_parquet(parquet, known, path), known)
+            pieces = read_json_lines(LineFeed(source.stream, file, block), layout, refusals, way)
+        elif source.container == "parquet":
+            parquet, known = open_parquet(file, layout, filled)
+            pieces = _with(read_parquet(parquet, known, refusals), known)
         else:
-            feed = LineFeed(file.stream, path, block)
+            feed = LineFeed(source.stream, file, block)
             first = next(iter(feed), None)
             if first is None or not first.data.strip():
-                raise InputError(f"{path.name} holds nothing but blank lines; {ACCEPTED}")
+                raise InputError(f"{file.name} holds nothing but blank lines; {ACCEPTED}")
             header = read_header(feed, first, layout, filled)
             known = header.binding
-            pieces = _with(read_csv(feed, header, way), known)
+            pieces = _with(read_csv(feed, header, refusals, way), known)
         for piece, binding in pieces:
-            parsed = rows_of(piece, binding, context, () if noted else binding.notes(path.name))
+            parsed = rows_of(piece, binding, context, refusals, () if noted else binding.notes(file.name))
             if parsed.rows_in:
                 noted = True
                 rows += parsed.rows_in
                 yield parsed
+    empty = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
+    left = (*refusals.take(), *refusals.rest())
+    if left:
+        rows += sum(reject.n_rows for reject in left)
+        notes = () if noted or known is None else known.notes(file.name)
+        yield Parsed(empty, left, sum(reject.n_rows for reject in left), notes)
     if not rows:
-        empty = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
-        notes = known.notes(path.name) if known else ()
-        yield Parsed(empty, (), 0, (*notes, f"{path.name}: no rows"))
+        notes = known.notes(file.name) if known else ()
+        yield Parsed(empty, (), 0, (*notes, f"{file.name}: no rows"))
 
 
 def _with(blocks: Iterator[Block], binding: Binding) -> Iterator[tuple[Block, Binding]]:

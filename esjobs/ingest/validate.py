@@ -3,7 +3,7 @@
 The first offending field, in the catalogue's order, decides the reason; then come rules over several fields.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
 from esjobs.ingest.convert import INFINITE, NOT_NUMBER, NOT_WHOLE, NUL, REASONS, RESERVED_VALUE, convert
 from esjobs.ingest.layout import Binding, Column, Values
+from esjobs.ingest.refusals import Refusals
 
 MISSING = 100
 END_BEFORE_START = "end before start"
@@ -24,10 +25,10 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a file as columns, and the rows that have no columns.
+    """Some rows of a file as columns.
 
     ``cells``: by the file's column names, all of length ``rows``. ``cell(i, name)`` and ``excerpt(i)``: what
-    stood in the file, for messages; called for refused rows only. ``refused``: rows refused for their form.
+    stood in the file, for messages; called for refused rows only.
     """
 
     cells: Mapping[str, pa.Array]
@@ -35,7 +36,6 @@ class Block:
     numbers: npt.NDArray[np.int64]
     cell: Callable[[int, str], str]
     excerpt: Callable[[int], str]
-    refused: tuple[Reject, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,10 @@ class Context:
     from_name: Mapping[str, object] = field(default_factory=dict)
 
 
-def rows_of(block: Block, binding: Binding, context: Context, notes: tuple[str, ...] = ()) -> Parsed:
-    """Turn a block into good rows and rejects; rows in = good rows + rejects."""
+def rows_of(
+    block: Block, binding: Binding, context: Context, refusals: Refusals, notes: tuple[str, ...] = ()
+) -> Parsed:
+    """Turn a block into good rows and rejects, those that ``refusals`` lists."""
     values = {
         column.target: _column(block, binding, index)
         for index, column in enumerate(binding.layout.columns)
@@ -75,18 +77,46 @@ def rows_of(block: Block, binding: Binding, context: Context, notes: tuple[str, 
     late = _end_before_start(arrays) & (code == 0)
     arrays += [pa.repeat(pa.scalar(context.file), block.rows), pa.array(block.numbers)]
     batch = pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA)
-    refused = list(block.refused)
     bad = (code > 0) | late
     if bad.any():
-        for row in np.flatnonzero(bad):
-            if late[row]:
-                refused.append(_late(block, context, int(row), batch))
-            else:
-                known = JOB_FIELDS[first[row]]
-                refused.append(_refuse(block, binding, context, int(row), known, int(code[row])))
+        for row in np.flatnonzero(code == INFINITE):
+            names = binding.sources[JOB_FIELDS[first[row]].name]
+            if not is_numeric(_offending_cell(block, binding, int(row), names)[1]):
+                code[row] = NOT_NUMBER
+        for (reason, field_name), rows in _by_kind(first, code, late).items():
+            room = refusals.room(reason, field_name)
+            for row in rows[:room].tolist():
+                if late[row]:
+                    refusals.add(_late(block, context, row, batch))
+                else:
+                    known = JOB_FIELDS[first[row]]
+                    refusals.add(_refuse(block, binding, context, row, known, int(code[row])))
+            refusals.count(reason, field_name, block.numbers[rows[room:]])
         batch = batch.filter(pa.array(~bad))
-        refused.sort(key=lambda reject: reject.line)
-    return Parsed(batch, tuple(refused), batch.num_rows + len(refused), notes)
+    refused = refusals.take()
+    return Parsed(batch, refused, batch.num_rows + len(refused), notes)
+
+
+def _by_kind(
+    first: npt.NDArray[np.uint8], code: npt.NDArray[np.uint8], late: npt.NDArray[np.bool_]
+) -> dict[tuple[str, str], npt.NDArray[np.int64]]:
+    """The refused rows by reason and field, in ascending order."""
+    kinds: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
+    if late.any():
+        kinds[END_BEFORE_START, "end_time"] = np.flatnonzero(late)
+    refused = np.flatnonzero(code)
+    pairs = first[refused].astype(np.int64) * 256 + code[refused]
+    for pair in np.unique(pairs):
+        known = JOB_FIELDS[pair // 256]
+        key = _reason(known, int(pair % 256)), known.name
+        # several codes share a reason
+        rows = np.append(kinds.get(key, refused[:0]), refused[pairs == pair])
+        kinds[key] = np.sort(rows)
+    return kinds
+
+
+def _reason(known: Field, code: int) -> str:
+    return f"missing {known.name}" if code == MISSING else REASONS[code]
 
 
 def _column(block: Block, binding: Binding, index: int) -> Values:
@@ -158,18 +188,22 @@ def _refuse(block: Block, binding: Binding, context: Context, row: int, known: F
         wanted = " or ".join(_layout_column(binding, known).names)
         fix = "" if known.name == "job_id" else f", or --set {known.name}=VALUE"
         detail = f"{known.name} is missing or empty; accepted: a value in {wanted}{fix}"
-        return Reject(f"missing {known.name}", context.file, line, known.name, detail, excerpt)
+        return Reject(_reason(known, code), context.file, line, known.name, detail, excerpt)
+    name, found = _offending_cell(block, binding, row, names)
+    column = f"column {name}" if name != known.name else known.name
+    shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
+    detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, known, code)}"
+    return Reject(_reason(known, code), context.file, line, known.name, detail, excerpt)
+
+
+def _offending_cell(block: Block, binding: Binding, row: int, names: Sequence[str]) -> tuple[str, str]:
+    """The first of some columns that has a value in a row, and the value."""
     found, name = "", names[0]
     for name in names:
         found = block.cell(row, name)
         if found.strip() and found.strip() not in binding.layout.nulls:
             break
-    if code == INFINITE and not is_numeric(found):
-        code = NOT_NUMBER
-    column = f"column {name}" if name != known.name else known.name
-    shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
-    detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, known, code)}"
-    return Reject(REASONS[code], context.file, line, known.name, detail, excerpt)
+    return name, found
 
 
 def _layout_column(binding: Binding, known: Field) -> Column:

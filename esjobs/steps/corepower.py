@@ -5,7 +5,7 @@ import io
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +19,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time, parse_time
+from esjobs.ingest.inputs import inputs
 from esjobs.steps.publication import read_table, rows_table, tidy
 from esjobs.store.base import JobStore, Retired
 
@@ -29,12 +30,14 @@ _ACCEPTED = (
     "rc_site, parent_corepower, source"
 )
 _NAMES_SHOWN = 5
+_LARGEST_FILE = 64 << 20
+"""Bytes; CRIC describes all queues of ATLAS in a tenth of it."""
 _LARGEST = 100.0
 """No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
 
 def import_corepower(
-    store: JobStore,
+    open_store: Callable[[], JobStore],
     path: Path,
     *,
     form: str,
@@ -46,13 +49,11 @@ def import_corepower(
     """Read a file of declared values and store it; importing it again replaces its own rows only.
 
     ``benchmark``, ``level`` and ``valid_from`` fill in what the file does not say. A value without a named
-    benchmark is refused. Raises :class:`InputError` naming file, line and column; nothing is stored then.
+    benchmark is refused. The store is opened when the file has been read. Raises :class:`InputError` naming
+    file, line and column; nothing is stored then.
     """
     began = time.perf_counter()
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; give an existing file") from error
+    content, path = _content(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -75,6 +76,7 @@ def import_corepower(
     for row in rows:
         if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
             raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
+    store = open_store()
     if rows:
         rows_of_file = rows_table(tables.COREPOWER, rows)
         store.publish([store.replace(tables.COREPOWER, import_id, rows_of_file.to_batches())])
@@ -90,6 +92,20 @@ def import_corepower(
         counts={"rows without a value": len(rows) - declared},
         notes=(*_assumptions(said), *_notes(store, rows)),
     )
+
+
+def _content(path: Path) -> tuple[bytes, Path]:
+    """What a file or a stream holds, and the name by which messages call it."""
+    try:
+        with inputs([path], most=_LARGEST_FILE) as (file,), file.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; give an existing file") from error
+    if len(content) > _LARGEST_FILE:
+        raise InputError(
+            f"{path} is larger than {_LARGEST_FILE >> 20} MiB; it holds no table of declared values"
+        )
+    return content, path if isinstance(file, Path) else Path(file.name)
 
 
 def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:

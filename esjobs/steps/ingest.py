@@ -1,6 +1,7 @@
 """Files to jobs: every row is stored, updates a job, or is rejected with a reason, a file and a line."""
 
 import contextlib
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,52 +13,61 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core import tables
-from esjobs.core.arrow import table_schema
 from esjobs.core.errors import InputError, NoResultError, StoreError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.ingest.base import Parsed, Source
+from esjobs.ingest.inputs import Input, inputs
+from esjobs.ingest.opening import require_readable
 from esjobs.steps.aggregate import retired_days
 from esjobs.steps.publication import read_table, rows_table
+from esjobs.steps.rejects import SUPERSEDED, RejectSpool, superseded
 from esjobs.store.base import JobStore, Retired
 
 Progress = Callable[[str, int, int], None]
 
 
-class _Books:
-    """Counts what passes while the store pulls batches."""
+class _Reading:
+    """Reads the files of a load and counts what passes while the store pulls batches."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        source: Source,
+        files: Sequence[Input],
+        fill: Mapping[str, object],
+        spool: RejectSpool,
+        progress: Progress | None,
+    ) -> None:
+        self._source = source
+        self._files = files
+        self._fill = fill
+        self._spool = spool
+        self._progress = progress
         self.rows_in = 0
         self.reasons: Counter[str] = Counter()
-        self.rejects: list[pa.Table] = []
         self.notes: dict[str, None] = {}
         self.first: datetime | None = None
         self.last: datetime | None = None
 
-    def add(self, parsed: Parsed, load_id: str) -> None:
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The acceptable rows of all files, in their order."""
+        for number, file in enumerate(self._files):
+            if self._progress:
+                self._progress(file.name, number, len(self._files))
+            for parsed in self._source.parse(file, self._fill):
+                self._count(parsed)
+                if parsed.batch.num_rows:
+                    yield parsed.batch
+        if self._progress:
+            self._progress("storing", len(self._files), len(self._files))
+
+    def _count(self, parsed: Parsed) -> None:
         self.rows_in += parsed.rows_in
         self.notes.update(dict.fromkeys(parsed.notes))
-        if parsed.rejects:
-            self.reasons.update(reject.reason for reject in parsed.rejects)
-            self.rejects.append(
-                rows_table(
-                    tables.REJECTS,
-                    (
-                        {
-                            "load_id": load_id,
-                            "reason": reject.reason,
-                            "file": reject.file,
-                            "line": reject.line,
-                            "field": reject.field,
-                            "detail": reject.detail,
-                            "excerpt": reject.excerpt,
-                        }
-                        for reject in parsed.rejects
-                    ),
-                )
-            )
+        self._spool.add(parsed.rejects)
+        for reject in parsed.rejects:
+            self.reasons[reject.reason] += reject.n_rows
         if parsed.batch.num_rows:
             ends = pc.min_max(parsed.batch.column("end_time")).as_py()
             self.first = min(filter(None, (self.first, ends["min"])))
@@ -65,7 +75,7 @@ class _Books:
 
 
 def ingest(
-    store: JobStore,
+    open_store: Callable[[], JobStore],
     source: Source,
     paths: Sequence[Path],
     fill: Mapping[str, object],
@@ -75,6 +85,10 @@ def ingest(
     progress: Progress | None = None,
 ) -> RunReport:
     """Read files of one format into the store, all of them or none.
+
+    ``open_store`` is called when the first row that can be stored has been read, or none was found: a file
+    that cannot be read neither makes nor locks a store, nor does waiting for a pipe, nor a dry run.
+    ``-`` among the paths is standard input.
 
     ``fill``: canonical values for fields that a row lacks. The load's id follows from the contents, so that
     loading the same files again updates the same rows; the account of the load in ``loads`` and ``rejects``
@@ -86,72 +100,76 @@ def ingest(
     began = time.perf_counter()
     if not paths:
         raise UsageError("ingest needs at least one file")
-    load_id = _load_id(source, paths, fill)
-    books = _Books()
+    with inputs(paths, require_readable) as files:
+        load_id = _load_id(source, files, fill)
+        with RejectSpool(load_id) as spool:
+            reading = _Reading(source, files, fill, spool, progress)
+            batches = iter(reading.batches())
+            # What is wrong with the first file shows here, before a store is made or locked.
+            first = list(itertools.islice(batches, 1))
+            if dry_run:
+                acceptable = sum(batch.num_rows for batch in itertools.chain(first, batches))
+                counts = {"acceptable": acceptable}
+                return _report(load_id, reading, counts, acceptable, began, rows_become="acceptable rows")
+            listed = {
+                "load_id": load_id,
+                "format": source.name,
+                "files": ", ".join(file.name for file in files),
+                "filled": ", ".join(f"{name}={value}" for name, value in fill.items()) or None,
+                "loaded_at": now,
+            }
+            counts, notes = _store(open_store(), listed, itertools.chain(first, batches), reading, spool)
+    return _report(load_id, reading, counts, sum(counts.values()), began, notes)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for number, path in enumerate(paths):
-            if progress:
-                progress(path.name, number, len(paths))
-            for parsed in source.parse(path, fill):
-                books.add(parsed, load_id)
-                if parsed.batch.num_rows:
-                    yield parsed.batch
-        if progress:
-            progress("storing", len(paths), len(paths))
 
-    if dry_run:
-        acceptable = sum(batch.num_rows for batch in batches())
-        return _report(
-            load_id, books, {"acceptable": acceptable}, acceptable, began, rows_become="acceptable rows"
-        )
+def _store(
+    store: JobStore,
+    listed: Mapping[str, object],
+    batches: Iterable[pa.RecordBatch],
+    reading: _Reading,
+    spool: RejectSpool,
+) -> tuple[dict[str, int], list[str]]:
+    """Put the rows, and the account of the load (``listed``: what is known of it); its counts, and notes."""
 
-    def load_row(state: str, **counts: object) -> pa.Table:
-        row = {
-            "load_id": load_id,
-            "state": state,
-            "format": source.name,
-            "files": ", ".join(path.name for path in paths),
-            "filled": ", ".join(f"{name}={value}" for name, value in fill.items()) or None,
-            "loaded_at": now,
-            **counts,
-        }
-        return rows_table(tables.LOADS, [row])
+    def load_row(state: str, **counts: object) -> list[pa.RecordBatch]:
+        return list(rows_table(tables.LOADS, [{**listed, "state": state, **counts}]).to_batches())
 
+    load_id = str(listed["load_id"])
     known = read_table(store, tables.LOADS, [In("load_id", (load_id,))])
     if not known.num_rows:
-        store.publish([store.replace(tables.LOADS, load_id, load_row("started").to_batches())])
+        store.publish([store.replace(tables.LOADS, load_id, load_row("started"))])
     try:
-        counts = store.put_jobs(batches(), load_id)
+        counts = store.put_jobs(batches, load_id)
     except BaseException:
         if not known.num_rows:
             with contextlib.suppress(StoreError):  # the entry then says that the load never ended
                 store.publish([Retired(tables.LOADS, load_id)])
         raise
-    rejects = [*books.rejects, _superseded(counts.superseded_rows, load_id)]
     if counts.superseded:
-        books.reasons["superseded"] += counts.superseded
+        reading.reasons[SUPERSEDED] += counts.superseded
+        spool.add(superseded(counts.superseded_rows))
     if _is_complete(known):
         notes = [f"load {load_id} was read before: esjobs show loads keeps the account of the first time"]
     else:
         complete = load_row(
             "complete",
-            rows_in=books.rows_in,
+            rows_in=reading.rows_in,
             stored=counts.stored,
             updated=counts.updated,
-            rejected=books.reasons.total(),
-            first_end=books.first,
-            last_end=books.last,
+            rejected=reading.reasons.total(),
+            first_end=reading.first,
+            last_end=reading.last,
         )
         store.publish(
             [
-                store.replace(tables.LOADS, load_id, complete.to_batches()),
-                store.replace(tables.REJECTS, load_id, pa.concat_tables(rejects).to_batches()),
+                store.replace(tables.LOADS, load_id, complete),
+                store.replace(tables.REJECTS, load_id, spool.batches()),
             ]
         )
-        notes = ["the refused rows, with reason, file and line: esjobs show rejects"] if books.reasons else []
-    kept = {"stored": counts.stored, "updated": counts.updated}
-    return _report(load_id, books, kept, counts.stored + counts.updated, began, notes)
+        notes = (
+            ["the refused rows, with reason, file and line: esjobs show rejects"] if reading.reasons else []
+        )
+    return {"stored": counts.stored, "updated": counts.updated}, notes
 
 
 def _is_complete(known: pa.Table) -> bool:
@@ -159,56 +177,42 @@ def _is_complete(known: pa.Table) -> bool:
     return "complete" in known.column("state").to_pylist()
 
 
-def _load_id(source: Source, paths: Sequence[Path], fill: Mapping[str, object]) -> str:
-    files = []
-    for path in paths:
+def _load_id(source: Source, files: Sequence[Input], fill: Mapping[str, object]) -> str:
+    contents = []
+    for file in files:
         digest = blake2b(digest_size=16)
         try:
-            with path.open("rb") as stream:
+            with file.open("rb") as stream:
                 while chunk := stream.read(1 << 20):
                     digest.update(chunk)
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}; give an existing file") from error
-        files.append([path.name, digest.hexdigest()])
+            raise InputError(f"cannot read {file}: {error.strerror}; give an existing file") from error
+        contents.append([file.name, digest.hexdigest()])
     filled = {name: str(value) for name, value in fill.items()}
-    return content_id({"format": source.name, "files": files, "fill": filled})
-
-
-def _superseded(rows: pa.Table, load_id: str) -> pa.Table:
-    count = rows.num_rows
-    columns = {
-        "load_id": pa.array([load_id] * count, pa.string()),
-        "reason": pa.array(["superseded"] * count, pa.string()),
-        "file": rows.column("origin_file"),
-        "line": rows.column("origin_line"),
-        "field": pa.array(["end_time"] * count, pa.string()),
-        "detail": pa.array(["a newer end time of the same job is stored"] * count, pa.string()),
-        "excerpt": rows.column("job_id"),
-    }
-    return pa.table(columns).cast(table_schema(tables.REJECTS))
+    return content_id({"format": source.name, "files": contents, "fill": filled})
 
 
 def _report(
     load_id: str,
-    books: _Books,
+    reading: _Reading,
     counts: dict[str, int],
     rows_out: int,
     began: float,
     notes: Sequence[str] = (),
     rows_become: str = "rows",
 ) -> RunReport:
-    dropped = {reason: count for reason, count in books.reasons.most_common() if count}
+    dropped = {reason: count for reason, count in reading.reasons.most_common() if count}
     seconds = time.perf_counter() - began
     return RunReport(
         "ingest",
         load_id,
-        books.rows_in,
+        reading.rows_in,
         rows_out,
         seconds,
         rows_become=rows_become,
         dropped=dropped,
         counts=counts,
-        notes=(*_grouped(books.notes), *notes),
+        notes=(*_grouped(reading.notes), *notes),
     )
 
 

@@ -24,7 +24,7 @@ def read(tmp_path: Path) -> Callable[..., Rows]:
         for piece in source(form).parse(path, fill):
             assert piece.batch.schema == PUT_SCHEMA
             piece.batch.validate(full=True)
-            assert piece.rows_in == piece.batch.num_rows + len(piece.rejects)
+            assert piece.rows_in == piece.batch.num_rows + sum(reject.n_rows for reject in piece.rejects)
             rows += piece.batch.to_pylist()
             rejects += piece.rejects
         return rows, rejects

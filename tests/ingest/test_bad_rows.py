@@ -1,10 +1,14 @@
 """A gallery of rows that must be refused: the reason, the line, the field and what the message says."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from esjobs.ingest.base import EXCERPT, MAX_LINE, Reject
+from esjobs.ingest.refusals import LISTED
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 
@@ -245,6 +249,41 @@ def test_a_bad_json_line_refuses_itself_and_no_other(
 
 
 def test_a_whole_block_of_bad_rows_is_refused_row_by_row(read: Read) -> None:
-    rows, rejects = read("jobs.csv", HEADER + row(nevents="x") * 5000)
+    rows, rejects = read("jobs.csv", HEADER + row(nevents="x") * LISTED)
     assert rows == []
-    assert [reject.line for reject in rejects] == list(range(2, 5002))
+    assert [reject.line for reject in rejects] == list(range(2, LISTED + 2))
+    assert {reject.n_rows for reject in rejects} == {1}
+
+
+@pytest.mark.parametrize("form", ["csv", "short.csv", "quotes.csv", "jsonl", "parquet"])
+def test_beyond_a_thousand_of_a_kind_rows_are_counted(read: Read, form: str, tmp_path: Path) -> None:
+    """Rows of two kinds, in turn, and good ones between them; 60 000 rows are several pieces."""
+    turns = 20_000
+    if form == "csv":
+        data = HEADER + (row(nevents="x") + row() + row(endtime="")) * turns
+    elif form == "short.csv":
+        data = HEADER + (b"a\n" + row() + b"\xff\n") * turns
+    elif form == "quotes.csv":
+        data = HEADER + (b'"a"\n' + row() + b'"\xff"\n') * turns
+    elif form == "jsonl":
+        good = b'{"pandaid": 1, "computingsite": "A", "endtime": "2018-08-15"}\n'
+        data = (good + b"[]\n" + b'{"pandaid": 1, "computingsite": "A"}\n') * turns
+    else:
+        columns = {
+            "pandaid": pa.array([b"1", b"\xff", b"1"] * turns, pa.binary()),
+            "computingsite": ["A", "A", None] * turns,
+            "endtime": ["2018-08-15"] * 3 * turns,
+        }
+        pyarrow.parquet.write_table(pa.table(columns), tmp_path / "rows")
+        data = (tmp_path / "rows").read_bytes()
+    rows, rejects = read(f"jobs.{form}", data)
+    assert len(rows) == turns
+    kinds = {(reject.reason, reject.field) for reject in rejects}
+    assert len(kinds) == 2
+    assert len(rejects) == 2 * (LISTED + 1)
+    for kind in kinds:
+        mine = [reject for reject in rejects if (reject.reason, reject.field) == kind]
+        lines = [reject.line for reject in mine]
+        assert [reject.n_rows for reject in mine] == [1] * LISTED + [turns - LISTED]
+        assert lines == list(range(lines[0], lines[0] + 3 * LISTED + 1, 3)), "the first ones are listed"
+        assert f"19,000 more rows like the 1,000 listed, lines {lines[-1]} to " in mine[-1].detail

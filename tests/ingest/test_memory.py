@@ -1,15 +1,20 @@
 """Streams: a file may be larger than memory, zipped or not, with lines or without."""
 
 import gzip
+import json
 import os
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import esjobs
 from esjobs.core.errors import InputError
 from esjobs.ingest.lines import LineFeed
+from esjobs.ingest.refusals import LISTED
 from esjobs.ingest.sources import source
 
 HEADER = b"pandaid,computingsite,endtime\n"
@@ -63,6 +68,45 @@ def test_a_gzip_bomb_without_a_line_end_is_refused_by_its_header(tmp_path: Path)
         list(source("panda").parse(tmp_path / "a.csv.gz", {}))
     assert tracemalloc.get_traced_memory()[1] < LIMIT
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "line", "reason"),
+    [
+        ("a.csv", HEADER, b"x\n", "wrong number of columns"),
+        ("b.csv", HEADER, b",,\n", "missing job_id"),
+        ("a.jsonl", b"{}\n", b"{}\n", "missing job_id"),
+        ("b.jsonl", b"{}\n", b"[]\n", "bad JSON"),
+        ("c.csv", HEADER, b"\n", ""),
+    ],
+)
+def test_a_gzip_bomb_of_refused_rows(
+    tmp_path: Path, name: str, head: bytes, line: bytes, reason: str
+) -> None:
+    """A few kilobytes that hold a million rows, each of which used to take one more kilobyte."""
+    lines = 1_000_000
+    (tmp_path / name).write_bytes(gzip.compress(head + line * lines))
+    assert (tmp_path / name).stat().st_size < 10_000
+    store = f"duckdb:{tmp_path}/jobs.duckdb"
+    arguments = ["--store", store, "ingest", "panda", str(tmp_path / name), "--format", "json"]
+    process = subprocess.Popen(
+        ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", sys.executable, "-m", "esjobs", *arguments],
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        (report,) = json.loads(process.stdout.read())
+    _, process.returncode, used = os.wait4(process.pid, 0)
+    assert process.returncode == 0
+    assert used.ru_maxrss < 700 * 1024, "kB"
+    rejected = json.loads(report["dropped"])
+    assert rejected.get(reason, 0) >= (lines if reason else 0)
+    assert sum(rejected.values()) == report["rows_in"]
+    with esjobs.open(store) as session:
+        listed = session.show("rejects")
+        assert listed["n_rows"].sum() == report["rows_in"]
+        assert session.show("loads")["rejected"].tolist() == [report["rows_in"]]
+    assert len(listed) <= 2 * (LISTED + 1)
 
 
 def test_blocks_of_any_size_give_the_same_lines(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 import esjobs
 from esjobs.core import tables
 from esjobs.core.errors import InputError, NoResultError, StoreError
+from esjobs.ingest.refusals import LISTED
 from esjobs.session import Session
 from esjobs.steps.publication import read_table
 from esjobs.store.duck import DuckStore
@@ -33,6 +34,24 @@ def test_reading_a_file_again_leaves_the_account_of_the_load(session: Session, t
     assert "was read before" in again.notes[-1]
     assert account(session) == before
     assert len(session.show("rejects")) == 1
+
+
+def test_rows_that_are_not_listed_one_by_one_are_counted(session: Session, tmp_path: Path) -> None:
+    newer, older = tmp_path / "newer.csv", tmp_path / "older.csv"
+    jobs = range(LISTED + 7)
+    newer.write_text(HEADER + "".join(f"{job},CERN,2018-08-10T12:00:00Z,5\n" for job in jobs))
+    older.write_text(HEADER + "".join(f"{job},CERN,2018-08-09T12:00:00Z,much\n" for job in jobs))
+    older.write_text(older.read_text() + "".join(f"{job},CERN,2018-08-09T12:00:00Z,5\n" for job in jobs))
+    session.ingest("jobs", newer)
+    report = session.ingest("jobs", older)
+    assert report.dropped == {"not a number": len(jobs), "superseded": len(jobs)}
+    rejects = session.show("rejects")
+    for reason, first in (("not a number", 2), ("superseded", 2 + len(jobs))):
+        mine = rejects[rejects["reason"] == reason]
+        assert mine["n_rows"].tolist() == [1] * LISTED + [7]
+        assert mine["line"].tolist() == list(range(first, first + LISTED + 1))
+        assert mine["detail"].iloc[-1].startswith("7 more rows like the 1,000 listed")
+        assert set(mine["file"]) == {"older.csv"}
 
 
 def test_a_load_is_taken_back_once(session: Session, tmp_path: Path) -> None:
