@@ -133,6 +133,7 @@ FITS = Panel(
     ),
     types="every",
     empty="No fit was made.",
+    on_request=True,
 )
 
 PROVENANCE = Panel(

@@ -13,7 +13,6 @@ from esjobs.core.words import HALF_WIDTH_90, noun, standing
 
 MISSING = "–"
 _MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
-_MAX_NAMES = 12
 _ROUND_OFF = 1e-12
 """What is no larger is what rounding left of a zero."""
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -148,13 +147,6 @@ def _whole_percent(value: float, sign: str) -> str:
     return f"{rounded:{sign},d}".replace(",", _NARROW) if rounded else "0"
 
 
-def names(text: str) -> str:
-    """A long list of names, shortened, with the number of those left out."""
-    parts = [part.strip() for part in text.split(",")]
-    shown = ", ".join(parts[:_MAX_NAMES])
-    return shown if len(parts) <= _MAX_NAMES else f"{shown} and {count(len(parts) - _MAX_NAMES)} more"
-
-
 def readable_json(text: str) -> str:
     """A JSON list or object as words; text that is not JSON is returned as it is.
 
@@ -260,8 +252,6 @@ def _read(value: Any, error: Any, entry: Entry) -> str:
             return "yes" if value else "no"
         case "time":
             return moment(value)
-        case "names":
-            return visible(names(str(value)))
         case "json":
             return visible(readable_json(str(value)))
         case "level":

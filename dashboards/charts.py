@@ -1,14 +1,14 @@
 """A panel and the rows of its table, drawn as an Altair chart; the same in the report and in notebooks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from dashboards.cells import number, visible
-from dashboards.labels import Label, place_labels
+from dashboards.labels import Frame, Label, place_labels
 from dashboards.marks import (
     BAND,
     DENSE_FROM,
@@ -30,9 +30,13 @@ from dashboards.spec import EVERY_LOOK, Panel
 from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 
-_HEIGHT, _LABELS, _MANY = 460, 24, 120
+_HEIGHT, _MANY = 460, 120
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
-_FASTER = "Deviation (above 0: faster than declared)"
+_FASTER = "Deviation (faster →)"
+
+ROOMY, NARROW = Frame("roomy", 640.0, 24), Frame("narrow", 300.0, 6)
+PAGE_FRAMES = (ROOMY, NARROW)
+"""Names beside marks are placed once for a page and once for a telephone; the page shows what fits."""
 
 
 def plot_line(
@@ -73,11 +77,21 @@ def _first(rows: list[Row], column: str, preferred: Any) -> Any:
     return preferred if preferred in found or not found else found[0]
 
 
-def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float = DEVIATION_LIMIT) -> Drawing:
+def scatter_line(
+    panel: Panel,
+    rows: list[Row],
+    line: Row | None,
+    limit: float = DEVIATION_LIMIT,
+    *,
+    frames: Sequence[Frame] = (ROOMY,),
+    legend: bool = True,
+) -> Drawing:
     """One quantity with its error against another, the line through the origin and its band.
 
     ``rows``: those the panel selects, of one benchmark; ``line``: a row of ``lines``, or ``None``. Names of
-    confirmed deviations and of rows off the scale are written beside their marks. One mark and bar per row.
+    confirmed deviations and of rows off the scale are written beside their marks, once for each of the
+    ``frames``.
+    One mark and one bar per row. ``legend=False``: where a page has one of its own.
     """
     across, up = panel.entry("x"), panel.entry("y")
     slope = line["slope"] if line is not None else None
@@ -95,16 +109,20 @@ def scatter_line(panel: Panel, rows: list[Row], line: Row | None, limit: float =
         }
         for row, (low, high) in zip(rows, spans, strict=True)
     ]
-    placed = place_labels(
-        [(mark["x"], mark["y"]) for mark in marks], _named(rows, up.column, y_axis), x_axis, y_axis, _HEIGHT
-    )
+    spots = [(mark["x"], mark["y"]) for mark in marks]
+    named = _named(rows, up.column, y_axis)
+    placed = {
+        frame.name: place_labels(spots, named[: frame.most], x_axis, y_axis, _HEIGHT, frame.width)
+        for frame in frames
+    }
     order = {look.label: place for place, look in enumerate(EVERY_LOOK)}
     marks.sort(key=lambda mark: -order[mark["look"]])
-    unit = f" ({line['benchmark']} per core)" if line is not None and line["benchmark"] else ""
+    benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
+    unit = f" ({_short(benchmark, 12)} per core)" if benchmark else ""
     x = alt.X("x:Q", scale=_scale(x_axis), title=across.title + unit, axis=alt.Axis(tickCount=10))
     y = alt.Y("y:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
     low = alt.Y("lo:Q", scale=_scale(y_axis), title=up.title, axis=alt.Axis(tickCount=8))
-    scale = look_scales(marks)
+    scale = look_scales(marks, legend=legend)
     ground = alt.Chart(alt.NamedData("line"))
     dash = [1, 0] if line is not None and line["status"] == "ok" else [6, 4]
     layers = [
@@ -134,7 +152,7 @@ def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]
     """Index and text of the rows whose name is written, the largest deviation first."""
     chosen = [n for n, row in enumerate(rows) if row["confirmed"] is True or not axis.holds(row[column])]
     chosen.sort(key=lambda n: -abs(rows[n]["deviation"] or 0.0))
-    return [(n, _label(rows[n], column, axis)) for n in chosen[:_LABELS]]
+    return [(n, _label(rows[n], column, axis)) for n in chosen]
 
 
 def _label(row: Row, column: str, axis: Axis) -> str:
@@ -173,20 +191,27 @@ def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> lis
     return rows
 
 
-def _label_rows(placed: Sequence[Label]) -> dict[str, list[Row]]:
+Placed = Mapping[str, Sequence[Label]]
+"""Labels by the name of the frame for which they were placed."""
+
+
+def _label_rows(placed: Placed) -> dict[str, list[Row]]:
     return {
-        f"labels_{side}": [{"x": at.x, "y": at.y, "label": at.text} for at in placed if at.side == side]
+        f"{frame}_{side}": [{"x": at.x, "y": at.y, "label": at.text} for at in labels if at.side == side]
+        for frame, labels in placed.items()
         for side in ("left", "right")
     }
 
 
-def _label_layers(placed: Sequence[Label], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _label_layers(placed: Placed, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """A layer for each frame and side; a style sheet knows them by the name of their frame."""
     return [
-        alt.Chart(alt.NamedData(f"labels_{side}"))
+        alt.Chart(alt.NamedData(f"{frame}_{side}"), name=f"{frame}_{side}")
         .mark_text(align="right" if side == "left" else "left", dx=shift, color=INK, fontSize=11)
         .encode(x=x, y=y, text=alt.Text("label:N"))
+        for frame, labels in placed.items()
         for side, shift in (("left", -9), ("right", 9))
-        if any(at.side == side for at in placed)
+        if any(at.side == side for at in labels)
     ]
 
 
@@ -262,8 +287,13 @@ def dots_with_errors(
     return Drawing(tuple(layers), datasets, height, f"{panel.title}: {len(marks)} names with error bars.")
 
 
-def siblings(panel: Panel, rows: list[Row]) -> Drawing:
-    """Queues of one site joined by a line: speed against events per job, both relative to the site's mean."""
+def siblings(
+    panel: Panel, rows: list[Row], *, frames: Sequence[Frame] = (ROOMY,), legend: bool = True
+) -> Drawing:
+    """Queues of one site joined by a line: speed against events per job, both relative to the site's mean.
+
+    ``frames``, ``legend``: as for :func:`scatter_line`.
+    """
     across, up = panel.entry("x"), panel.entry("y")
     related = relative_to_siblings(rows, panel.entry("group").column, across.column, up.column)
     x_axis, y_axis = (ratio_axis([item[n] for item in related]) for n in (1, 2))
@@ -288,12 +318,12 @@ def siblings(panel: Panel, rows: list[Row]) -> Drawing:
             title=title,
         )
         for channel, column, axis, title in (
-            (alt.X, "x", x_axis, "Events per job, relative to the mean of the WLCG site"),
+            (alt.X, "x", x_axis, ["Events per job,", "relative to the mean of the WLCG site"]),
             (alt.Y, "y", y_axis, "k, relative to the mean of the WLCG site"),
             (alt.Y, "lo", y_axis, "k, relative to the mean of the WLCG site"),
         )
     )
-    scale = look_scales(marks)
+    scale = look_scales(marks, legend=legend)
     even = alt.Chart(alt.NamedData("even"))
     layers = [
         even.mark_rule(color=LINE, strokeWidth=1).encode(x=x),
@@ -304,14 +334,14 @@ def siblings(panel: Panel, rows: list[Row]) -> Drawing:
         bars("points", scale, {"x": x, "y": low, "y2": alt.Y2("hi:Q")}),
         points("points", panel, scale, 60, {"x": x, "y": y}),
     ]
-    placed = _group_labels(marks, x_axis, y_axis)
+    placed = {frame.name: _group_labels(marks, x_axis, y_axis, frame) for frame in frames}
     layers += _label_layers(placed, x, y)
     datasets = {"points": marks, "even": [{"x": 1.0, "y": 1.0, "lo": 1.0}], **_label_rows(placed)}
     text = f"{panel.title}: {len(marks)} queues."
     return Drawing(tuple(layers), datasets, _SIBLINGS_HEIGHT, text)
 
 
-def _group_labels(marks: Sequence[Row], across: Axis, up: Axis) -> list[Label]:
+def _group_labels(marks: Sequence[Row], across: Axis, up: Axis, frame: Frame) -> list[Label]:
     """The name of each group beside its mark farthest out, while they are few; axes are logarithmic."""
     ends: dict[str, int] = {}
     for place, mark in enumerate(marks):
@@ -323,5 +353,5 @@ def _group_labels(marks: Sequence[Row], across: Axis, up: Axis) -> list[Label]:
     logs = [(math.log(mark["x"]), math.log(mark["y"])) for mark in marks]
     right, high = (Axis(math.log(axis.low), math.log(axis.high)) for axis in (across, up))
     named = [(place, _short(group)) for group, place in ends.items()]
-    placed = place_labels(logs, named, right, high, _SIBLINGS_HEIGHT)
+    placed = place_labels(logs, named[: frame.most], right, high, _SIBLINGS_HEIGHT, frame.width)
     return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side) for at in placed]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dashboards.books import books_of
 from dashboards.cells import count, level_name, number, readable_json, visible
-from dashboards.charts import dots_axis, dots_with_errors, scatter_line, siblings
+from dashboards.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
 from dashboards.evidence import (
     curve_parts,
     extreme_parts,
@@ -196,10 +196,12 @@ class Composer:
         for benchmark in dict.fromkeys(row["benchmark"] for row in rows):
             chosen = [row for row in rows if row["benchmark"] == benchmark]
             line = next((row for row in lines if row["benchmark"] == benchmark), None)
-            chart = self.charts.add(scatter_line(each, chosen, line, self.data.limit))
-            parts.append(
-                FigurePart((chart,), len(chosen), each.title, _line_caption(line, benchmark, each.level))
+            drawing = scatter_line(each, chosen, line, self.data.limit, frames=PAGE_FRAMES, legend=False)
+            caption = _line_caption(line, benchmark, each.level)
+            figure = FigurePart(
+                (self.charts.add(drawing),), len(chosen), each.title, caption, looks_of(each, chosen)
             )
+            parts.append(figure)
         return Block(anchor, each, tuple(parts), len(rows))
 
     def _dots(self, each: Panel, processing_type: str, anchor: str) -> Block:
@@ -223,9 +225,10 @@ class Composer:
         related = relative_to_siblings(rows, group, across, up)
         parts: list[Part] = []
         if related:
-            chart = self.charts.add(siblings(each, [item[0] for item in related]))
+            shown = [item[0] for item in related]
+            chart = self.charts.add(siblings(each, shown, frames=PAGE_FRAMES, legend=False))
             caption = _siblings_caption(rows, group, across, up)
-            parts.append(FigurePart((chart,), len(related), each.title, caption))
+            parts.append(FigurePart((chart,), len(related), each.title, caption, looks_of(each, shown)))
         if rows:
             parts.append(table_part(each, rows, folded=bool(related)))
         return Block(anchor, each, tuple(parts), len(rows))
@@ -291,7 +294,7 @@ class Composer:
             terms = [("Settings", visible(readable_json(str(text)))) for text in settings]
         terms += self._declarations()
         rows = self.rows(each, _type)
-        parts: list[Part] = [TermsPart(tuple(terms))] if terms else []
+        parts: list[Part] = [TermsPart(tuple(terms), foreign=True)] if terms else []
         if rows:
             parts.append(table_part(each, rows))
         return Block(anchor, each, tuple(parts), len(rows))

@@ -21,7 +21,7 @@ from dashboards.expert_charts import (
 from dashboards.marks import look
 from dashboards.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
 from dashboards.rows import Row, task_of
-from dashboards.spec import EVERY_LOOK, Look, Panel
+from dashboards.spec import EVERY_LOOK, LOOKS, Look, Panel
 
 _TITLE_LETTERS = 44
 _MATRIX_NAMES, _MATRIX_CELL, _MATRIX_LEAST = 270, 38, 9
@@ -100,10 +100,11 @@ def pull_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
 
 
 def scatter_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
-    """One chart of two quantities, its legend inside."""
+    """One chart of two quantities."""
     if not rows:
         return []
-    return [FigurePart((charts.add(scatter(panel, rows)),), len(rows), panel.title)]
+    drawing = scatter(panel, rows, legend=False)
+    return [FigurePart((charts.add(drawing),), len(rows), panel.title, looks=looks_of(panel, rows))]
 
 
 def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
@@ -117,7 +118,7 @@ def extreme_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
         return [TextPart((f"{same}, as it must where there are no independent loops.",))]
     text = (
         f"Over {count(len(sizes))} names the shift has a median magnitude of {number(median(sizes))} σ "
-        f"and is at most {number(max(sizes))} σ ({visible(str(rows[0]['name']))[:80]})."
+        f"and is at most {number(max(sizes))} σ ({short(visible(str(rows[0]['name'])), 80)})."
     )
     return [TextPart((text,)), table_part(panel, list(rows[: panel.most[0]]))]
 
@@ -137,7 +138,9 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
     )
     return [
         TextPart((text,)),
-        TermsPart(tuple((level_name(level), ", ".join(names)) for level, names in named.items())),
+        TermsPart(
+            tuple((level_name(level), ", ".join(names)) for level, names in named.items()), foreign=True
+        ),
     ]
 
 
@@ -147,6 +150,7 @@ def _counted(names: int, level: str) -> str:
 
 
 def looks_of(panel: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:
-    """The looks in which rows are drawn, in the order of a legend."""
+    """The looks in which rows are drawn, in the order of a legend; a verdict is named even if it is alone."""
     drawn = {look(panel, row).label for row in rows}
-    return tuple(item for item in EVERY_LOOK if item.label in drawn)
+    present = tuple(item for item in EVERY_LOOK if item.label in drawn)
+    return present if len(present) > 1 or any(item in LOOKS.values() for item in present) else ()

@@ -309,7 +309,7 @@ def _range(low: float, step: float, place: int) -> str:
     return f"{low:g} to {low + step:g}".replace("-", "−")
 
 
-def scatter(panel: Panel, rows: Sequence[Row]) -> Drawing:
+def scatter(panel: Panel, rows: Sequence[Row], *, legend: bool = True) -> Drawing:
     """Two quantities of a name, with error bars on the upright one."""
     across, up = panel.entry("x"), panel.entry("y")
     spans = [span(row, up, panel.interval) for row in rows]
@@ -334,7 +334,7 @@ def scatter(panel: Panel, rows: Sequence[Row]) -> Drawing:
         alt.Y(f"{name}:Q", title=up.title, scale=y_scale, axis=alt.Axis(tickCount=7, format=_form(up)))
         for name in ("y", "lo")
     )
-    scale = look_scales(marks)
+    scale = look_scales(marks, legend=legend)
     even = [{"y": 1.0}] if up.column == "k" and y_axis.holds(1.0) else []
     layers = (
         alt.Chart(alt.NamedData("even")).mark_rule(color=BAND, strokeWidth=2).encode(y=y),

@@ -65,6 +65,7 @@ TASK_CURVES = Panel(
     sort=("-n_jobs", "name"),
     most=(6,),
     empty="The run kept no residuals of tasks.",
+    on_request=True,
 )
 
 TASK_TABLE = Panel(
@@ -92,6 +93,7 @@ TASK_TABLE = Panel(
     most=(400,),
     empty="The run kept no account of its tasks.",
     folded=True,
+    on_request=True,
 )
 
 MATRIX = Panel(
@@ -119,6 +121,7 @@ MATRIX = Panel(
     most=(40, 25),
     empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
     "are no independent loops through queues and tasks.",
+    on_request=True,
 )
 
 ERRORS = Panel(
@@ -149,6 +152,7 @@ ERRORS = Panel(
     sort=("-level", "-|deviation|", "name"),
     empty="No name has a verdict that rests on an error.",
     folded=True,
+    on_request=True,
 )
 
 FIT_QUALITY = Panel(
@@ -200,6 +204,7 @@ FIT_QUALITY = Panel(
     where=(Where("dof"),),
     types="every",
     empty="No fit has a factor.",
+    on_request=True,
 )
 
 PULLS = Panel(
@@ -219,6 +224,7 @@ PULLS = Panel(
     ),
     where=(Where("pulls"),),
     empty="There are no pulls: no fit has independent loops, so each residual is 0 by construction.",
+    on_request=True,
 )
 
 ONE_TASK = Panel(
@@ -231,6 +237,7 @@ ONE_TASK = Panel(
     where=(Where("k"), Where("n_tasks", (1,))),
     sort=("-level", "name"),
     empty="Every name has at least two tasks, so that each residual tests something.",
+    on_request=True,
 )
 
 SIBLINGS = Panel(
@@ -266,6 +273,7 @@ SIBLINGS = Panel(
     level="site",
     sort=("rc_site", "-k"),
     empty="No WLCG site has two queues with a speed factor.",
+    on_request=True,
 )
 
 WORST = Panel(
@@ -292,6 +300,7 @@ WORST = Panel(
     where=(Where("rank"), Where("deviation", above=1e-6)),
     sort=("-level", "rank"),
     empty="No bucket deviates: the run kept no list, or each residual is 0 by construction.",
+    on_request=True,
 )
 
 EFFICIENCY = Panel(
@@ -316,6 +325,7 @@ EFFICIENCY = Panel(
     level="site",
     sort=("-n_jobs", "name"),
     empty="No queue has both a speed factor and a CPU efficiency.",
+    on_request=True,
 )
 
 UNSTABLE = Panel(
@@ -341,6 +351,7 @@ UNSTABLE = Panel(
     sort=("-level", "-|deviation|", "name"),
     empty="Every verdict stays what it is under every tried change.",
     folded=True,
+    on_request=True,
 )
 
 METHOD_SHIFT = Panel(
@@ -364,4 +375,5 @@ METHOD_SHIFT = Panel(
     sort=("-|method_sigmas|", "name"),
     most=(15,),
     empty="The article's objective was not tried on the same sums.",
+    on_request=True,
 )

@@ -72,6 +72,7 @@ FACTORS_SITE_TABLE = Panel(
     empty="No queue has a speed factor.",
     folded=True,
     optional=True,
+    on_request=True,
 )
 
 FACTORS_MODEL = Panel(
@@ -102,6 +103,7 @@ FACTORS_MODEL_TABLE = Panel(
     empty="No CPU model has a speed factor.",
     folded=True,
     optional=True,
+    on_request=True,
 )
 
 CORRELATION = Panel(

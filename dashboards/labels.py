@@ -12,10 +12,19 @@ from dashboards.scales import Axis
 Boxes = npt.NDArray[np.float64]
 Side = Literal["right", "left"]
 
-_WIDTH, _LETTER, _LINE, _GAP, _MARK = 640.0, 6.4, 13.0, 9.0, 5.0
+_LETTER, _LINE, _GAP, _MARK = 6.4, 13.0, 9.0, 5.0
 _SIDES: tuple[Side, Side] = ("right", "left")
 _SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
 _LIFT_COST = np.array([8.0 * abs(lift) for lift, _ in _SPOTS])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A room for names: its name, its width in pixels, and how many names it takes at most."""
+
+    name: str
+    width: float
+    most: int
 
 
 @dataclass(frozen=True)
@@ -34,15 +43,15 @@ def place_labels(
     across: Axis,
     up: Axis,
     height: float,
+    width: float = 640.0,
 ) -> list[Label]:
     """Place the texts of some marks, in their order, each where it covers least.
 
     ``marks``: all positions in axis units; ``named``: index of a mark and its text, the most important first.
-    The frame is assumed as wide as a narrow page, ``height`` pixels high; a wider one only loosens the
-    layout.
+    The frame is assumed ``width`` pixels wide and ``height`` high; a wider one only loosens the layout.
     Cost: marks x names.
     """
-    place = np.array([(across.share(x) * _WIDTH, (1 - up.share(y)) * height) for x, y in marks])
+    place = np.array([(across.share(x) * width, (1 - up.share(y)) * height) for x, y in marks])
     taken = np.empty((len(marks) + len(named), 4))
     if len(marks):
         taken[: len(marks)] = np.concatenate([place - _MARK, place + _MARK], axis=1)
@@ -51,7 +60,7 @@ def place_labels(
     for order, (mark, text) in enumerate(named):
         x, y = place[mark]
         boxes = np.array([_box(x, y + lift * _LINE, len(text) * _LETTER, side) for lift, side in _SPOTS])
-        cost = _overlap(boxes, taken[: len(marks) + order]) + 30 * _outside(boxes, height) + _LIFT_COST
+        cost = _overlap(boxes, taken[: len(marks) + order]) + 30 * _outside(boxes, width, height) + _LIFT_COST
         best = int(np.argmin(cost))
         taken[len(marks) + order] = boxes[best]
         lift, side = _SPOTS[best]
@@ -73,9 +82,9 @@ def _overlap(boxes: Boxes, taken: Boxes) -> Boxes:
     return area
 
 
-def _outside(boxes: Boxes, height: float) -> Boxes:
+def _outside(boxes: Boxes, width: float, height: float) -> Boxes:
     """For each box how far it sticks out of the frame."""
     low = np.clip(-boxes[:, :2], 0, None)
-    high = np.clip(boxes[:, 2:] - np.array([_WIDTH, height]), 0, None)
+    high = np.clip(boxes[:, 2:] - np.array([width, height]), 0, None)
     far: Boxes = (low + high).sum(axis=1)
     return far

@@ -73,6 +73,7 @@ class FigurePart:
 
     ``titles``: one above each chart, or none. ``width``: in pixels, where the charts
     scroll sideways rather than shrink and do not grow to fill the page; 0: as wide as there is room.
+    ``looks``: the legend; none when there is nothing to tell apart.
     """
 
     charts: tuple[int, ...]
@@ -83,6 +84,11 @@ class FigurePart:
     titles: tuple["Title", ...] = ()
     width: int = 0
     kind: str = "figure"
+
+    @property
+    def columns(self) -> int:
+        """How many charts stand side by side on paper."""
+        return min(len(self.charts), 3 if self.titles else 2)
 
 
 @dataclass(frozen=True)
@@ -96,9 +102,10 @@ class TextPart:
 
 @dataclass(frozen=True)
 class TermsPart:
-    """Terms with their explanation."""
+    """Terms with their explanation; ``foreign`` where the texts come from data and may be of any length."""
 
     terms: tuple[tuple[str, str], ...]
+    foreign: bool = False
     kind: str = "terms"
 
 
@@ -170,6 +177,11 @@ class Section:
     anchor: str
     blocks: tuple[Block, ...]
 
+    @property
+    def on_request(self) -> bool:
+        """Whether nothing of it is on paper unless it is asked for."""
+        return all(block.panel.on_request for block in self.blocks)
+
 
 @dataclass
 class Charts:
@@ -221,7 +233,11 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
 def _style(entry: Entry) -> str:
     if numeric(entry):
         return "n"
-    return "m" if entry.show == "name" else "w" if entry.column in {"link", "reason"} else ""
+    if entry.show == "name":
+        return "m"
+    if entry.show in {"names", "json"} or entry.column in {"link", "reason"}:
+        return "w"
+    return "v" if entry.column == "unstable_under" else ""
 
 
 def _cell(row: Row, entry: Entry) -> Cell:

@@ -9,6 +9,8 @@
     tooltip: { disableDefaultStyle: true, theme: "report" },
   };
 
+  const views = new Map();
+
   function unpack(spec) {
     const datasets = {};
     for (const [name, packed] of Object.entries(spec.datasets)) {
@@ -23,6 +25,9 @@
     return Object.assign({}, spec, { datasets: datasets });
   }
 
+  // A chart is drawn for a page somewhat wider than A4 and shrunk with its letters; heights against the screen's.
+  const PAPER = { width: 860, gap: 24, height: 0.86 };
+
   function hidden(element) {
     return element.parentElement.closest("details:not([open])") !== null;
   }
@@ -31,7 +36,11 @@
     if (element.dataset.state || hidden(element)) return;
     element.dataset.state = "drawing";
     vegaEmbed(element, unpack(specs[Number(element.dataset.chart)]), options).then(
-      () => { element.dataset.state = "drawn"; },
+      (result) => {
+        element.dataset.state = "drawn";
+        views.set(element, result.view);
+        if (printing) fitPaper(result.view, element);
+      },
       (error) => {
         element.dataset.state = "failed";
         element.textContent = "This chart could not be drawn: " + error.message;
@@ -42,6 +51,82 @@
 
   function drawAll() {
     document.querySelectorAll(".chart").forEach(draw);
+    document.querySelectorAll(".long").forEach(shorten);
+  }
+
+  // Without this script nothing is cut: a text is shortened only where a button can open it again.
+  function shorten(text) {
+    if (text.dataset.state || hidden(text)) return;
+    text.classList.add("cut");
+    if (text.scrollHeight <= text.clientHeight + 1) {
+      text.classList.remove("cut");
+      return;
+    }
+    text.dataset.state = "cut";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "more";
+    button.setAttribute("aria-expanded", "false");
+    button.textContent = "show all";
+    text.after(button);
+  }
+
+  function reveal(button) {
+    const open = button.previousElementSibling.classList.toggle("cut") === false;
+    button.setAttribute("aria-expanded", String(open));
+    button.textContent = open ? "show less" : "show all";
+  }
+
+  // What does not scroll is no stop for the keyboard, and shows no cue.
+  function cue(region) {
+    const room = region.scrollWidth - region.clientWidth;
+    const frame = region.parentElement;
+    frame.classList.toggle("over-wide", room > 1);
+    frame.classList.toggle("more-left", room > 1 && region.scrollLeft > 1);
+    frame.classList.toggle("more-right", room > 1 && region.scrollLeft < room - 1);
+    if (room > 1 || region.scrollHeight > region.clientHeight + 1) region.tabIndex = 0;
+    else region.removeAttribute("tabindex");
+  }
+
+  function bringForward(button) {
+    const figure = button.closest("figure");
+    const chosen = button.getAttribute("aria-pressed") === "true" ? null : button;
+    figure.querySelectorAll(".legend button").forEach((each) => {
+      each.setAttribute("aria-pressed", String(each === chosen));
+    });
+    figure.querySelectorAll(".marks_marks > path, .bars_marks > line").forEach((mark) => {
+      const other = chosen !== null && mark.getAttribute("stroke") !== chosen.dataset.colour;
+      mark.classList.toggle("dimmed", other);
+    });
+  }
+
+  let opened = [];
+  let printing = false;
+
+  function fitPaper(view, element) {
+    if (element.closest(".wide")) return;
+    const columns = Number(element.dataset.columns);
+    const width = (PAPER.width - PAPER.gap * (columns - 1)) / columns;
+    const height = Math.round(specs[Number(element.dataset.chart)].height * PAPER.height);
+    view.width(width).height(height).resize().run();
+  }
+
+  function toPaper() {
+    printing = true;
+    const everything = document.getElementById("everything");
+    const left = everything && !everything.checked ? ".asked, .asked *, .type, .type *" : "nothing";
+    opened = Array.from(document.querySelectorAll("details:not([open])")).filter((each) => !each.matches(left));
+    opened.forEach((each) => { each.open = true; });
+    drawAll();
+    views.forEach(fitPaper);
+  }
+
+  function toScreen() {
+    opened.forEach((each) => { each.open = false; });
+    opened = [];
+    printing = false;
+    views.forEach((view, element) => view.height(specs[Number(element.dataset.chart)].height));
+    window.dispatchEvent(new Event("resize"));
   }
 
   function sortKey(row, place) {
@@ -88,12 +173,24 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("table.sortable th button");
     if (button) sort(button.closest("th"));
-    const long = event.target.closest(".long");
-    if (long && !window.getSelection().toString()) long.classList.toggle("open");
+    const more = event.target.closest(".more");
+    if (more) reveal(more);
+    const entry = event.target.closest(".legend button");
+    if (entry) bringForward(entry);
   });
   document.addEventListener("input", (event) => {
     if (event.target.closest(".filter")) filter(event.target);
   });
   document.addEventListener("toggle", drawAll, true);
+  window.addEventListener("beforeprint", toPaper);
+  window.addEventListener("afterprint", toScreen);
+  const sizes = new ResizeObserver((entries) => {
+    entries.forEach((entry) => cue(entry.target.closest(".scroll")));
+  });
+  document.querySelectorAll(".scroll").forEach((region) => {
+    sizes.observe(region);
+    Array.from(region.children).forEach((child) => sizes.observe(child));
+    region.addEventListener("scroll", () => cue(region), { passive: true });
+  });
   drawAll();
 })();

@@ -8,6 +8,7 @@ security policy admits exactly the page's own scripts and no connection at all.
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from markupsafe import Markup
 
 from dashboards.cells import count, moment, visible
 from dashboards.compose import Composer, ReportData
-from dashboards.parts import Charts
+from dashboards.parts import BooksPart, Charts, Section
 from dashboards.spec import LOOKS
 from dashboards.theme import SHAPES, look_names, palette_css
 
@@ -48,6 +49,7 @@ def render(data: ReportData) -> str:
     page = environment.from_string(_read("report.html.jinja")).render(
         sections=sections,
         facts=_facts(composer),
+        on_request=_on_request(sections),
         heading=_HEADING,
         looks=LOOKS,
         shapes=SHAPES,
@@ -77,6 +79,23 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
     method = str(composer.method)
     facts.append(("Method", _METHODS.get(method, visible(method))))
     return facts
+
+
+def _on_request(sections: Sequence[Section]) -> list[str]:
+    """What a complete print has and a plain one has not, in words."""
+    titles: list[str] = []
+    for section in sections:
+        if section.on_request:
+            titles.append(section.title)
+            continue
+        for block in section.blocks:
+            if block.panel.on_request:
+                titles.append(block.panel.title)
+            elif any(part.kind == "type" for part in block.parts):
+                titles.append("Processing types one by one")
+            elif any(isinstance(part, BooksPart) and len(part.books.days) > 1 for part in block.parts):
+                titles.append("The books by day")
+    return titles
 
 
 @cache

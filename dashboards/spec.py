@@ -62,7 +62,7 @@ Show = Literal[
 """How a value reads: ``number`` three significant digits, ``declared`` every digit that was declared,
 ``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation,
 ``fraction`` a share between 0 and 1 written as percent, ``shift`` and ``size`` a small relative number in
-percent with one decimal, with and without its sign, ``names`` a long list, shortened with a count,
+percent with one decimal, with and without its sign, ``names`` a long list of names,
 ``json`` a JSON list or object written as words, ``sentence`` a text that needs the width of a table."""
 
 Role = Literal["label", "x", "y", "category", "group", "detail"]
@@ -148,7 +148,8 @@ class Panel:
     with most jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``,
     ``extremes``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
-    terms with their explanation, in which ``{limit}`` stands for the accepted deviation.
+    terms with their explanation, in which ``{limit}`` stands for the accepted deviation. ``on_request``: on
+    paper only for who asks for everything.
     """
 
     id: str
@@ -172,6 +173,7 @@ class Panel:
     most: tuple[int, ...] = ()
     repeat: tuple[str, ...] = ()
     text: tuple[tuple[str, str], ...] = ()
+    on_request: bool = False
 
     def entry(self, role: Role) -> Entry:
         """The first field of a role; :class:`LookupError` when the panel has none."""

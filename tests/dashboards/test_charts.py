@@ -53,7 +53,7 @@ def test_scatter_draws_every_site_with_both_values(data: ReportData) -> None:
         "undecided",
         "undeclared, a default value",
     }
-    named = {label["label"] for side in ("left", "right") for label in drawing.datasets[f"labels_{side}"]}
+    named = {label["label"] for side in ("left", "right") for label in drawing.datasets[f"roomy_{side}"]}
     assert len(named) == sum(row["confirmed"] is True for row in rows)
 
 
@@ -120,7 +120,7 @@ def test_an_absurd_factor_stands_at_the_edge_with_its_value(data: ReportData) ->
     flags = rows_of(data, "corepower-site")
     flags[0] = {**flags[0], "k": 312.0}
     scatter = scatter_line(SCATTER, flags, line_of(data))
-    labels = [row["label"] for side in ("left", "right") for row in scatter.datasets[f"labels_{side}"]]
+    labels = [row["label"] for side in ("left", "right") for row in scatter.datasets[f"roomy_{side}"]]
     assert any("312" in label and "off the scale" in label for label in labels)
 
 

@@ -394,7 +394,7 @@ def test_few_siblings_are_named_in_their_chart(data: ReportData) -> None:
     ]
     full = [{field.column: None for field in SIBLINGS.fields} | {"benchmark": None} | row for row in rows]
     sets = siblings(SIBLINGS, full).datasets
-    named = {label["label"] for side in ("left", "right") for label in sets[f"labels_{side}"]}
+    named = {label["label"] for side in ("left", "right") for label in sets[f"roomy_{side}"]}
     assert named == {"SITE-A", "SITE-B"}
     many = [{**row, "rc_site": f"{row['rc_site']}{n}"} for n in range(10) for row in full]
-    assert siblings(SIBLINGS, many).datasets["labels_left"] == []
+    assert siblings(SIBLINGS, many).datasets["roomy_left"] == []

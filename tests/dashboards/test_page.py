@@ -252,11 +252,16 @@ def test_the_legend_brings_a_verdict_forward(opened: Opened) -> None:
     page = opened.page
     marks = page.locator("#corepower-site .marks_marks > path")
     assert marks.evaluate_all("(all) => all.every((each) => each.getAttribute('opacity') === '1')")
-    page.locator("#corepower-site .role-legend-label text", has_text="deviates, confirmed").click(force=True)
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('#corepower-site .marks_marks > path')]
-            .some((each) => each.getAttribute('opacity') === '0.12')"""
-    )
+    dimmed = page.locator("#corepower-site .marks_marks > path.dimmed")
+    entry = page.locator("#corepower-site .legend button", has_text="deviates, confirmed")
+    entry.focus()
+    page.keyboard.press("Enter")
+    bright = page.locator("#corepower-site .marks_marks > path:not(.dimmed)").count()
+    assert bright == page.locator("#deviating tbody").count()
+    assert dimmed.count() == marks.count() - bright > 0
+    assert dimmed.first.evaluate("(each) => getComputedStyle(each).opacity") == "0.12"
+    page.keyboard.press("Enter")
+    assert dimmed.count() == 0
 
 
 def test_dark_follows_the_reader_and_paper_does_not(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.cells import moment, names, number, percent, read, readable_json, visible
+from dashboards.cells import moment, number, percent, read, readable_json, visible
 from dashboards.labels import place_labels
 from dashboards.rows import Row, complete, records, relative_to_siblings, select, siblings_of, sort_rows
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
@@ -67,8 +67,7 @@ def test_times_are_utc_with_or_without_a_zone() -> None:
     assert moment("yesterday") == "yesterday"
 
 
-def test_long_lists_and_json_read_as_words() -> None:
-    assert names(", ".join(f"S{n}" for n in range(15))).endswith("S11 and 3 more")
+def test_json_reads_as_words() -> None:
     assert readable_json('["a", "b"]') == "a; b"
     assert readable_json("12") == "12"
     text = '{"rules": {"max": 2.0, "types": ["a", "b"], "on": true, "off": null}, "none": []}'
