@@ -178,6 +178,9 @@ class JobStore(Protocol):
         equal ones in any order. ``limit``: so many rows at most.
         """
 
+    def value(self, key: str) -> str | None:
+        """A named value; None when there is none."""
+
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
 

@@ -132,6 +132,10 @@ class DuckStore:
         require_known(self._tables, table)
         return duck_results.read(self._session, table, where, columns, order, limit)
 
+    def value(self, key: str) -> str | None:
+        """A named value; None when there is none."""
+        return duck_results.value(self._session, key)
+
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
         return duck_results.compare_and_set(self._session, key, old, new)

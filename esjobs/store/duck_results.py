@@ -125,11 +125,16 @@ def read(
     return session.stream(compiled.sql, schema, compiled.params)
 
 
+def value(session: SqlSession, key: str) -> str | None:
+    """A named value; None when there is none."""
+    found = session.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
+    return found[0][0] if found else None
+
+
 def compare_and_set(session: SqlSession, key: str, old: str | None, new: str | None) -> bool:
     """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
     with session.transaction():
-        found = session.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
-        if (found[0][0] if found else None) != old:
+        if value(session, key) != old:
             return False
         session.run("DELETE FROM internal.named_values WHERE key = $1", [key])
         if new is not None:

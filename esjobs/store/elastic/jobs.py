@@ -30,12 +30,12 @@ from esjobs.store.elastic.cluster import Cluster
 from esjobs.store.elastic.days import fingerprints, within
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, jobs_index
-from esjobs.store.elastic.lease import Lease
 from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines, documents
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.stamps import stamped
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.writing import Action, create, delete, index, parts, refresh, sent, update, write
+from esjobs.store.lease import Lease
 from esjobs.store.promises import SUPERSEDED
 
 _CHUNK = 1000

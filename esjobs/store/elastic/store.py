@@ -148,6 +148,11 @@ class ElasticStore:
         )  # refuses what makes no sense before anything is asked
         return self._stream(self._results.read(table, where, columns, order, limit))
 
+    def value(self, key: str) -> str | None:
+        """A named value; None when there is none."""
+        self._open()
+        return self._state.value(key)
+
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
         self._open()

@@ -5,14 +5,12 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreBusyError, StoreError
-from esjobs.store.elastic.cluster import Cluster
-from esjobs.store.elastic.patience import PassingError
-from esjobs.store.elastic.state import State
 
 _LASTS_S = 600.0
 
@@ -22,8 +20,18 @@ _HELD: set[str] = set()
 """What this process holds: a lease that names it and is not among these was left behind by a failed write."""
 
 
+class NamedValues(Protocol):
+    """What a lease needs of a store."""
+
+    def value(self, key: str) -> str | None:
+        """A named value; None when there is none."""
+
+    def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
+        """Set a named value if it is still the old one (None: absent); whether it was."""
+
+
 class Lease:
-    """The right to do something alone.
+    """The right to do something alone, kept as a named value of any store.
 
     Of a dead process of this machine it is taken at once, else when it ends. ``what``: what the holder does,
     as in "writing jobs". ``request_s``: the most that one request takes; the lease lasts longer, so that
@@ -32,7 +40,7 @@ class Lease:
 
     def __init__(
         self,
-        state: State,
+        values: NamedValues,
         location: str,
         clock: Clock = system_clock,
         *,
@@ -41,7 +49,7 @@ class Lease:
     ) -> None:
         self._key = f"who is {what}"
         self._what = what
-        self._state = state
+        self._values = values
         self._lasts_s = max(_LASTS_S, _RENEWED_S + 1.5 * request_s)
         self._location = location
         self._clock = clock
@@ -50,7 +58,7 @@ class Lease:
 
     def take(self) -> None:
         """Raises :class:`StoreBusyError` while another process writes."""
-        found = self._state.value(self._key)
+        found = self._values.value(self._key)
         if found is not None and not _is_over(found, self._clock):
             raise StoreBusyError(
                 f"{_holder(found)} is {self._what} to {self._location}; wait until it is done"
@@ -67,22 +75,12 @@ class Lease:
         if self._held is not None:
             held, self._held = self._held, None
             _HELD.discard(held)
-            self._state.compare_and_set(self._key, held, None)
+            self._values.compare_and_set(self._key, held, None)
 
     @contextlib.contextmanager
-    def turn(self, cluster: Cluster) -> Iterator[None]:
-        """Wait for a moment until nobody else holds it, and hold it for a block.
-
-        Raises :class:`PassingError` when another process holds it for longer.
-        """
-
-        def take() -> None:
-            try:
-                self.take()
-            except StoreBusyError as error:
-                raise PassingError(str(error)) from error
-
-        cluster.patiently(take)
+    def turn(self, patiently: Callable[[Callable[[], None]], None]) -> Iterator[None]:
+        """Hold it for a block; ``patiently``: calls what it is given until it no longer says busy."""
+        patiently(self.take)
         try:
             yield
         finally:
@@ -100,7 +98,7 @@ class Lease:
         mine = f"{ends} {pid} {_began(pid)} {uuid.uuid4().hex} {socket.gethostname()}"
         # before it is written: another thread that reads it must not take it for one that was left behind
         _HELD.add(mine)
-        taken = self._state.compare_and_set(self._key, old, mine)
+        taken = self._values.compare_and_set(self._key, old, mine)
         _HELD.discard(self._held or "")
         self._held = mine if taken else None
         if self._held is None:
