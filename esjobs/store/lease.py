@@ -2,10 +2,11 @@
 
 import contextlib
 import os
+import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,8 @@ from esjobs.core.errors import StoreBusyError, StoreError
 _LASTS_S = 600.0
 
 _RENEWED_S = 60.0
+
+_TURN_S, _PAUSE_S = 60.0, 0.2
 
 _HELD: set[str] = set()
 """What this process holds: a lease that names it and is not among these was left behind by a failed write."""
@@ -78,9 +81,21 @@ class Lease:
             self._values.compare_and_set(self._key, held, None)
 
     @contextlib.contextmanager
-    def turn(self, patiently: Callable[[Callable[[], None]], None]) -> Iterator[None]:
-        """Hold it for a block; ``patiently``: calls what it is given until it no longer says busy."""
-        patiently(self.take)
+    def turn(self, wait_s: float = _TURN_S) -> Iterator[None]:
+        """Wait until nobody else holds it, and hold it for a block.
+
+        For what is done in a moment: raises :class:`StoreBusyError` when others hold it for longer than that.
+        """
+        began = time.monotonic()
+        while True:
+            try:
+                self.take()
+                break
+            except StoreBusyError:
+                if time.monotonic() - began > wait_s:
+                    raise
+            # scattered, so that several that wait do not ask in step
+            time.sleep(_PAUSE_S * random.uniform(0.5, 1.5))  # noqa: S311
         try:
             yield
         finally:

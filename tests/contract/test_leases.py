@@ -77,3 +77,16 @@ def test_a_lease_longer_than_its_longest_request(store: JobStore) -> None:
     Lease(store, "here", clock, what="working", request_s=3600).take()
     ends = float((store.value("who is working") or "0").split()[0])
     assert ends - clock.now.timestamp() > 1.5 * 3600
+
+
+def test_turns_are_waited_for(store: JobStore) -> None:
+    clock = Clock()
+    elsewhere(store, clock, seconds=600)
+    mine = Lease(store, "here", clock, what="working")
+    with pytest.raises(StoreBusyError, match="process 1 on elsewhere"), mine.turn(wait_s=0.3):
+        pass
+    clock.move(601)
+    with mine.turn():
+        assert mine.held
+    assert not mine.held
+    assert store.value("who is working") is None

@@ -7,7 +7,7 @@ disagree.
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
 from esjobs.store.base import Generation, Retired
@@ -89,19 +89,8 @@ class Results:
         """
         require_known(self._tables, *(change.table for change in changes))
         require_once(changes)
-        with self._turn.turn(self._when_free):
+        with self._turn.turn():
             self._publish(changes)
-
-    def _when_free(self, take: Callable[[], None]) -> None:
-        """Another process that publishes is waited for, as a cluster that is busy is."""
-
-        def attempt() -> None:
-            try:
-                take()
-            except StoreBusyError as error:
-                raise PassingError(str(error)) from error
-
-        self._cluster.patiently(attempt)
 
     def _publish(self, changes: Sequence[Generation | Retired]) -> None:
         tables = {change.table.name: change.table for change in changes}
