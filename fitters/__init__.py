@@ -3,19 +3,20 @@
 Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows nothing of jobs or stores.
 """
 
-from fitters.bridges import Bridges, find_bridges
-from fitters.buckets import Buckets
-from fitters.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
-from fitters.factors import fit_speed_factors
-from fitters.fixed_cost import FixedCosts, estimate_fixed_cost
-from fitters.line import LineResult, fit_line
-from fitters.mixture import find_mixtures
-from fitters.mixture_results import Mixtures
-from fitters.residuals import BucketTable, bucket_table
-from fitters.results import FitResult
-from fitters.significance import benjamini_hochberg
-from fitters.stability import compare, leave_one_task_out
+from fitters.fit.bridges import Bridges, find_bridges
+from fitters.fit.comparison import compare
+from fitters.fit.factors import fit_speed_factors
+from fitters.fit.residuals import BucketTable, bucket_table
+from fitters.fit.results import FitResult
+from fitters.fit.stability import leave_one_task_out
+from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
+from fitters.fixed_cost.estimate import FixedCosts, estimate_fixed_cost
+from fitters.layout.buckets import Buckets
+from fitters.line.line import LineResult, fit_line
+from fitters.line.significance import benjamini_hochberg
+from fitters.mixture.results import Mixtures
+from fitters.mixture.search import find_mixtures
 
 __all__ = [
     "Bridges",

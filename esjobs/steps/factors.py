@@ -38,7 +38,7 @@ METHODS: Mapping[str, Method] = {
 """``paper`` is the article's fit as it was published, of the same jobs.
 
 Stray buckets are rejected and not weighted down by Tukey's biweight: with the few tasks that sites have in
-common the latter's errors are too small (``fitters.weighting``), and it gains nothing with many.
+common the latter's errors are too small (``fitters.fit.weighting``), and it gains nothing with many.
 """
 
 

@@ -12,7 +12,7 @@ from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.links import what_would_link
 from esjobs.steps.publication import finite
 from esjobs.steps.residual_rows import pull_columns
-from fitters.results import Components, Units
+from fitters.fit.results import Components, Units
 
 
 def factor_rows(item: Fit) -> Iterator[dict[str, object]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fitters import Buckets, FitResult, SettingError, UnknownNameError, fit_speed_factors
-from fitters.judge import Verdict
+from fitters.fit.judge import Verdict
 from tests.fitters.toys import make
 
 
@@ -115,7 +115,7 @@ def test_a_bridge_of_one_task_joins_two_clusters() -> None:
 
 
 def test_a_failing_fit_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitters.solve.iteration_limit", 2)
+    monkeypatch.setattr("fitters.fit.solve.iteration_limit", 2)
     result = fit(MIXED)
     assert result.units.row("A")["status"] == "fit failed"
     assert "did not converge" in result.units.row("A")["reason"]
@@ -127,7 +127,7 @@ def test_a_failing_fit_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_minuit_objects_to_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitters.judge.Verdict.objection", lambda _: "not valid")
+    monkeypatch.setattr("fitters.fit.judge.Verdict.objection", lambda _: "not valid")
     result = fit(MIXED)
     assert result.units.row("A")["status"] == "fit failed"
     assert result.units.row("A")["reason"] == "Minuit objects: not valid"

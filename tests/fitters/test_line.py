@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from fitters import InputError, LineResult, SettingError, benjamini_hochberg, fit_line
-from fitters.location import locate
+from fitters.line.location import locate
 from tests.fitters.toys import Floats
 
 nan = float("nan")

@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fitters import Buckets, fit_speed_factors
-from fitters.threads import modest_blas
+from fitters.fit.threads import modest_blas
 from tests.fitters.toys import make
 
 

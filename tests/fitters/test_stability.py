@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fitters import Buckets, compare, fit_speed_factors, leave_one_task_out
-from fitters.interaction import complete_rel_var
+from fitters.fit.interaction import complete_rel_var
 from tests.fitters.toys import Objective, Weights, make, shape
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fitters import Buckets, FitResult, SettingError, bucket_table, fit_speed_factors
-from fitters.robust import grouped_median
-from fitters.weighting import components_of
+from fitters.fit.rejection import grouped_median
+from fitters.fit.weighting import components_of
 from tests.fitters.toys import Floats, Objective, Robust, Toy, Weights, make, shape
 
 TOYS = 60
@@ -206,8 +206,8 @@ def test_medians_of_groups() -> None:
 
 @pytest.mark.parametrize("weights", ["none", "floor"])
 def test_threads_change_nothing_to_the_bit(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitters.passes.lane_buckets", 300)
-    monkeypatch.setattr("fitters.passes.block_buckets", 40)
+    monkeypatch.setattr("fitters.fit.passes.lane_buckets", 300)
+    monkeypatch.setattr("fitters.fit.passes.block_buckets", 40)
     toy = uneven(np.random.default_rng(51), 200, known=True)
     one, three = (
         fit_speed_factors(toy.buckets(), "gamma", weights, robust="tukey", threads=n)  # type: ignore[arg-type]
@@ -216,19 +216,20 @@ def test_threads_change_nothing_to_the_bit(weights: str, monkeypatch: pytest.Mon
     for column in ("k", "k_err", "k_err_model", "k_err_sandwich"):
         np.testing.assert_array_equal(getattr(one.units, column), getattr(three.units, column))
     np.testing.assert_array_equal(one.tasks.A_err, three.tasks.A_err)
-    monkeypatch.setattr("fitters.passes.lane_buckets", 1 << 30)
-    monkeypatch.setattr("fitters.passes.block_buckets", 1 << 30)
+    monkeypatch.setattr("fitters.fit.passes.lane_buckets", 1 << 30)
+    monkeypatch.setattr("fitters.fit.passes.block_buckets", 1 << 30)
     whole = fit_speed_factors(toy.buckets(), "gamma", weights, robust="tukey")  # type: ignore[arg-type]
     np.testing.assert_allclose(whole.units.k_err, one.units.k_err, rtol=1e-9)
     np.testing.assert_allclose(whole.tasks.A_err, one.tasks.A_err, rtol=1e-9)
 
 
 def test_blocks_cover_all_tasks_once() -> None:
-    from fitters.components import empty, partition
-    from fitters.passes import bounds
+    from fitters.fit.passes import bounds
+    from fitters.layout.arrays import EMPTY
+    from fitters.layout.components import partition
 
     toy = make(np.random.default_rng(52), 10, 200, 4.0)
-    part = partition(toy.buckets(), empty, empty).parts[0]
+    part = partition(toy.buckets(), EMPTY, EMPTY).parts[0]
     for size in (1, 7, 50, 10_000):
         cuts = bounds(part, 3, 150, size)
         assert (cuts[0], cuts[-1]) == (3, 150)

@@ -1,0 +1,268 @@
+"""The fit of speed factors, from buckets to a result."""
+
+import time
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from fitters.errors import SettingError, UnknownNameError, require_option
+from fitters.fit.covariance import Propagation, propagate
+from fitters.fit.interaction import SigmaInt, chi2_of, complete_rel_var, estimate_sigma_int
+from fitters.fit.judge import HESSE_LIMIT, MinosInterval, Verdict, ask_minuit, minos_intervals
+from fitters.fit.passes import hessian_of
+from fitters.fit.result_tables import Outcome, Pooled, component_table, task_table, unit_table
+from fitters.fit.results import FitResult, Fitted, Settings
+from fitters.fit.solve import Solution, minimise, modes
+from fitters.fit.threads import modest_blas
+from fitters.fit.weighting import find_weights
+from fitters.layout.arrays import EMPTY, Floats
+from fitters.layout.buckets import Buckets
+from fitters.layout.components import Part, partition
+
+
+class Stopwatch:
+    """Seconds per stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def stop(self, stage: str) -> None:
+        """Book the time since the last stop on `stage`."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+
+def fit_speed_factors(
+    buckets: Buckets,
+    objective: Literal["paper", "gamma"] = "paper",
+    weights: Literal["none", "jobs", "floor"] = "none",
+    *,
+    robust: Literal["none", "reject", "tukey"] = "none",
+    sigma_int: float | None = None,
+    minos: Sequence[object] = (),
+    judge: Literal["full", "quick", "none"] = "full",
+    threads: int = 1,
+) -> FitResult:
+    """Fit a speed factor to every unit and a level to every task.
+
+    The model is value = A_task / k_unit times an error of constant relative size (Matskovskaya & Sciaba, "The
+    dependence of sites speed factor from the declared HS06", 2018). Only ratios of factors of one component
+    mean anything; per component they are scaled to sum to their number.
+
+    Parameters
+    ----------
+    buckets
+        From `Buckets.from_columns`.
+    objective
+        ``paper``: sum w (a k / A - 1)^2, the article's. ``gamma``: 2 sum w (x - ln x - 1), x = a k / A,
+        convex and without the bias that the former has where relative errors differ between units.
+    weights
+        w: ``none`` is 1, ``jobs`` the number of jobs, ``floor`` the inverse relative variance from the
+        scatter of jobs and what does not average with them (see `weighting`; needs rel_var or jobs). With
+        weights prefer ``gamma``: ``paper`` is biased by up to the variance of a bucket where they differ.
+    robust
+        ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x, ``tukey`` weights
+        all with the biweight (0 beyond 4.685). Both start from medians and lose up to 6 % of the
+        information of clean data (``tukey`` more, and with errors that are too small, where units have few
+        tasks or tasks few units: see `weighting`). Which were rejected says `bucket_table`.
+    sigma_int
+        Relative interaction scatter; None: estimated with 10 degrees of freedom or more, otherwise 0.10 is
+        assumed.
+    minos
+        Names of units to give MINOS intervals to (needs degrees of freedom).
+    judge
+        ``full``: MIGRAD, and HESSE up to 300 units; ``quick``: MIGRAD; ``none``: Minuit is not asked.
+    threads
+        How many threads passes over 500 000 buckets or more may take (to the same bit), and the linear
+        algebra of 1000 units or more.
+
+    Returns
+    -------
+    FitResult
+        With a status for every unit, task and component. Nothing here fails because of data: what cannot be
+        fitted has a status and a reason, and its numbers are NaN.
+
+    Raises
+    ------
+    SettingError
+        Unknown option, weights without the columns they need, sigma_int not a finite number >= 0, threads
+        below 1.
+    UnknownNameError
+        A unit in `minos` is not in the buckets.
+
+    Notes
+    -----
+    The levels are eliminated exactly, so that the search runs in the factors only. The time is about linear
+    in the buckets, plus the cube of the units; memory about eight matrices units x units beside the
+    buckets.
+
+    >>> tasks, units = ["t1", "t1", "t2", "t2", "t3", "t3"], ["A", "B", "A", "B", "A", "B"]
+    >>> values = [10.0, 20.0, 3.0, 6.0, 1.0, 2.0]
+    >>> result = fit_speed_factors(Buckets.from_columns(tasks, units, values))
+    >>> result.units.k.round(6).tolist(), result.units.status.tolist(), result.dof
+    ([1.333333, 0.666667], ['ok', 'ok'], 2)
+    """
+    asked = Settings(objective, weights, sigma_int, judge, tuple(minos), robust, threads)
+    settings = _settings(buckets, asked)
+    with modest_blas(buckets.n_units, threads):
+        return _fit(buckets, settings)
+
+
+def _fit(source: Buckets, settings: Settings) -> FitResult:
+    watch = Stopwatch()
+    mode = modes[settings.objective]
+    all_rel_var, n_imputed = complete_rel_var(source)
+    rel_var = all_rel_var
+    weighting = find_weights(
+        source,
+        rel_var,
+        settings.weights,
+        settings.robust,
+        mode=mode,
+        sigma_int=settings.sigma_int,
+        threads=settings.threads,
+    )
+    watch.stop("weights")
+    buckets, weight = source, weighting.weight
+    if weighting.kept is not None:
+        buckets = source.keep(weighting.kept)
+        weight, rel_var = (column[weighting.kept] if column.size else EMPTY for column in (weight, rel_var))
+    split = partition(buckets, weight, rel_var, settings.threads)
+    watch.stop("layout")
+    solutions = tuple(minimise(part, mode) for part in split.parts)
+    watch.stop("solve")
+    sound = [place for place, solution in enumerate(solutions) if solution.converged]
+    sound_parts = tuple(split.parts[place] for place in sound)
+    scatter = estimate_sigma_int(sound_parts, tuple(solutions[place] for place in sound), settings.sigma_int)
+    watch.stop("interaction")
+    dof = sum(part.dof for part in sound_parts)
+    squares = sum(solutions[place].squares for place in sound)
+    variance = squares * weighting.spread_factor / dof if dof > 0 else float("nan")
+    outcomes = []
+    for part, solution in zip(split.parts, solutions, strict=True):
+        propagation, verdict = None, None
+        if solution.converged:
+            hessian = hessian_of(part, np.exp(solution.theta), mode)
+            spare = hessian.copy() if settings.judge != "none" else hessian
+            propagation = propagate(part, solution, mode, scatter.value, hessian=spare)
+            watch.stop("covariance")
+            verdict = _verdict(part, solution, propagation, variance, settings, hessian)
+        watch.stop("judge")
+        outcomes.append(Outcome(part, solution, propagation, verdict, _reduced_chi2(part, solution, scatter)))
+    pooled = Pooled(variance, dof, scatter, weighting)
+    units = unit_table(buckets, source, split, outcomes, pooled)
+    fitted = {
+        outcome.part.number: Fitted(outcome.part, outcome.solution, outcome.propagation)
+        for outcome in outcomes
+        if outcome.propagation is not None and not outcome.failure
+    }
+    intervals = _minos(buckets, fitted, variance * weighting.model_factor, settings)
+    watch.stop("minos")
+    dropped = dict(buckets.dropped)
+    if split.bucket_used is not None:
+        rows = ~split.bucket_used if buckets.rows is None else buckets.rows[~split.bucket_used]
+        dropped["task with one unit"] = int(rows.sum())
+    result = FitResult(
+        units=units,
+        tasks=task_table(buckets, split, outcomes, pooled),
+        components=component_table(buckets, split, outcomes, pooled),
+        S=float(np.sqrt(variance)),
+        dof=dof,
+        dof_effective=_effective(dof, sound_parts),
+        sigma_int=scatter,
+        weighting=weighting,
+        n_imputed=n_imputed,
+        settings=settings,
+        dropped=MappingProxyType(dropped),
+        n_rows=buckets.n_rows,
+        n_used=buckets.n_rows - sum(dropped.values()),
+        minos=MappingProxyType(intervals),
+        timings=MappingProxyType(watch.seconds),
+        buckets=buckets,
+        source=source,
+        rel_var=all_rel_var,
+        partition=split,
+        fitted=MappingProxyType(fitted),
+    )
+    watch.stop("tables")
+    return result
+
+
+def _effective(dof: int, parts: tuple[Part, ...]) -> float:
+    weights = [part.weight for part in parts if part.weight.size]
+    if not weights:
+        return float(dof)
+    sums = sum(float(w.sum()) for w in weights), sum(float(w @ w) for w in weights)
+    return dof * sums[0] ** 2 / sums[1] / sum(w.size for w in weights)
+
+
+def _settings(buckets: Buckets, asked: Settings) -> Settings:
+    require_option("objective", asked.objective, ("paper", "gamma"))
+    require_option("weights", asked.weights, ("none", "jobs", "floor"))
+    require_option("robust", asked.robust, ("none", "reject", "tukey"))
+    require_option("judge", asked.judge, ("full", "quick", "none"))
+    if asked.weights == "jobs" and buckets.jobs is None:
+        msg = "weights='jobs' needs buckets made with a jobs column"
+        raise SettingError(msg)
+    if asked.weights == "floor" and buckets.jobs is None and buckets.rel_var is None:
+        msg = "weights='floor' needs buckets made with a jobs or rel_var column"
+        raise SettingError(msg)
+    if asked.threads < 1:
+        msg = f"threads is {asked.threads}; at least 1 is needed"
+        raise SettingError(msg)
+    if asked.sigma_int is not None and not (np.isfinite(asked.sigma_int) and asked.sigma_int >= 0):
+        msg = f"sigma_int is {asked.sigma_int}; a finite number >= 0 or None is needed"
+        raise SettingError(msg)
+    known = set(buckets.unit_names.tolist())
+    unknown = [name for name in asked.minos if name not in known]
+    if unknown:
+        msg = f"minos asks for {unknown[0]!r}, which is no unit of the buckets"
+        raise UnknownNameError(msg)
+    return asked
+
+
+def _verdict(
+    part: Part,
+    solution: Solution,
+    propagation: Propagation | None,
+    variance: float,
+    settings: Settings,
+    hessian: Floats,
+) -> Verdict | None:
+    if propagation is None or settings.judge == "none":
+        return None
+    hesse = settings.judge == "full" and part.n_units <= HESSE_LIMIT
+    scale = variance if np.isfinite(variance) else 1.0
+    mode = modes[settings.objective]
+    return ask_minuit(part, solution, propagation, scale, mode=mode, hesse=hesse, known_hessian=hessian)
+
+
+def _reduced_chi2(part: Part, solution: Solution, scatter: SigmaInt) -> float:
+    if part.rel_var.size == 0 or part.dof <= 0 or not solution.converged or not np.isfinite(scatter.value):
+        return float("nan")
+    outcome = chi2_of(part, solution.theta, scatter.value**2)
+    return float("nan") if outcome is None else outcome[0] / part.dof
+
+
+def _minos(
+    buckets: Buckets, fitted: dict[int, Fitted], variance: float, settings: Settings
+) -> dict[object, MinosInterval]:
+    names, nothing = settings.minos, float("nan")
+    intervals = {name: MinosInterval(name, nothing, nothing, nothing, False) for name in names}
+    if not names or not np.isfinite(variance):
+        return intervals
+    place_of = {name: place for place, name in enumerate(buckets.unit_names.tolist())}
+    for inside in fitted.values():
+        local = {place: here for here, place in enumerate(inside.part.units.tolist())}
+        wanted = [name for name in names if place_of[name] in local]
+        places = [local[place_of[name]] for name in wanted]
+        if places:
+            labelled = dict(zip(places, wanted, strict=True))
+            mode = modes[settings.objective]
+            found = minos_intervals(inside.part, inside.propagation, variance, labelled, mode=mode)
+            intervals.update({interval.name: interval for interval in found})
+    return intervals

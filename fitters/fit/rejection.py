@@ -1,0 +1,111 @@
+"""Telling stray buckets from the others: a start that they cannot drag, and weights from the residuals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.fit.kernels import GAMMA
+from fitters.layout.arrays import Floats
+from fitters.layout.buckets import Buckets
+from fitters.robust import MAD_FACTOR, TUKEY_LIMIT
+
+reject_limit = 4.0
+sweeps = 4
+least_room = 0.05
+least_scale = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Treatment:
+    """Robust weights between 0 (rejected) and 1, the scale they rest on, and the studentised ln x."""
+
+    trust: Floats
+    scale: float
+    pull: Floats
+
+
+def grouped_median(group: NDArray[np.int64] | NDArray[np.int32], values: Floats, n: int) -> Floats:
+    """Median of the values of each group; 0 where a group is empty.
+
+    >>> grouped_median(np.array([0, 0, 2, 2, 2]), np.array([1.0, 2.0, 5.0, 9.0, 7.0]), 3).tolist()
+    [1.5, 0.0, 7.0]
+    """
+    order = np.lexsort((values, group))
+    count = np.bincount(group, minlength=n)
+    start = np.cumsum(count) - count
+    low, high = start + np.maximum(count - 1, 0) // 2, start + count // 2
+    ordered = np.append(values[order], [0.0])
+    last = ordered.size - 1
+    middle = 0.5 * (ordered[np.minimum(low, last)] + ordered[np.minimum(high, last)])
+    return np.where(count > 0, middle, 0.0)
+
+
+def median_start(buckets: Buckets) -> tuple[Floats, Floats]:
+    """ln k per unit and ln A per bucket from alternating medians of ln a, four sweeps."""
+    task = np.repeat(np.arange(buckets.n_tasks), np.diff(buckets.ptr))
+    logs = np.log(buckets.value)
+    theta = np.zeros(buckets.n_units)
+    level = np.zeros(buckets.n_buckets)
+    for _ in range(sweeps):
+        level = grouped_median(task, logs + theta[buckets.unit], buckets.n_tasks)[task]
+        theta = -grouped_median(buckets.unit, logs - level, buckets.n_units)
+    return theta, grouped_median(task, logs + theta[buckets.unit], buckets.n_tasks)[task]
+
+
+def level_and_ratio(buckets: Buckets, theta: Floats, weight: Floats, mode: int) -> Floats:
+    """x = a k / A of every bucket with the profiled levels; 1 in tasks without any weight."""
+    starts, sizes = buckets.ptr[:-1], np.diff(buckets.ptr)
+    y = buckets.value * np.exp(theta[buckets.unit])
+    first = np.add.reduceat(weight * y, starts)
+    if mode == GAMMA:
+        above, below = np.add.reduceat(weight, starts), first
+    else:
+        above, below = first, np.add.reduceat(weight * y * y, starts)
+    inverse = np.divide(above, below, out=1.0 / np.add.reduceat(y, starts), where=below > 0)
+    ratio: Floats = y * np.repeat(inverse, sizes)
+    return ratio
+
+
+def kept_room(buckets: Buckets, weight: Floats, used: NDArray[np.bool_]) -> Floats:
+    """1 - w / W_task - w / W_unit, the share of its variance that a residual keeps; at least 0.05."""
+    inside = np.where(used, weight, 0.0)
+    of_task = np.repeat(np.add.reduceat(inside, buckets.ptr[:-1]), np.diff(buckets.ptr))
+    of_unit = np.bincount(buckets.unit, inside, buckets.n_units)[buckets.unit]
+    both = (of_task > 0) & (of_unit > 0)
+    share = np.ones(weight.size)
+    np.divide(inside, of_task, out=share, where=both)
+    share[both] += inside[both] / of_unit[both]
+    return np.maximum(1.0 - share, least_room)
+
+
+def treat(
+    buckets: Buckets,
+    ln_ratio: Floats,
+    weight: Floats,
+    shared: NDArray[np.bool_],
+    robust: str,
+    n_exact: int = 0,
+) -> Treatment:
+    """Judge each bucket by ln x, in units of 1.4826 times the median of its size over all.
+
+    ln x is divided by sqrt(1/w) and by sqrt(1 - w / W_task - w / W_unit), so that buckets of different
+    weight, and those in tasks of few units, can be compared; those whose residual is nearly zero by
+    construction have no part in the scale. `n_exact`: so many residuals are zero because medians pass
+    through points, and are left out of it too; with them the scale would be too small and good values would
+    be rejected for ever. ``reject``: 0 above 4, else 1; ``tukey``: (1 - u^2)^2, u being
+    pull / 4.685.
+    """
+    room = kept_room(buckets, weight, shared)
+    pull = ln_ratio * np.sqrt(weight / room)
+    telling = shared & (room > least_room)
+    if not telling.any():
+        return Treatment(np.ones(pull.size), 1.0, np.zeros(pull.size))
+    sizes = np.sort(np.abs(pull[telling]))
+    sizes = sizes[min(n_exact, sizes.size - 1) :]
+    scale = max(MAD_FACTOR * float(np.median(sizes)), least_scale * float(np.sqrt(weight.max())))
+    pull = np.where(shared, pull / scale, 0.0)
+    if robust == "reject":
+        return Treatment(np.where(np.abs(pull) > reject_limit, 0.0, 1.0), scale, pull)
+    u = pull / TUKEY_LIMIT
+    return Treatment(np.where(np.abs(u) < 1, (1 - u * u) ** 2, 0.0), scale, pull)

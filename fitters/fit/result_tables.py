@@ -1,0 +1,196 @@
+"""From the outcomes of single components to the tables of a result."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.fit.covariance import Propagation
+from fitters.fit.interaction import SigmaInt, least_dof
+from fitters.fit.judge import Verdict
+from fitters.fit.results import Components, Tasks, Units
+from fitters.fit.solve import Solution
+from fitters.fit.weighting import Weighting
+from fitters.layout.arrays import Floats, Ints, texts
+from fitters.layout.buckets import Buckets
+from fitters.layout.columns import count
+from fitters.layout.components import Part, Partition
+
+sandwich_tasks = 20
+"""Below so many tasks a sandwich error is far too small or large; the model error stands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What became of one component."""
+
+    part: Part
+    solution: Solution
+    propagation: Propagation | None
+    verdict: Verdict | None
+    reduced_chi2: float
+
+    @property
+    def failure(self) -> str:
+        """Why the fit cannot be used; empty if it can."""
+        if not self.solution.converged:
+            return f"the search did not converge (last step {self.solution.step:.2g} in ln k)"
+        if self.propagation is None:
+            return "the Hessian is not positive definite: no minimum"
+        objection = "" if self.verdict is None else self.verdict.objection()
+        return f"Minuit objects: {objection}" if objection else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """What all components share: S^2, its degrees of freedom, sigma_int and weights."""
+
+    variance: float
+    dof: int
+    scatter: SigmaInt
+    weighting: Weighting
+
+
+def unit_table(
+    buckets: Buckets, source: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled
+) -> Units:
+    """Rows for all units, those without a factor included; `source` are the buckets before any rejection."""
+    n, dof, variance, scatter = buckets.n_units, pooled.dof, pooled.variance, pooled.scatter
+    weighting = pooled.weighting
+    k, err, stat, interaction, model, sandwich = (np.full(n, np.nan) for _ in range(6))
+    status, reason = texts(n, "no common task"), texts(n, "shares no task with another unit")
+    n_in, jobs_in = _counts(source, None)
+    same = buckets is source and split.bucket_used is None
+    n_used, jobs = (n_in.copy(), jobs_in.copy()) if same else _counts(buckets, split.bucket_used)
+    for place, why in buckets.unit_reasons.items():
+        status[place], reason[place] = "no data", f"all rows dropped: {why}"
+    n_total = sum(outcome.part.n_buckets for outcome in outcomes if outcome.solution.converged)
+    for outcome in outcomes:
+        units, found = outcome.part.units, outcome.propagation
+        if outcome.failure or found is None:
+            status[units], reason[units] = "fit failed", outcome.failure
+            continue
+        k[units] = found.k
+        stat[units] = found.k * np.sqrt(found.unit_stat * weighting.propagated_factor)
+        spread = found.unit_int * weighting.propagated_factor
+        interaction[units] = found.k * scatter.value * scatter.widening * np.sqrt(spread)
+        model[units] = found.k * np.sqrt(variance * weighting.model_factor * found.unit_model)
+        if dof > 0:
+            spread = found.unit_sandwich * weighting.sandwich_factor * n_total / dof
+            sandwich[units] = np.where(n_used[units] >= sandwich_tasks, found.k * np.sqrt(spread), np.nan)
+        known = outcome.part.rel_var.size > 0
+        basis = np.hypot(stat[units], interaction[units]) if known else model[units]
+        err[units] = basis
+        status[units] = np.where(np.isfinite(basis), "ok", "no dof")
+        reason[units] = "no degrees of freedom and no rel_var: no error can be given"
+        remarks = [_remark(int(tasks), known=known, dof=dof) for tasks in n_used[units]]
+        reason[units] = np.where(np.isfinite(basis), np.array(remarks, object), reason[units])
+    return Units(
+        name=buckets.unit_names.copy(),
+        k=k,
+        k_err=err,
+        k_err_stat=stat,
+        k_err_int=interaction,
+        k_err_model=model,
+        k_err_sandwich=sandwich,
+        component=split.unit_component.copy(),
+        n_tasks=n_used,
+        n_buckets=n_used.copy(),
+        n_jobs=jobs,
+        n_buckets_in=n_in,
+        n_jobs_in=jobs_in,
+        status=status,
+        reason=reason,
+    )
+
+
+def _remark(tasks: int, *, known: bool, dof: int) -> str:
+    remarks = []
+    if tasks == 1:
+        remarks.append("one task: its residual is zero by construction")
+    if not known and dof < least_dof:
+        remarks.append(f"error from a spread with {dof} degrees of freedom")
+    return "; ".join(remarks)
+
+
+def _counts(buckets: Buckets, used: NDArray[np.bool_] | None) -> tuple[Ints, Floats]:
+    unit = buckets.unit if used is None else buckets.unit[used]
+    n_buckets = count(unit, buckets.n_units)
+    if buckets.jobs is None:
+        return n_buckets, np.full(buckets.n_units, np.nan)
+    jobs = buckets.jobs if used is None else buckets.jobs[used]
+    return n_buckets, np.bincount(unit, jobs, buckets.n_units).astype(np.float64)
+
+
+def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled) -> Tasks:
+    """Rows for all tasks that have a bucket."""
+    n = buckets.n_tasks
+    level, err = np.full(n, np.nan), np.full(n, np.nan)
+    status = texts(n, "one unit")
+    for outcome in outcomes:
+        tasks, found = outcome.part.tasks, outcome.propagation
+        if outcome.failure or found is None:
+            status[tasks] = "fit failed"
+            continue
+        known = outcome.part.rel_var.size > 0 and np.isfinite(pooled.scatter.value)
+        weighting = pooled.weighting
+        model = pooled.variance * weighting.model_factor * found.task_model
+        variance = found.task_propagated * weighting.propagated_factor if known else model
+        spread = found.level * np.sqrt(variance)
+        level[tasks], err[tasks] = found.level, spread
+        status[tasks] = "ok"
+        status[tasks[~np.isfinite(spread)]] = "no dof"
+    return Tasks(
+        name=buckets.task_names.copy(),
+        A=level,
+        A_err=err,
+        component=split.task_component.copy(),
+        n_units=np.diff(buckets.ptr),
+        status=status,
+    )
+
+
+def component_table(
+    buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled
+) -> Components:
+    """Rows for all components, those that cannot be fitted included."""
+    n = split.n_components
+    f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
+    dof, tasks_used, buckets_used = (np.zeros(n, np.int64) for _ in range(3))
+    status, reason = texts(n, "no common task"), texts(n, "no task is shared by two units")
+    verdicts = np.empty(n, object)
+    n_buckets = np.zeros(n, np.int64)
+    np.add.at(n_buckets, split.task_component, np.diff(buckets.ptr))
+    for outcome in outcomes:
+        part, number = outcome.part, outcome.part.number
+        verdicts[number] = outcome.verdict
+        dof[number], tasks_used[number], buckets_used[number] = part.dof, part.n_tasks, part.n_buckets
+        step[number] = outcome.solution.step
+        if outcome.failure or outcome.propagation is None:
+            status[number], reason[number] = "fit failed", outcome.failure
+            continue
+        f[number], worst[number] = outcome.solution.cost, outcome.solution.worst
+        condition[number] = outcome.propagation.condition
+        chi2[number] = outcome.reduced_chi2
+        status[number], reason[number] = ("ok", "") if part.dof > 0 else ("no dof", "fitted exactly")
+        if part.dof > 0:
+            squares = outcome.solution.squares * pooled.weighting.spread_factor
+            spread[number] = np.sqrt(squares / part.dof)
+    return Components(
+        name=np.arange(n),
+        n_units=np.bincount(split.unit_component, minlength=n).astype(np.int64),
+        n_tasks=np.bincount(split.task_component, minlength=n).astype(np.int64),
+        n_buckets=n_buckets,
+        n_tasks_used=tasks_used,
+        n_buckets_used=buckets_used,
+        f=f,
+        dof=dof,
+        S=spread,
+        reduced_chi2=chi2,
+        condition=condition,
+        max_step=step,
+        max_residual=worst,
+        status=status,
+        reason=reason,
+        verdict=verdicts,
+    )

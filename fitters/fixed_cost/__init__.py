@@ -1,0 +1,1 @@
+"""The fixed cost of jobs: estimated, and taken out of sums."""

@@ -1,0 +1,356 @@
+"""Cleaned and merged bucket means in the layout that the fits read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.errors import InputError
+from fitters.layout.arrays import Floats
+from fitters.layout.columns import Labels, count, factorise_pair, gather, read_numbers
+from fitters.layout.kernels import stable_order
+
+value_limit = 1e100
+"""Values (and sums) outside 1/limit .. limit are no times per event, and their squares must stay finite."""
+
+spread_limit = 1e12
+"""A value this factor away from its task's median is no measurement of the same work."""
+
+jobs_limit = 1e15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """One mean per (task, unit), cleaned, merged and ordered by task; made by `Buckets.from_columns`.
+
+    Attributes
+    ----------
+    task_names : array, shape (n_tasks,)
+        Tasks that have at least one bucket left: sorted, those of one input row after the others.
+    unit_names : array, shape (n_units,)
+        Every unit that occurred in the input, also those whose rows were all dropped, sorted.
+    ptr : int64 array, shape (n_tasks + 1,)
+        Buckets of task t are ``ptr[t]:ptr[t + 1]``; inside a task they are sorted by unit.
+    unit : int32 array, shape (n_buckets,)
+        Position in `unit_names`.
+    value : float64 array, shape (n_buckets,)
+        CPU time per event, in the unit of the input.
+    jobs, rel_var : float64 array, shape (n_buckets,), or None
+        Number of jobs; variance of the mean divided by the mean squared (NaN: unknown). None: not given.
+    rows : int32 array, shape (n_buckets,), or None
+        Input rows merged into each bucket; None if nothing was merged.
+    n_rows : int
+        Rows that came in. ``n_rows == used rows + sum(dropped.values())``.
+    dropped : mapping reason -> rows
+    unit_reasons : mapping position in `unit_names` -> reason
+        Why a unit has no bucket at all.
+    """
+
+    task_names: NDArray[Any]
+    unit_names: NDArray[Any]
+    ptr: NDArray[np.int64]
+    unit: NDArray[np.int32]
+    value: Floats
+    jobs: Floats | None
+    rel_var: Floats | None
+    rows: NDArray[np.int32] | None
+    n_rows: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unit_reasons: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_columns(
+        cls,
+        task: object,
+        unit: object,
+        value: object = None,
+        *,
+        cpu_s: object = None,
+        events: object = None,
+        jobs: object = None,
+        rel_var: object = None,
+    ) -> "Buckets":
+        """Clean and merge columns of equal length, one row per measurement.
+
+        Parameters
+        ----------
+        task, unit
+            Labels of the task and of the site or CPU model: text, integers or anything hashable, in a list,
+            NumPy array, pandas or Arrow column (categorical and dictionary-encoded ones are not expanded).
+        value
+            CPU time per event; or give instead
+        cpu_s, events
+            sums of CPU time (s) and events, whose ratio is the value.
+        jobs
+            Number of jobs in the row.
+        rel_var
+            Relative variance of the row's mean, (standard error / value)^2; NaN where it is unknown.
+
+        Returns
+        -------
+        Buckets
+            Each row is used or dropped under the first of these reasons that holds: ``task missing``,
+            ``unit missing``, ``events not positive`` (or missing), ``value not finite``, ``value not
+            positive``, ``value outside 1e-100..1e100`` (of the sums too), ``jobs not positive`` (missing,
+            or above 1e15), ``rel_var negative or infinite``; and after merging ``value 1e12 times off its
+            task``.
+
+        Raises
+        ------
+        InputError
+            No rows, different lengths, text in a number, or neither value nor both of cpu_s and events.
+
+        Notes
+        -----
+        Rows of the same (task, unit) are merged: sums of cpu_s, events and jobs where sums are given;
+        otherwise the mean of the values weighted with jobs (equal weights without jobs). The relative
+        variance of the merged mean is that of the weighted sum of independent rows with fixed weights,
+        sum(m^2 rel_var) / sum(m)^2 with m = cpu_s, or jobs x value. A row with unknown rel_var beside known
+        ones takes their mean relative variance per job divided by its own jobs; a bucket of unknown ones
+        stays unknown.
+
+        Linear in the rows, two counting sorts; about 12 bytes per row are kept, 8 more for each of jobs and
+        rel_var.
+
+        >>> sums = {"cpu_s": [6.0, 8.0, 2.0], "events": [3, 2, 3]}
+        >>> buckets = Buckets.from_columns(["t", "t", "t"], ["B", "A", "A"], **sums)
+        >>> buckets.unit_names.tolist(), buckets.value.tolist()
+        (['A', 'B'], [2.0, 2.0])
+        """
+        tasks, units, n = factorise_pair(task, unit)
+        sums = None
+        if value is not None and cpu_s is None and events is None:
+            values = read_numbers(value, "value", n)
+        elif value is None and cpu_s is not None and events is not None:
+            sums = read_numbers(cpu_s, "cpu_s", n), read_numbers(events, "events", n)
+            with np.errstate(all="ignore"):
+                values = sums[0] / sums[1]
+        else:
+            msg = "give either value, or both cpu_s and events"
+            raise InputError(msg)
+        counts = None if jobs is None else read_numbers(jobs, "jobs", n)
+        scatter = None if rel_var is None else read_numbers(rel_var, "rel_var", n)
+        raw = _Raw(values, sums, counts, scatter)
+        keep = np.ones(n, bool)
+        dropped: dict[str, int] = {}
+        first_reason: dict[int, str] = {}
+        for reason, failing in _reasons(tasks, units, raw):
+            hit = failing & keep
+            number = int(np.count_nonzero(hit))
+            if number:
+                dropped[reason] = number
+                keep &= ~hit
+                for place in np.unique(units.codes[hit]).tolist():
+                    first_reason.setdefault(place, reason)
+            del failing, hit
+        task_codes, task_names = _shared_first(tasks)
+        order, ptr = _row_order(task_codes, task_names.size, units, keep if dropped else None)
+        unit, unit_names = gather(units.codes, order), units.names
+        del tasks, task_codes, units, keep  # tens of bytes a row at the peak are what large fits run out of
+        buckets = _without_impossible(_merge(raw, order, ptr, unit), dropped, first_reason)
+        present = np.zeros(unit_names.size, bool)
+        present[buckets["unit"]] = True
+        lost = {place: first_reason[place] for place in np.flatnonzero(~present).tolist()}
+        used = np.flatnonzero(np.diff(buckets["ptr"]))
+        return cls(
+            task_names=task_names[used],
+            unit_names=unit_names,
+            ptr=np.append(buckets["ptr"][used], buckets["unit"].size),
+            unit=buckets["unit"],
+            value=buckets["value"],
+            jobs=buckets["jobs"],
+            rel_var=buckets["rel_var"],
+            rows=buckets["rows"],
+            n_rows=n,
+            dropped=MappingProxyType(dropped),
+            unit_reasons=MappingProxyType(lost),
+        )
+
+    def keep(self, chosen: NDArray[np.bool_], reason: str = "rejected as outlier") -> "Buckets":
+        """Return the chosen buckets alone; the rows of the others are counted under `reason`.
+
+        Units keep their places, also those that lose all buckets. Copies the columns.
+
+        >>> buckets = Buckets.from_columns(["t", "t", "u"], ["A", "B", "A"], [1.0, 2.0, 3.0])
+        >>> fewer = buckets.keep(np.array([True, False, True]))
+        >>> fewer.value.tolist(), dict(fewer.dropped), dict(fewer.unit_reasons)
+        ([1.0, 3.0], {'rejected as outlier': 1}, {1: 'rejected as outlier'})
+        """
+        gone = ~chosen
+        if not gone.any():
+            return self
+        ends = np.concatenate([[0], np.cumsum(chosen)])[self.ptr]
+        used = np.flatnonzero(np.diff(ends))
+        unit = self.unit[chosen]
+        lost = np.setdiff1d(np.unique(self.unit[gone]), unit)
+        dropped = int(gone.sum() if self.rows is None else self.rows[gone].sum())
+        return Buckets(
+            task_names=self.task_names[used],
+            unit_names=self.unit_names,
+            ptr=np.append(ends[used], unit.size).astype(np.int64),
+            unit=unit,
+            value=self.value[chosen],
+            jobs=None if self.jobs is None else self.jobs[chosen],
+            rel_var=None if self.rel_var is None else self.rel_var[chosen],
+            rows=None if self.rows is None else self.rows[chosen],
+            n_rows=self.n_rows,
+            dropped=MappingProxyType({**self.dropped, reason: self.dropped.get(reason, 0) + dropped}),
+            unit_reasons=MappingProxyType({**self.unit_reasons, **dict.fromkeys(lost.tolist(), reason)}),
+        )
+
+    @property
+    def n_tasks(self) -> int:
+        """Tasks with at least one bucket."""
+        return int(self.task_names.size)
+
+    @property
+    def n_units(self) -> int:
+        """Units that occurred, with or without a bucket."""
+        return int(self.unit_names.size)
+
+    @property
+    def n_buckets(self) -> int:
+        """Different (task, unit) pairs that are left."""
+        return int(self.value.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Raw:
+    values: Floats
+    sums: tuple[Floats, Floats] | None
+    jobs: Floats | None
+    rel_var: Floats | None
+
+
+def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Make one mask after the other: they are as long as the input."""
+    values, sums = raw.values, raw.sums
+    yield "task missing", tasks.codes < 0
+    yield "unit missing", units.codes < 0
+    if sums is not None:
+        yield "events not positive", ~(sums[1] > 0)
+    finite = np.isfinite(values)
+    if sums is not None:
+        finite &= np.isfinite(sums[0]) & np.isfinite(sums[1])
+    yield "value not finite", ~finite
+    del finite
+    yield "value not positive", values <= 0 if sums is None else sums[0] <= 0
+    inside = (values >= 1 / value_limit) & (values <= value_limit)
+    if sums is not None:
+        inside &= (sums[0] <= value_limit) & (sums[1] <= value_limit)
+    yield "value outside 1e-100..1e100", ~inside
+    del inside
+    if raw.jobs is not None:
+        yield "jobs not positive", ~((raw.jobs > 0) & (raw.jobs <= jobs_limit))
+    if raw.rel_var is not None:
+        yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > value_limit)
+
+
+def _shared_first(tasks: Labels) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Number tasks of one row after all others, so that what can be fitted is one piece of the columns."""
+    rows = count(np.maximum(tasks.codes, 0), tasks.names.size) if tasks.names.size else np.empty(0, np.int64)
+    order = np.argsort(rows == 1, kind="stable")
+    if (order[1:] > order[:-1]).all():
+        return tasks.codes, tasks.names
+    place = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return gather(place, tasks.codes), tasks.names[order]
+
+
+def _row_order(
+    tasks: NDArray[np.int32], n_tasks: int, units: Labels, keep: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Order the kept rows by task, inside a task by unit; and where tasks start."""
+    order = np.arange(tasks.size, dtype=np.int32)
+    if keep is not None:
+        order = order[keep]
+    order, _ = stable_order(units.codes, order, units.names.size)
+    return stable_order(tasks, order, n_tasks)
+
+
+def _merge(
+    raw: _Raw, order: NDArray[np.int32], ptr: NDArray[np.int64], unit: NDArray[np.int32]
+) -> dict[str, Any]:
+    values, sums, jobs, rel_var = raw.values, raw.sums, raw.jobs, raw.rel_var
+    fresh = np.ones(order.size, bool)
+    if order.size > 1:
+        fresh[1:] = unit[1:] != unit[:-1]
+    fresh[ptr[:-1][ptr[:-1] < order.size]] = True
+    if fresh.all():
+        return {
+            "ptr": ptr,
+            "unit": unit,
+            "value": gather(values, order),
+            "jobs": None if jobs is None else gather(jobs, order),
+            "rel_var": None if rel_var is None else gather(rel_var, order),
+            "rows": None,
+        }
+    starts = np.flatnonzero(fresh)
+
+    def total(column: Floats) -> Floats:
+        return np.add.reduceat(column, starts)
+
+    share = np.ones(order.size) if jobs is None else gather(jobs, order)
+    mass = share * gather(values, order) if sums is None else gather(sums[0], order)
+    rows = np.diff(np.append(starts, order.size)).astype(np.int32)
+    merged_var = None
+    if rel_var is not None:
+        merged_var = _merge_variance(gather(rel_var, order), share, mass, starts, rows)
+    merged = total(mass) / total(share) if sums is None else total(mass) / total(gather(sums[1], order))
+    return {
+        "ptr": np.searchsorted(starts, ptr).astype(np.int64),
+        "unit": unit[starts],
+        "value": np.where(rows == 1, gather(values, order)[starts], merged),
+        "jobs": None if jobs is None else total(share),
+        "rel_var": merged_var,
+        "rows": rows,
+    }
+
+
+def _merge_variance(
+    rel_var: Floats, share: Floats, mass: Floats, starts: NDArray[np.intp], rows: NDArray[np.int32]
+) -> Floats:
+    known = np.isfinite(rel_var)
+    weight = np.where(known, share, 0.0)
+    per_job_sum = np.add.reduceat(np.where(known, share * share * rel_var, 0.0), starts)
+    known_sum = np.add.reduceat(weight, starts)
+    per_job = np.full(starts.size, np.nan)
+    np.divide(per_job_sum, known_sum, out=per_job, where=known_sum > 0)
+    filled = np.where(known, rel_var, np.repeat(per_job, rows) / share)
+    peak = np.repeat(np.maximum.reduceat(mass, starts), rows)
+    part = mass / peak  # between 0 and 1, so that squares neither overflow nor vanish
+    merged: Floats = np.add.reduceat(part * part * filled, starts) / np.add.reduceat(part, starts) ** 2
+    return merged
+
+
+def _without_impossible(
+    buckets: dict[str, Any], dropped: dict[str, int], first_reason: dict[int, str]
+) -> dict[str, Any]:
+    """Drop values too far from their task's median; only tasks of absurd spread are looked at one by one."""
+    ptr, value = buckets["ptr"], buckets["value"]
+    if value.size == 0:
+        return buckets
+    filled = np.flatnonzero(np.diff(ptr))
+    low = np.minimum.reduceat(value, ptr[filled])
+    high = np.maximum.reduceat(value, ptr[filled])
+    wild = filled[high / low > spread_limit]
+    if wild.size == 0:
+        return buckets
+    keep = np.ones(value.size, bool)
+    for task in wild.tolist():
+        inside = slice(ptr[task], ptr[task + 1])
+        logs = np.log(value[inside])
+        keep[inside] = np.abs(logs - np.median(logs)) <= np.log(spread_limit)
+    gone = ~keep
+    if not gone.any():
+        return buckets
+    reason = "value 1e12 times off its task"
+    rows = buckets["rows"]
+    dropped[reason] = int(gone.sum() if rows is None else rows[gone].sum())
+    for place in np.unique(buckets["unit"][gone]).tolist():
+        first_reason.setdefault(place, reason)
+    kept = {name: None if array is None else array[keep] for name, array in buckets.items() if name != "ptr"}
+    return {**kept, "ptr": np.concatenate([[0], np.cumsum(keep)])[ptr]}

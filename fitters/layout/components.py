@@ -1,0 +1,163 @@
+"""Connected components: sets of units that common tasks make comparable."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.layout.arrays import EMPTY, Floats
+from fitters.layout.buckets import Buckets
+from fitters.layout.kernels import unit_roots
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The buckets of one component that carry information, in a layout of its own.
+
+    Attributes
+    ----------
+    number : int
+        The component's number in the result.
+    units, tasks : int64 arrays
+        Positions in the whole `Buckets` of this part's units and tasks.
+    ptr, unit, value, weight, rel_var
+        As the kernels read them; `unit` counts inside the part. `weight` is of length 0 for equal weights,
+        `rel_var` of length 0 if none is known.
+    threads : int
+        How many threads passes over the buckets may take.
+    """
+
+    number: int
+    units: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    unit: NDArray[np.int32]
+    value: Floats
+    weight: Floats
+    rel_var: Floats
+    threads: int = 1
+
+    @property
+    def n_units(self) -> int:
+        """Units of the part; all of them get a factor."""
+        return int(self.units.size)
+
+    @property
+    def n_tasks(self) -> int:
+        """Tasks with at least two units."""
+        return int(self.tasks.size)
+
+    @property
+    def n_buckets(self) -> int:
+        """Buckets of these tasks."""
+        return int(self.value.size)
+
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom: buckets minus tasks minus units plus one for the free scale."""
+        return self.n_buckets - self.n_tasks - self.n_units + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """Which component each unit and task belongs to, and what can be fitted.
+
+    Attributes
+    ----------
+    unit_component, task_component : int64 arrays
+        Component of every unit and task that entered, numbered from 0 by falling number of units, then of
+        buckets, then by the first unit.
+    n_components : int
+    parts : tuple of Part
+        The components that have a task shared by two units, in the order of their numbers.
+    bucket_used : bool array or None
+        Buckets of tasks with two units or more; None if these are all.
+    """
+
+    unit_component: NDArray[np.int64]
+    task_component: NDArray[np.int64]
+    n_components: int
+    parts: tuple[Part, ...]
+    bucket_used: NDArray[np.bool_] | None
+
+
+def partition(buckets: Buckets, weight: Floats, rel_var: Floats, threads: int = 1) -> Partition:
+    """Label the components of the bipartite graph of units and tasks, then lay out each apart.
+
+    Labels come first, from everything that entered; only then tasks with a single unit are left out: they say
+    nothing about speed (their level fits them exactly). A unit without any bucket is a component of its own.
+    `weight` and `rel_var` have the length of the buckets or 0. Linear in the buckets; nothing is copied if
+    all of them form one component.
+    """
+    ptr, unit = buckets.ptr, buckets.unit
+    roots = unit_roots(ptr, unit, buckets.n_units)
+    raw, first_unit, labels = _distinct(roots)
+    task_label = labels[unit[ptr[:-1]]]
+    sizes = np.diff(ptr)
+    n_units = np.bincount(labels, minlength=raw)
+    n_buckets = np.zeros(raw, np.int64)
+    np.add.at(n_buckets, task_label, sizes)
+    order = np.lexsort((first_unit, -n_buckets, -n_units))
+    rank = np.empty(raw, np.int64)
+    rank[order] = np.arange(raw)
+    unit_component, task_component = rank[labels], rank[task_label]
+    shared = sizes >= 2
+    bucket_used = None if shared.all() else np.repeat(shared, sizes)
+    parts = _parts(buckets, weight, rel_var, unit_component, task_component, shared, raw, threads)
+    return Partition(unit_component, task_component, raw, parts, bucket_used)
+
+
+def _distinct(roots: NDArray[np.int32]) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    first = np.unique(roots).astype(np.int64)
+    return int(first.size), first, np.searchsorted(first, roots).astype(np.int64)
+
+
+def _parts(
+    buckets: Buckets,
+    weight: Floats,
+    rel_var: Floats,
+    unit_component: NDArray[np.int64],
+    task_component: NDArray[np.int64],
+    shared: NDArray[np.bool_],
+    n_components: int,
+    threads: int,
+) -> tuple[Part, ...]:
+    used_tasks = np.flatnonzero(shared)
+    if n_components == 1 and used_tasks.size and used_tasks[-1] == used_tasks.size - 1:
+        # tasks of one unit come last, so that the others are one piece, which is not copied
+        ptr = buckets.ptr[: used_tasks.size + 1]
+        end = int(ptr[-1])
+        columns = (ptr, buckets.unit[:end], buckets.value[:end], weight[:end], rel_var[:end])
+        return (Part(0, np.arange(buckets.n_units), used_tasks, *columns, threads),)
+    used_tasks = used_tasks[np.argsort(task_component[used_tasks], kind="stable")]
+    sizes = np.diff(buckets.ptr)[used_tasks]
+    ends = np.cumsum(sizes)
+    # positions of the used buckets, task after task: start of the task plus a running number inside it
+    where = np.arange(int(sizes.sum())) + np.repeat(buckets.ptr[used_tasks] - (ends - sizes), sizes)
+    unit_order = np.argsort(unit_component, kind="stable")
+    unit_start = np.searchsorted(unit_component[unit_order], np.arange(n_components + 1))
+    local = np.empty(buckets.n_units, np.int32)
+    local[unit_order] = np.arange(buckets.n_units) - unit_start[unit_component[unit_order]]
+    task_start = np.searchsorted(task_component[used_tasks], np.arange(n_components + 1))
+    bounds = np.concatenate([[0], ends])
+    unit, value = local[buckets.unit[where]], buckets.value[where]
+    weight = weight[where] if weight.size else weight
+    rel_var = rel_var[where] if rel_var.size else rel_var
+    parts = []
+    for number in np.unique(task_component[used_tasks]).tolist():
+        low, high = task_start[number], task_start[number + 1]
+        inside = slice(bounds[low], bounds[high])
+        parts.append(
+            Part(
+                number=number,
+                units=unit_order[unit_start[number] : unit_start[number + 1]].astype(np.int64),
+                tasks=used_tasks[low:high].astype(np.int64),
+                ptr=bounds[low : high + 1] - bounds[low],
+                unit=unit[inside],
+                value=value[inside],
+                weight=weight[inside] if weight.size else EMPTY,
+                rel_var=rel_var[inside] if rel_var.size else EMPTY,
+                threads=threads,
+            )
+        )
+    return tuple(parts)

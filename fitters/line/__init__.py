@@ -1,0 +1,1 @@
+"""The line through declared values, and who deviates from it."""

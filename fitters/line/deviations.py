@@ -1,0 +1,244 @@
+"""Points, entries and leave-one-group-out deviations of a line through the origin."""
+
+from collections.abc import Sized
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from fitters.errors import InputError
+from fitters.layout.arrays import Floats, Texts, texts
+from fitters.layout.columns import factorise, read_numbers
+from fitters.layout.table import Table
+from fitters.line.location import locate
+from fitters.line.significance import benjamini_hochberg
+
+false_discovery_rate = 0.05
+least_entries = 3
+tau_floor = 0.05
+"""Least relative scatter between groups."""
+student_below = 10
+smallest_proposal_error = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class LinePoints(Table):
+    """One row per input point, in the order of the input.
+
+    Attributes
+    ----------
+    name : array of labels
+        As given, otherwise 0, 1, ...
+    expected_k : float64 array
+        s_(-g) c: what the line through the other groups expects.
+    deviation, deviation_err : float64 arrays
+        d = k / expected_k - 1, and (1 + d) sqrt((k_err / k)^2 + (c_err / c)^2 + sigma_line^2).
+    verdict : array of str
+        ``deviates``: \\|d\\| - z sigma > limit; ``ok``: \\|d\\| + z sigma < limit; ``undecided``: all
+        between, or a line of too few groups; empty without a deviation. z = 1.645, or Student's t (95 %)
+        below 10 entries.
+    p_value : float64 array
+        Of the hypothesis that the true \\|d\\| is at most the limit, one-sided at the limit.
+    q_value : float64 array
+        Benjamini-Hochberg over the points of this call.
+    significant : bool array
+        Verdict ``deviates`` and q <= 0.05.
+    equivalent_c, equivalent_c_err : float64 arrays
+        k / s_(-g): the declared value that the others' declarations correspond to; error with the line's,
+        never below 5 %. Also for points without a declared value.
+    proposed_c, proposed_c_err : float64 arrays
+        The same where the verdict is ``deviates``, otherwise NaN.
+    in_line : bool array
+        Whether the point is part of the line.
+    status : array of str
+        ``ok``, ``no k``, ``no k error``, ``no declared value`` or ``no line``.
+    reason : array of str
+    """
+
+    name: Texts
+    expected_k: Floats
+    deviation: Floats
+    deviation_err: Floats
+    verdict: Texts
+    p_value: Floats
+    q_value: Floats
+    significant: NDArray[np.bool_]
+    equivalent_c: Floats
+    equivalent_c_err: Floats
+    proposed_c: Floats
+    proposed_c_err: Floats
+    in_line: NDArray[np.bool_]
+    status: Texts
+    reason: Texts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineEntries:
+    """Points of one group with one declared value, averaged."""
+
+    group: NDArray[np.int32]
+    y: Floats
+    variance: Floats
+    k: Floats
+    c: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineColumns:
+    k: Floats
+    k_err: Floats
+    c: Floats
+    c_err: Floats
+    group: NDArray[np.int32]
+    name: Texts
+    measured: NDArray[np.bool_]
+    declared: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+
+    @classmethod
+    def read(cls, k: object, k_err: object, c: object, c_err: object, /, *rest: Any) -> "LineColumns":
+        group, name, in_line = rest
+        n = len(k) if isinstance(k, Sized) else 1
+        if n == 0:
+            msg = "there are no points; at least one is needed"
+            raise InputError(msg)
+        speed, speed_err = read_numbers(k, "k", n), read_numbers(k_err, "k_err", n)
+        declared = read_numbers(c, "c", n)
+        declared_err = np.zeros(n) if c_err is None else read_numbers(c_err, "c_err", n)
+        codes = np.full(n, -1, np.int32) if group is None else factorise(group, "group").codes.copy()
+        lone = codes < 0
+        codes[lone] = codes.max(initial=-1) + 1 + np.arange(int(lone.sum()), dtype=np.int32)
+        names = np.empty(n, object)
+        labels = list(range(n)) if name is None else list(name)
+        wanted = np.ones(n, bool) if in_line is None else read_numbers(in_line, "in_line", n) == 1
+        for what, length in (("group", codes.size), ("name", len(labels))):
+            if length != n:
+                msg = f"{what} has {length} rows, k has {n}; they must be equal"
+                raise InputError(msg)
+        names[:] = labels
+        has_k = _sensible(speed) & np.isfinite(speed_err) & (speed_err >= 0) & (speed_err / 1e6 <= speed)
+        has_c = _sensible(declared) & np.isfinite(declared_err) & (declared_err >= 0)
+        has_c &= declared_err / 1e6 <= declared
+        return cls(
+            speed, speed_err, declared, declared_err, codes, names, has_k, has_c, has_k & has_c & wanted
+        )
+
+    def ln_variance(self, rows: NDArray[np.bool_]) -> Floats:
+        """Error variance of ln(k / c)."""
+        variance: Floats = (self.k_err[rows] / self.k[rows]) ** 2 + (self.c_err[rows] / self.c[rows]) ** 2
+        return variance
+
+
+def _sensible(values: Floats) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (values >= 1e-100) & (values <= 1e100)
+    return inside
+
+
+def line_entries(columns: LineColumns) -> LineEntries:
+    used = columns.used
+    y = np.log(columns.k[used] / columns.c[used])
+    variance = columns.ln_variance(used)
+    weight = 1.0 / (variance + tau_floor**2)
+    # Values that follow from records agree to three digits only: as declarations they are one.
+    digit = 10.0 ** (np.floor(np.log10(columns.c[used])) - 2)
+    keys = np.stack(
+        [columns.group[used].astype(np.float64), np.rint(columns.c[used] / digit) * digit], axis=1
+    )
+    distinct, place = np.unique(keys, axis=0, return_inverse=True)
+    place, size = place.ravel(), distinct.shape[0]
+    total = np.bincount(place, weight, size)
+    mean = np.bincount(place, weight * y, size) / total
+    return LineEntries(
+        group=distinct[:, 0].astype(np.int32),
+        y=mean,
+        variance=np.bincount(place, weight**2 * variance, size) / total**2,
+        k=np.exp(mean) * distinct[:, 1],
+        c=distinct[:, 1],
+    )
+
+
+def one_sided_quantile(n: int) -> float:
+    """95 % one-sided quantile: normal, Student's t below 10 entries."""
+    return float(stats.t.ppf(0.95, n - 1) if n < student_below else stats.norm.ppf(0.95))
+
+
+class Deviations:
+    """Leave-one-group-out lines and what they say about each point."""
+
+    def __init__(self, columns: LineColumns, entries: LineEntries, limit: float) -> None:
+        self.columns = columns
+        self.limit = limit
+        groups, self.group_place = np.unique(columns.group, return_inverse=True)
+        n = entries.y.size
+        # groups without an entry share the line through all entries, the last subset
+        present = np.unique(entries.group)
+        subsets = np.vstack([entries.group[None, :] != present[:, None], np.ones((1, n), bool)])
+        self.line = locate(entries.y, entries.variance, subsets, tau_floor)
+        self.n_others = subsets.sum(axis=1)
+        where = np.searchsorted(present, groups)
+        found = where < present.size
+        found[found] = present[where[found]] == groups[found]
+        self.subset = np.where(found, where, present.size)[self.group_place]
+        self.whole = n >= least_entries
+
+    def table(self, n_groups: int, min_groups: int) -> LinePoints:
+        """Put the rows together."""
+        columns, n = self.columns, self.columns.k.size
+        others = self.n_others[self.subset]
+        linked = self.whole & (others >= 2)
+        has_line = columns.measured & linked
+        rows = has_line & columns.declared
+        mean, error = self.line.mean[self.subset], self.line.error[self.subset]
+        expected, d, d_err, p, equivalent, equivalent_err = (np.full(n, np.nan) for _ in range(6))
+        expected[linked & columns.declared] = (np.exp(mean) * columns.c)[linked & columns.declared]
+        d[rows] = columns.k[rows] / expected[rows] - 1.0
+        d_err[rows] = (1.0 + d[rows]) * np.sqrt(columns.ln_variance(rows) + error[rows] ** 2)
+        equivalent[has_line] = columns.k[has_line] / np.exp(mean[has_line])
+        relative = np.hypot(columns.k_err[has_line] / columns.k[has_line], error[has_line])
+        equivalent_err[has_line] = equivalent[has_line] * np.maximum(relative, smallest_proposal_error)
+        z = np.array([one_sided_quantile(int(m)) for m in others]) if n else np.empty(0)
+        size = np.abs(d)
+        excess = np.full(n, -np.inf)
+        np.divide(size - self.limit, d_err, out=excess, where=rows & (d_err > 0))
+        excess[rows & (d_err == 0)] = np.where(size[rows & (d_err == 0)] > self.limit, np.inf, -np.inf)
+        p[rows] = np.where(
+            others[rows] < student_below,
+            stats.t.sf(excess[rows], np.maximum(others[rows] - 1, 1)),
+            stats.norm.sf(excess[rows]),
+        )
+        q = benjamini_hochberg(p)
+        verdict, status, reason = texts(n), texts(n), texts(n)
+        verdict[rows] = "undecided"
+        if n_groups >= min_groups:
+            verdict[rows & (size - z * d_err > self.limit)] = "deviates"
+            verdict[rows & (size + z * d_err < self.limit)] = "ok"
+        else:
+            reason[rows] = f"the line rests on {n_groups} groups, {min_groups} are needed for a verdict"
+        status[:] = "ok"
+        for state, why, hit in (
+            ("no line", "fewer than 3 entries, or fewer than 2 without its own group", ~linked),
+            ("no declared value", "no declared value, or not a positive number", ~columns.declared),
+            ("no k error", "no error of the speed factor", ~columns.measured),
+            ("no k", "no speed factor, or not a positive number", ~_sensible(columns.k)),
+        ):
+            status[hit], reason[hit] = state, why
+        deviating = verdict == "deviates"
+        return LinePoints(
+            name=columns.name,
+            expected_k=expected,
+            deviation=d,
+            deviation_err=d_err,
+            verdict=verdict,
+            p_value=p,
+            q_value=q,
+            significant=np.asarray(deviating & (np.nan_to_num(q, nan=1.0) <= false_discovery_rate), bool),
+            equivalent_c=equivalent,
+            equivalent_c_err=equivalent_err,
+            proposed_c=np.where(deviating, equivalent, np.nan),
+            proposed_c_err=np.where(deviating, equivalent_err, np.nan),
+            in_line=columns.used.copy(),
+            status=status,
+            reason=reason,
+        )

@@ -1,0 +1,221 @@
+"""The line through the origin k = s c, and who deviates from it.
+
+With relative errors in k and c the slope is a location problem in ln(k / c), which a few wrong declarations
+or one tiny error cannot drag, unlike least squares weighted with 1 / sigma^2.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from fitters.errors import SettingError
+from fitters.layout.arrays import Floats
+from fitters.line.deviations import (
+    Deviations,
+    LineColumns,
+    LineEntries,
+    LinePoints,
+    least_entries,
+    line_entries,
+    one_sided_quantile,
+    tau_floor,
+)
+from fitters.line.location import locate, minuit_location
+
+usual_limit = 0.20
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's r and Spearman's rank correlation of k and c, each with its two-sided p; NaN below n = 3."""
+
+    n: int
+    pearson: float
+    pearson_p: float
+    spearman: float
+    spearman_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A slope s of k = s c and its error; NaN if it cannot be had."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class LineResult:
+    """A line through the origin.
+
+    Attributes
+    ----------
+    status : str
+        ``ok``, or ``too few`` (fewer than 3 entries: no line, all numbers NaN).
+    slope, slope_err : float
+        Robust s = exp(m) and s sigma_m.
+    slope_low, slope_high : float
+        90 % interval of s, with Student's t below 10 entries.
+    tau : float
+        Scatter between groups beyond the errors, relative; at least the floor.
+    n_points, n_entries, n_groups : int
+        Points in the line, different (group, c) among them, and groups.
+    minuit_slope, minuit_valid : float, bool
+        The same cost minimised by Minuit; agrees with `slope` to 1e-3 of its error if all is well.
+    ols, wls : Slope
+        Least squares with equal weights and with 1 / k_err^2, for the plot only.
+    correlation_points, correlation_entries, correlation_groups : Correlation
+        Between points of the line, entries, and groups (geometric means).
+    points : LinePoints
+    """
+
+    status: str
+    slope: float
+    slope_err: float
+    slope_low: float
+    slope_high: float
+    tau: float
+    n_points: int
+    n_entries: int
+    n_groups: int
+    minuit_slope: float
+    minuit_valid: bool
+    ols: Slope
+    wls: Slope
+    correlation_points: Correlation
+    correlation_entries: Correlation
+    correlation_groups: Correlation
+    points: LinePoints
+
+
+def fit_line(
+    k: ArrayLike,
+    k_err: ArrayLike,
+    c: ArrayLike,
+    c_err: ArrayLike | None = None,
+    *,
+    group: object = None,
+    name: Sequence[Any] | NDArray[Any] | None = None,
+    in_line: ArrayLike | None = None,
+    limit: float = usual_limit,
+    min_groups: int = 10,
+) -> LineResult:
+    """Fit k = s c robustly and find the deviation of each point from the line through the others.
+
+    Parameters
+    ----------
+    k, k_err : shape (n,)
+        Speed factors of one component and their errors, in one unit.
+    c, c_err : shape (n,)
+        Declared values and their errors (None: exact). NaN where nothing is declared.
+    group
+        Label of what belongs together (a site with several queues): left out of the line as a whole, and
+        one entry per (group, c). Points without a label, or without this argument, are groups of their own.
+    name
+        Labels for the result.
+    in_line : bool, shape (n,)
+        False keeps a point out of the line (a default instead of a measurement); it still gets a deviation.
+    limit
+        Relative deviation that a verdict is about.
+    min_groups
+        Below so many groups in the line no verdict rests on it: ``undecided``, with the reason.
+
+    Returns
+    -------
+    LineResult
+        Every input point has a row; what cannot be compared has a status and a reason.
+
+    Raises
+    ------
+    InputError
+        Lengths differ, no rows, text in a number.
+    SettingError
+        limit not finite and positive.
+
+    Notes
+    -----
+    y = ln(k / c) has the variance v = (k_err / k)^2 + (c_err / c)^2 + tau^2, tau = max(5 %, robust excess
+    of the MAD); ln s is the biweight mean of y from its median, with the error 1 / sqrt(sum of weights).
+    For each group the whole is repeated without it. Points of one entry are averaged with weights 1 /
+    (their variance + 0.05^2). O(groups x entries) time and memory.
+
+    >>> line = fit_line([1.0, 2.0, 3.3], [0.01, 0.02, 0.03], [10.0, 20.0, 30.0])
+    >>> round(line.slope, 3), line.points.verdict.tolist()
+    (0.103, ['undecided', 'undecided', 'undecided'])
+    """
+    if not (np.isfinite(limit) and limit > 0):
+        msg = f"limit is {limit}; a finite number above 0 is needed"
+        raise SettingError(msg)
+    columns = LineColumns.read(k, k_err, c, c_err, group, name, in_line)
+    entries = line_entries(columns)
+    n_groups = int(np.unique(entries.group).size)
+    points = Deviations(columns, entries, limit)
+    enough = entries.y.size >= least_entries
+    slope = slope_err = low = high = tau = minuit_slope = float("nan")
+    valid = False
+    if enough:
+        whole = locate(entries.y, entries.variance, np.ones((1, entries.y.size), bool), tau_floor)
+        mean, error, tau = float(whole.mean[0]), float(whole.error[0]), float(whole.tau[0])
+        slope, slope_err = float(np.exp(mean)), float(np.exp(mean) * error)
+        z = one_sided_quantile(entries.y.size)
+        low, high = float(np.exp(mean - z * error)), float(np.exp(mean + z * error))
+        found, valid = minuit_location(entries.y, entries.variance, tau, mean)
+        minuit_slope = float(np.exp(found))
+    used = columns.used
+    return LineResult(
+        status="ok" if enough else "too few",
+        slope=slope,
+        slope_err=slope_err,
+        slope_low=low,
+        slope_high=high,
+        tau=tau,
+        n_points=int(used.sum()),
+        n_entries=int(entries.y.size),
+        n_groups=n_groups,
+        minuit_slope=minuit_slope,
+        minuit_valid=valid,
+        ols=_least_squares(columns.k[used], columns.c[used], np.ones(int(used.sum()))),
+        wls=_least_squares(columns.k[used], columns.c[used], columns.k_err[used]),
+        correlation_points=_correlation(columns.k[used], columns.c[used]),
+        correlation_entries=_correlation(entries.k, entries.c),
+        correlation_groups=_correlation(*_group_means(entries)),
+        points=points.table(n_groups, min_groups),
+    )
+
+
+def _least_squares(k: Floats, c: Floats, sigma: Floats) -> Slope:
+    """Slope of k = s c with weights 1 / sigma^2; the error from the residuals if all sigma are equal."""
+    if k.size < 2 or not np.all(sigma > 0):
+        return Slope(float("nan"), float("nan"))
+    weight = (sigma.min() / sigma) ** 2
+    scale = float(np.sum(weight * c * c))
+    slope = float(np.sum(weight * c * k)) / scale
+    if np.all(sigma == sigma[0]):
+        spread = float(np.sum((k - slope * c) ** 2)) / (k.size - 1)
+        return Slope(slope, float(np.sqrt(spread / scale)))
+    return Slope(slope, float(sigma.min() / np.sqrt(scale)))
+
+
+def _group_means(entries: LineEntries) -> tuple[Floats, Floats]:
+    groups, place = np.unique(entries.group, return_inverse=True)
+    count = np.bincount(place, minlength=groups.size)
+    k = np.exp(np.bincount(place, np.log(entries.k), groups.size) / count)
+    return k, np.exp(np.bincount(place, np.log(entries.c), groups.size) / count)
+
+
+def _correlation(k: Floats, c: Floats) -> Correlation:
+    nothing = float("nan")
+    n = int(k.size)
+    if n < 3 or np.ptp(k) == 0 or np.ptp(c) == 0:
+        return Correlation(n, nothing, nothing, nothing, nothing)
+    k, c = k / k.max(), c / c.max()
+    if np.std(k) < 1e-12 or np.std(c) < 1e-12:  # constant but for round-off
+        return Correlation(n, nothing, nothing, nothing, nothing)
+    pearson, spearman = stats.pearsonr(k, c), stats.spearmanr(k, c)
+    return Correlation(
+        n, float(pearson.statistic), float(pearson.pvalue), float(spearman.statistic), float(spearman.pvalue)
+    )

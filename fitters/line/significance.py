@@ -1,0 +1,44 @@
+"""Many tests at once."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from fitters.errors import InputError
+from fitters.layout.arrays import Floats
+
+
+def benjamini_hochberg(p: ArrayLike) -> Floats:
+    """q-values of the step-up procedure of Benjamini & Hochberg (J. R. Stat. Soc. B 57 (1995) 289).
+
+    Parameters
+    ----------
+    p : array of floats, shape (n,)
+        p-values; NaN is no test, stays NaN and is not counted.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+        Calling everything with q <= 0.05 a finding keeps the expected share of false ones below 5 %.
+
+    Raises
+    ------
+    InputError
+        If a p-value is outside 0..1 or the shape is not (n,).
+
+    >>> benjamini_hochberg([0.01, 0.02, float("nan"), 0.5]).tolist()
+    [0.03, 0.03, nan, 0.5]
+    """
+    values = np.asarray(p, np.float64)
+    if values.ndim != 1:
+        msg = f"p has {values.ndim} dimensions; one is needed"
+        raise InputError(msg)
+    tested = ~np.isnan(values)
+    inside = values[tested]
+    if inside.size and not (inside.min() >= 0 and inside.max() <= 1):
+        msg = "p holds values outside 0..1"
+        raise InputError(msg)
+    q = np.full(values.shape, np.nan)
+    if inside.size:
+        q[tested] = stats.false_discovery_control(inside, method="bh")
+    return q

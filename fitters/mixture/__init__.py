@@ -1,0 +1,1 @@
+"""Tasks that hold more than one kind of work."""

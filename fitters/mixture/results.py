@@ -1,0 +1,172 @@
+"""What the search for mixed tasks returns, and how evidence becomes a decision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.layout.arrays import Floats, Ints, Texts, texts
+from fitters.layout.table import Table
+
+nothing = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureTable(Table):
+    """One row per task that has a row left, sorted, and after a task that is split one per kind of it.
+
+    Attributes
+    ----------
+    name : array of labels
+        The task.
+    kind : array of labels
+        The kind that the row is about; None in the row of a whole task and for a missing kind.
+    n_jobs : float64 array
+    n_units : int64 array
+    ratio, share, significance : float64 arrays
+        How many times as much CPU time per event the one mode takes as the other, the share of the jobs of
+        the smaller one, and how certain that is, in sigma; NaN where there is only one.
+    sigma : float64 array
+        Largest robust sigma of a unit's ln residuals with 10 jobs or more; NaN where no unit has so many.
+    decision : array of str
+        ``keep``, ``split`` (each kind is to be a task of its own) or ``set aside``.
+    reason : array of str
+    """
+
+    name: Texts
+    kind: Texts
+    n_jobs: Floats
+    n_units: Ints
+    ratio: Floats
+    share: Floats
+    significance: Floats
+    sigma: Floats
+    decision: Texts
+    reason: Texts
+
+
+@dataclass(frozen=True, eq=False)
+class Mixtures:
+    """Which tasks are mixed.
+
+    Attributes
+    ----------
+    tasks : MixtureTable
+    decision : array of str, shape (n,)
+        Of every input row: ``keep`` (under its task), ``split`` (its (task, kind) is a task of its own),
+        ``set aside``; empty where the row is no measurement.
+    n_jobs_aside : float
+        Jobs that are set aside.
+    n_rows : int
+    dropped : mapping reason -> rows
+        Rows that were not looked at.
+    """
+
+    tasks: MixtureTable
+    decision: Texts
+    n_jobs_aside: float
+    n_rows: int
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was found in a task or in one kind of it; `mixed` is empty or says why it is mixed."""
+
+    ratio: float = nothing
+    share: float = nothing
+    significance: float = nothing
+    sigma: float = nothing
+    mixed: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Jobs that are looked at: codes of their labels, shape (n,) each."""
+
+    task: NDArray[np.int32]
+    unit: NDArray[np.int32]
+    kind: NDArray[np.int32]
+
+    def take(self, rows: NDArray[Any]) -> "Points":
+        """Some of the rows."""
+        return Points(self.task[rows], self.unit[rows], self.kind[rows])
+
+
+class Decider:
+    """Collects decisions task by task."""
+
+    def __init__(self, points: Points, task_names: Texts, kind_names: Texts) -> None:
+        self.points = points
+        self.task_names, self.kind_names = task_names, kind_names
+        self.decision = texts(points.task.size, "keep")
+        self.rows: list[dict[str, Any]] = []
+        order = np.lexsort((points.kind, points.task))
+        task = points.task[order]
+        first = np.flatnonzero(np.diff(task, prepend=-1))
+        ends = np.append(first, task.size)[1:]
+        spans = zip(task[first].tolist(), first.tolist(), ends.tolist(), strict=True)
+        self.members = {code: order[begin:end] for code, begin, end in spans}
+        """Per task the positions of its rows, sorted by kind."""
+
+    def has_kinds(self, code: int) -> bool:
+        """Whether a task's rows name more than one kind."""
+        mine = self.points.kind[self.members[code]]
+        return bool(mine[0] != mine[-1])
+
+    def decide(self, code: int, whole: Evidence, parts: Mapping[int, Evidence]) -> None:
+        """Keep a task that is not mixed; split it if some of its kinds are not; otherwise set it aside."""
+        mine = self.members[code]
+        if not whole.mixed:
+            self._row(code, None, mine, whole, "keep", whole.remark)
+            return
+        why = f"mixed task: {whole.mixed}"
+        if all(evidence.mixed for evidence in parts.values()):
+            self._row(code, None, mine, whole, "set aside", why)
+            self.decision[mine] = "set aside"
+            return
+        self._row(code, None, mine, whole, "split", why)
+        for kind, evidence in parts.items():
+            part = mine[self.points.kind[mine] == kind]
+            aside = bool(evidence.mixed)
+            reason = f"mixed task: {evidence.mixed}" if aside else evidence.remark
+            self._row(code, kind, part, evidence, "set aside" if aside else "keep", reason)
+            self.decision[part] = "set aside" if aside else "split"
+
+    def _row(
+        self, code: int, kind: int | None, rows: NDArray[Any], evidence: Evidence, decision: str, reason: str
+    ) -> None:
+        self.rows.append(
+            {
+                "name": self.task_names[code],
+                "kind": None if kind is None else self.kind_names[kind],
+                "n_jobs": float(rows.size),
+                "n_units": len(set(self.points.unit[rows].tolist())),
+                "ratio": evidence.ratio,
+                "share": evidence.share,
+                "significance": evidence.significance,
+                "sigma": evidence.sigma,
+                "decision": decision,
+                "reason": reason,
+            }
+        )
+
+    def result(self, place: NDArray[np.int64], n_rows: int, dropped: Mapping[str, int]) -> Mixtures:
+        """Everything decided, the rows in the order of the input: `place` is where each was there."""
+        columns: dict[str, Any] = {}
+        for name in MixtureTable.__dataclass_fields__:
+            values = [row[name] for row in self.rows]
+            if name in {"name", "kind", "decision", "reason"}:
+                columns[name] = texts(len(values))
+                columns[name][:] = values
+            else:
+                columns[name] = np.array(values, np.int64 if name == "n_units" else np.float64)
+        decision = texts(n_rows)
+        decision[place] = self.decision
+        decision.flags.writeable = False
+        aside = float(np.count_nonzero(self.decision == "set aside"))
+        return Mixtures(MixtureTable(**columns), decision, aside, n_rows, MappingProxyType(dict(dropped)))
