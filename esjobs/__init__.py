@@ -1,4 +1,4 @@
-"""esjobs turns the job records of a computing grid into speed factors of sites and CPU models.
+"""esjobs turns the job records of a computing grid into speed factors of queues and CPU models.
 
 import esjobs
 

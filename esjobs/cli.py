@@ -124,7 +124,7 @@ def main(
     field_map: str | None,
     quiet: bool,
 ) -> None:
-    """Speed factors of sites and CPU models from job records; who deviates from the declared corepower."""
+    """Speed factors of queues and CPU models from job records; who deviates from the declared corepower."""
     logging.basicConfig(
         stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )

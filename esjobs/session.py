@@ -42,6 +42,7 @@ class Filters(TypedDict, total=False):
     level: Names
     type: Names
     name: Names
+    site: Names
     method: Names
     run: str | None
     window: WindowLike
@@ -254,10 +255,11 @@ class Session:
         The latest run is that of the newest window; a restricted run (``tasks``, ``where``) counts only where
         there is no other. :meth:`run_shown` says which one it is.
 
-        ``level``, ``type``, ``name``, ``method``: one value or several; only tables with such columns take
-        them. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible rows are given,
-        buckets and days of the window, runs of the run and of exactly the window; where these mean nothing
-        they are refused. Upper and lower case of a value do not matter where only one is meant.
+        ``level``, ``type``, ``name``, ``method``, and ``site``, the WLCG site behind a queue: one value or
+        several; only tables with such columns take them. Upper and lower case of a value do not matter where
+        only one is meant. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible
+        rows are given, buckets and days of the window, runs of the run and of exactly the window; where these
+        mean nothing they are refused.
 
         Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError) for an
         unknown filter, and :class:`UsageError` for a value that no row has; both name what is close.
@@ -270,6 +272,7 @@ class Session:
             "level": _listed(filters.get("level", ())),
             "processing_type": _listed(filters.get("type", ())),
             "name": _listed(filters.get("name", ())),
+            "rc_site": _listed(filters.get("site", ())),
             "method": _listed(filters.get("method", ())),
         }
         window = filters.get("window")
@@ -447,9 +450,11 @@ class Session:
 
     def _question(self, window: WindowLike, tasks: Names = (), where: Names = ()) -> "Question":
         from esjobs.steps.chain import Question
+        from esjobs.steps.conditions import canonical
 
+        conditions = canonical(_listed(where))
         return Question(
-            self._days(window), self.settings.rules, self.settings.fit, _listed(tasks), _listed(where)
+            self._days(window), self.settings.rules, self.settings.fit, _listed(tasks), conditions
         )
 
     def _days(self, window: WindowLike) -> Window:

@@ -33,7 +33,7 @@ class FitSettings(BaseModel):
     methods: Annotated[tuple[Method, ...], Field(min_length=1)] = ("gamma", "paper")
     """Methods to fit, headline first."""
     min_bucket_jobs: Annotated[int, Field(ge=1)] = 20
-    """Jobs a task must have at a site (or on a CPU model) to enter the fit."""
+    """Jobs a task must have at a queue (or on a CPU model) to enter the fit."""
     min_name_jobs: Annotated[int, Field(ge=1)] = 50
     """Jobs a name needs for a verdict."""
     deviation_limit: Annotated[float, Field(gt=0, lt=1)] = DEVIATION_LIMIT

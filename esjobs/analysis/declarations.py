@@ -127,6 +127,12 @@ def newest_valid(rows: Iterable[Declaration], at: datetime) -> Declaration | Non
     return best
 
 
+def site_named(rows: Iterable[Declaration], at: datetime) -> str | None:
+    """The WLCG site in the newest valid row that names one: a later table of values alone takes none away."""
+    row = newest_valid((row for row in rows if row.rc_site), at)
+    return row.rc_site if row else None
+
+
 def declare(
     name: str,
     imported: Declaration | None,

@@ -1,4 +1,4 @@
-"""The site behind a queue, guessed from the queue's name when no queue table tells it.
+"""The WLCG site behind a queue: as a queue table tells it, else guessed from the queue's name.
 
 Queues of one site share machines and often one declared corepower: leaving out "the site" means leaving out
 all of them. The guess takes off the endings that say what a queue offers (cores, memory, length, operating
@@ -7,11 +7,31 @@ from its owner (``INFN-T1``). A value from an imported queue table is always bet
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
-__all__ = ["guess_rc_site", "queue_prefixes", "queue_suffixes"]
+__all__ = ["RcSite", "guess_rc_site", "queue_prefixes", "queue_suffixes", "rc_site"]
+
+
+class RcSite(NamedTuple):
+    """The WLCG site behind a queue, and whether it was guessed from the queue's name."""
+
+    name: str
+    guessed: bool
+
+
+def rc_site(queue: str, imported: Mapping[str, str]) -> RcSite:
+    """The site that an imported table names for the queue, else the one that its name points to.
+
+    ``imported``: queue -> site, as far as tables tell.
+
+    >>> rc_site("IN2P3-CC_HIMEM", {}), rc_site("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
+    (RcSite(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
+    """
+    named = imported.get(queue)
+    return RcSite(guess_rc_site(queue), guessed=True) if named is None else RcSite(named, guessed=False)
 
 
 def guess_rc_site(

@@ -10,7 +10,7 @@ from esjobs.commands.options import Context, emit, format_of, rows_options
 @click.command("fit-file")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--task", required=True, metavar="COL", help="Column of the task (or unit of A).")
-@click.option("--unit", required=True, metavar="COL", help="Column of the site or CPU model.")
+@click.option("--unit", required=True, metavar="COL", help="Column of the queue or CPU model.")
 @click.option("--value", metavar="COL", help="Column of CPU time per event; or give --cpu and --events.")
 @click.option("--cpu", metavar="COL", help="Column of the sum of CPU time.")
 @click.option("--events", metavar="COL", help="Column of the sum of events.")

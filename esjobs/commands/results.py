@@ -34,7 +34,8 @@ SHOWN = (
 @click.argument("what", type=click.Choice(SHOWN))
 @click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Site or CPU model.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
+@click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest.")
 @window_option
@@ -46,6 +47,7 @@ def show(
     level: tuple[str, ...],
     types: tuple[str, ...],
     names: tuple[str, ...],
+    sites: tuple[str, ...],
     methods: tuple[str, ...],
     run_id: str | None,
     window: str | None,
@@ -59,7 +61,14 @@ def show(
         # the very run that the title names, also when another one is published meanwhile
         run_id = run_id if shown is None else shown.run
         frame = session.show(
-            what, level=level, type=types, name=names, method=methods, run=run_id, window=window
+            what,
+            level=level,
+            type=types,
+            name=names,
+            site=sites,
+            method=methods,
+            run=run_id,
+            window=window,
         )
     if form == "table":
         from esjobs.terminal import for_people
@@ -114,7 +123,10 @@ def query(
     form: str,
     out: str,
 ) -> None:
-    """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency."""
+    """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency.
+
+    The field site, also called queue, is the queue that jobs name; rc_site is the WLCG site behind it.
+    """
     from esjobs.hints import unmatched_conditions
 
     with obj.session() as session:

@@ -98,7 +98,7 @@ def aggregate(obj: Context, window: str | None, rebuild: bool, form: str, out: s
 def fit(
     obj: Context, window: str | None, tasks: tuple[str, ...], where: tuple[str, ...], form: str, out: str
 ) -> None:
-    """Fit speed factors of sites and CPU models from the buckets of the window."""
+    """Fit speed factors of queues and CPU models from the buckets of the window."""
     with obj.session() as session:
         report = session.fit(window, tasks=tasks, where=where)
     emit_reports([report], form, out)

@@ -42,13 +42,13 @@ class CoreClassOf:
 
 
 @dataclass(frozen=True)
-class ModelOf:
-    """Resolved above the store from the raw CPU string; a store groups by the raw string instead."""
+class Resolved:
+    """Resolved above the store from a stored field, by which a store groups and filters instead."""
 
     field: str
 
 
-Derivation = Quotient | DayOf | CoreClassOf | ModelOf
+Derivation = Quotient | DayOf | CoreClassOf | Resolved
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,11 @@ JOB_FIELDS: tuple[Field, ...] = (
     _keyword("source", "stream the record came from: panda, a cluster; with job_id the identity of a job"),
     Field("job_id", "keyword", "", "identifier of the job inside its source", required=True),
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
-    _keyword("site", "computing site as jobs name it (a PanDA queue)", required=True),
+    _keyword(
+        "site",
+        "queue, as jobs name it; may be called queue where jobs are asked; its WLCG site is rc_site",
+        required=True,
+    ),
     _keyword("cpu_raw", "CPU string as the job reported it"),
     _keyword("processing_type", "kind of work: evgen, simul, pile, reprocessing, ..."),
     _keyword("transformation", "program the job ran"),
@@ -146,7 +150,15 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         "",
         "canonical name resolved from the CPU string",
         groupable=True,
-        derived=ModelOf("cpu_raw"),
+        derived=Resolved("cpu_raw"),
+    ),
+    Field(
+        "rc_site",
+        "keyword",
+        "",
+        "WLCG site behind the queue: as an imported table names it, else guessed from the queue's name",
+        groupable=True,
+        derived=Resolved("site"),
     ),
     Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
     Field(
@@ -167,6 +179,8 @@ DERIVED_FIELDS: tuple[Field, ...] = (
 """Fields computed from others, alike in every engine."""
 
 _BY_NAME = {field.name: field for field in (*JOB_FIELDS, *DERIVED_FIELDS)}
+ALIASES = {"queue": "site"}
+"""What people may call a field where they ask for jobs (``--by``, ``--where``); answers use its own name."""
 REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 
 
@@ -180,6 +194,15 @@ def field(name: str) -> Field:
         return _BY_NAME[name]
     except KeyError:
         raise UsageError(f"no field '{name}' in the catalogue{_nearest(name)}; see: esjobs fields") from None
+
+
+def asked_field(name: str) -> Field:
+    """Look up a field as people name it, alias or not; raises like :func:`field`.
+
+    >>> asked_field("queue").name
+    'site'
+    """
+    return field(ALIASES.get(name, name))
 
 
 def _nearest(name: str) -> str:

@@ -141,8 +141,8 @@ Metric = Count | Sum | SumProduct | SumWhere | Minimum | Maximum
 class Query:
     """Group the jobs of a window, or the visible rows of a result table, by keys and sum over each group.
 
-    ``keys``: groupable fields; ``cpu_model`` is not among them for jobs (a store groups by ``cpu_raw``, the
-    name is resolved above). ``drops``: ordered; each job counts under the first rule it fails; of jobs only.
+    ``keys``: groupable fields; those that are resolved above the store (``cpu_model``, ``rc_site``) are not
+    among them for jobs. ``drops``: ordered; each job counts under the first rule it fails; of jobs only.
     ``window`` None: all that is stored. ``over``: the result table; None: the jobs. A window chooses its rows
     by the table's ``time``; over a column of days it is made of whole days.
     """
@@ -157,14 +157,13 @@ class Query:
     def __post_init__(self) -> None:
         for key in self.keys:
             found = self.field(key)
-            if not found.groupable or isinstance(found.derived, fields.ModelOf):
+            if not found.groupable or isinstance(found.derived, fields.Resolved):
                 listed = "esjobs fields" if self.over is None else "docs/tables.md"
                 raise UsageError(f"a store cannot group by '{key}'; see: {listed}")
         for name in filter_fields((*self.where, *(rule.keep for rule in self.drops))):
-            if isinstance(self.field(name).derived, fields.ModelOf):
-                raise UsageError(
-                    f"a store cannot filter by '{name}'; filter by {name.replace('model', 'raw')}"
-                )
+            derived = self.field(name).derived
+            if isinstance(derived, fields.Resolved):
+                raise UsageError(f"a store cannot filter by '{name}'; filter by {derived.field}")
         for metric in self.metrics:
             for name in metric_fields(metric):
                 self.field(name)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.analysis.cpu_models import RESOLVER_VERSION, resolve_names
+from esjobs.analysis.cpu_models import RESOLVER_VERSION
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
@@ -18,10 +18,12 @@ from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
 from esjobs.steps.publication import Change, read_table
+from esjobs.steps.resolution import resolve_keys, resolvers, store_keys
 from esjobs.store.base import JobStore, Retired, Span
-from esjobs.store.merge import merged
 
-BUCKET_KEYS = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
+_KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
+BUCKET_KEYS = store_keys(_KEYS)
+"""What a store groups by to make buckets; the CPU model is resolved above it."""
 BUCKET_METRICS = (
     Count("n_jobs"),
     Sum("events", "events"),
@@ -198,29 +200,14 @@ def _balanced_span(
 def _aggregate_span(
     store: JobStore, span: list[date], rules: CleaningRules
 ) -> Iterator[tuple[date, pa.Table, list[dict[str, object]]]]:
-    query = Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(span[0], span[-1]), drops=rules.drops())
-    answer = store.aggregate(query)
-    buckets = resolve_models(answer.table).select(tables.BUCKETS.column_names)
+    window = Window.of_days(span[0], span[-1])
+    answer = store.aggregate(Query(BUCKET_KEYS, BUCKET_METRICS, window, drops=rules.drops()))
+    known = resolvers(store, _KEYS, window)
+    buckets = resolve_keys(answer.table, _KEYS, known).select(tables.BUCKETS.column_names)
     books = answer.books.to_pylist()
     for day in span:
         mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
         yield day, mine, [row for row in books if row["day"] == day]
-
-
-def resolve_models(table: pa.Table, keys: tuple[str, ...] = BUCKET_KEYS) -> pa.Table:
-    """Replace the raw CPU string among the keys by the canonical model and merge rows that became alike."""
-    encoded = table.column("cpu_raw").combine_chunks().dictionary_encode()
-    raws = encoded.dictionary.to_pylist()
-    names = resolve_names(raws)
-    models = list(dict.fromkeys(name for name in names if name is not None))
-    place: dict[str | None, int] = {name: number for number, name in enumerate(models)}
-    moved = pa.array([place.get(name) for name in names], pa.int32())
-    column = pa.DictionaryArray.from_arrays(moved.take(encoded.indices), pa.array(models, pa.string()))
-    position = table.schema.get_field_index("cpu_raw")
-    renamed = table.set_column(position, "cpu_model", column)
-    if len(models) == len(raws):
-        return renamed
-    return merged(renamed, ["cpu_model" if key == "cpu_raw" else key for key in keys])
 
 
 def _balance(

@@ -29,7 +29,7 @@ from esjobs.steps import aggregate as aggregation
 from esjobs.steps.aggregate import Progress, days_behind, require_rules
 from esjobs.steps.conditions import bucket_filters, job_filters
 from esjobs.steps.correlate import Declarations, correlate
-from esjobs.steps.declarations import declared_values
+from esjobs.steps.declarations import declared_values, imported_sites
 from esjobs.steps.factors import METHOD_VERSION, METHODS, Factors, Fit, enters
 from esjobs.steps.fit import costs_by_level, fit, fit_inputs
 from esjobs.steps.fit_input import FitInput, read_buckets
@@ -193,12 +193,14 @@ class Chain:
         checked = self._checked(question)
         if not checked.buckets.num_rows:
             raise NoResultError(self._no_buckets(question))
-        return fit(checked, question.window, question.run, question.fit)
+        sites = imported_sites(self._store, question.window)
+        return fit(checked, question.window, question.run, question.fit, sites)
 
     def _checked(self, question: Question) -> CheckedBuckets:
         """The buckets that a question is about, mixed tasks taken apart."""
         window, tasks = question.window, question.tasks
-        buckets = read_buckets(self._store, window, bucket_filters(question.where, tasks))
+        where = bucket_filters(self._store, window, question.where, tasks)
+        buckets = read_buckets(self._store, window, where)
         return check_buckets(
             self._store,
             buckets,

@@ -139,7 +139,7 @@ def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
 def _assumptions(said: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     assumed = sum(not row["level"] for row in said)
     if assumed:
-        yield f"{assumed} names were taken for sites; if they are CPU models, give --level cpu_model"
+        yield f"{assumed} names were taken for queues; if they are CPU models, give --level cpu_model"
 
 
 def _notes(store: JobStore, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _notes(store: JobStore, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f"valid from {span}: a window that ends before takes no value from here"
     if not store.span().jobs:
         return
-    for level, what in (("site", "sites"), ("cpu_model", "CPU models")):
+    for level, what in (("site", "queues"), ("cpu_model", "CPU models")):
         names = {_canonical(row) for row in rows if row["level"] == level}
         missing = sorted(names - _names_of_jobs(store, level)) if names else []
         if missing:
@@ -160,7 +160,7 @@ def _notes(store: JobStore, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _names_of_jobs(store: JobStore, level: str) -> set[str]:
-    """The sites or CPU models of all stored jobs; one query."""
+    """The queues or CPU models of all stored jobs; one query."""
     key = "cpu_raw" if level == "cpu_model" else level
     values = store.aggregate(Query((key,), (Count(),))).table.column(key).to_pylist()
     names = resolve_names(values) if level == "cpu_model" else values

@@ -2,14 +2,24 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from esjobs.analysis.cpu_models import resolve_names
-from esjobs.analysis.declarations import RECORDS, Declaration, Declared, RecordedValue, declare, newest_valid
-from esjobs.analysis.site_names import guess_rc_site
+from esjobs.analysis.declarations import (
+    RECORDS,
+    Declaration,
+    Declared,
+    RecordedValue,
+    declare,
+    newest_valid,
+    site_named,
+)
+from esjobs.analysis.site_names import rc_site
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
@@ -20,11 +30,15 @@ from esjobs.store.base import JobStore
 
 
 def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
-    """What each name declares in the window, with origin and site. One read and, for sites, one query."""
+    """What each name declares in the window, with origin and site. One read and, for queues, one query."""
     imported = _imported(store, level)
     recorded = recorded_values(store, window) if level == "site" else {}
     found: dict[str, Declared] = {}
-    newest = {name: newest_valid(rows, window.end) for name, rows in imported.items()}
+    sites = _sites(imported, window.end)
+    newest: dict[str, Declaration | None] = {}
+    for name, rows in imported.items():
+        row = newest_valid(rows, window.end)
+        newest[name] = replace(row, rc_site=sites.get(name)) if row else None
     site_values: dict[str, float] = {}
     for row in newest.values():
         if row and row.rc_site and row.parent_corepower is not None:
@@ -34,10 +48,28 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
             name,
             newest.get(name),
             recorded.get(name),
-            guessed_site=guess_rc_site(name) if level == "site" else name,
+            guessed_site=rc_site(name, {}).name if level == "site" else name,
             site_values=site_values,
         )
     return found
+
+
+def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
+    """The WLCG site behind each queue, as imported tables name it that are valid before the window's end.
+
+    ``window`` None: all that is stored. One read.
+    """
+    if window is None:
+        span = store.span()
+        if span.first is None or span.last is None:
+            return {}
+        window = Window.of_days(span.first.date(), span.last.date())
+    return _sites(_imported(store, "site"), window.end)
+
+
+def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str, str]:
+    named = {name: site_named(rows, at) for name, rows in imported.items()}
+    return {name: site for name, site in named.items() if site is not None}
 
 
 def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
@@ -106,7 +138,7 @@ def _is(row: Mapping[str, Any], found: Declared) -> bool:
 
 
 def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:
-    """Sums over the jobs of each site that carry normalised work, wall time and cores.
+    """Sums over the jobs of each queue that carry normalised work, wall time and cores.
 
     Grouped by cores as well, so that products with wall x cores follow without an expression in the store.
     """

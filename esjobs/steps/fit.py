@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,11 +28,16 @@ Costs = Mapping[str, fitters.FixedCosts | None]
 
 
 def fit(
-    checked: CheckedBuckets, window: Window, run: str, settings: FitSettings
+    checked: CheckedBuckets,
+    window: Window,
+    run: str,
+    settings: FitSettings,
+    imported_sites: Mapping[str, str],
 ) -> tuple[list[Fit], Outcome]:
     """Fit every level, processing type and method from the buckets of a window.
 
-    Returns the fits and their rows for ``factors``, ``fits``, ``components``, ``tasks`` and ``residuals``.
+    ``imported_sites``: queue -> WLCG site, as imported tables name it; it stands beside factors, enters no
+    fit. Returns the fits and their rows for ``factors``, ``fits``, ``components``, ``tasks``, ``residuals``.
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
@@ -54,8 +60,9 @@ def fit(
         "window_end": window.end,
         "program_version": __version__,
     }
+    with_site = partial(factor_rows, imported_sites=imported_sites)
     rows = {
-        tables.FACTORS: rows_table(tables.FACTORS, _stamped(stamp, fits, factor_rows)),
+        tables.FACTORS: rows_table(tables.FACTORS, _stamped(stamp, fits, with_site)),
         tables.FITS: rows_table(tables.FITS, _stamped(stamp, fits, fit_rows)),
         tables.COMPONENTS: rows_table(tables.COMPONENTS, _stamped(stamp, fits, component_rows)),
         tables.TASK_RESULTS: rows_table(tables.TASK_RESULTS, ({**stamp, **row} for row in tasks)),

@@ -1,12 +1,12 @@
 """Rows of factors, fits and components from what a fit gave."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.analysis.site_names import guess_rc_site
+from esjobs.analysis.site_names import rc_site
 from esjobs.steps.factors import METHODS, Fit, fitted_or_all
 from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.links import what_would_link
@@ -15,8 +15,8 @@ from esjobs.steps.residual_rows import pull_columns
 from fitters.fit.results import Components, Units
 
 
-def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
-    """One row per name of the input, with or without a factor."""
+def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[str, object]]:
+    """One row per name of the input, with or without a factor; ``imported_sites``: queue -> WLCG site."""
     factors, data = item.factors, item.data
     units = {} if item.result is None else _by_name(item.result.units)
     position = np.searchsorted(factors.name.astype(str), data.name.astype(str))
@@ -29,6 +29,7 @@ def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
     rho = _mean_rho(item, position, count)
     for place, name in enumerate(factors.name):
         unit = units.get(name, {})
+        site = rc_site(name, imported_sites) if data.level == "site" else None
         shift, sigmas = item.shift.get(name, (None, None))
         yield {
             "name": name,
@@ -46,8 +47,8 @@ def factor_rows(item: Fit) -> Iterator[dict[str, object]]:
             "reason": factors.reason[place] or None,
             "k_err_int": finite(factors.k_err_int[place]),
             "k_err_model": finite(unit.get("k_err_model")),
-            "rc_site": guess_rc_site(name) if data.level == "site" else None,
-            "rc_site_guessed": data.level == "site" or None,
+            "rc_site": site.name if site else None,
+            "rc_site_guessed": site.guessed if site else None,
             "events_per_job": finite(factors.events_per_job[place]),
             "efficiency": finite(sums["cpu_s"][place] / sums["core_s"][place]),
             "via": factors.via[place] or None,

@@ -11,8 +11,8 @@ from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.query import Count, Metric, Query, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.steps.aggregate import resolve_models
 from esjobs.steps.conditions import job_filters, parse_conditions
+from esjobs.steps.resolution import resolve_keys, resolvers, store_keys
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 
@@ -81,27 +81,23 @@ def query_jobs(
     the jobs that have every term; null where no job has. Raises :class:`NoJobsError` when nothing matches.
     """
     chosen = [metric(name) for name in dict.fromkeys(metrics)]
-    keys = [_key(name) for name in dict.fromkeys(by)]
-    store_keys = tuple(dict.fromkeys("cpu_raw" if key == "cpu_model" else key for key in keys))
+    keys = list(dict.fromkeys(_key(name) for name in by))
     wanted: dict[str, Metric] = {"jobs": Count("jobs")}
     for item in chosen:
         for part in (item.over, item.under):
             if part is not None:
                 wanted[part.name] = part
     query = Query(
-        store_keys,
+        store_keys(keys),
         tuple(wanted.values()),
         window,
         where=job_filters(store, where, window),
         drops=clean.drops() if clean else (),
     )
-    table = plain(store.aggregate(query).table)
+    table = store.aggregate(query).table
     if pc.sum(table.column("jobs")).as_py() in (None, 0):
         raise NoJobsError(_nothing(store, window, where))
-    if "cpu_model" in keys:
-        if "cpu_raw" in keys:
-            raise UsageError("group by cpu_model or by cpu_raw, not by both")
-        table = plain(resolve_models(table, store_keys))
+    table = plain(resolve_keys(table, keys, resolvers(store, keys, window)))
     order = [(key, "ascending") for key in keys]
     in_time = any(fields.field(key).type in ("day", "time") for key in keys)
     table = table.sort_by(order if in_time else [("jobs", "descending"), *order])
@@ -110,7 +106,7 @@ def query_jobs(
 
 
 def _key(name: str) -> str:
-    field = fields.field(name)
+    field = fields.asked_field(name)
     if not field.groupable:
         raise UsageError(f"jobs cannot be grouped by '{name}'; see: esjobs fields")
     return field.name

@@ -175,7 +175,7 @@ def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
 def read_results(
     store: JobStore, table: tables.Table, run: StoredRun, filters: Sequence[Filter] = ()
 ) -> pa.Table:
-    """The rows of one run, sorted for people: sites first, all types first, the headline method first.
+    """The rows of one run, sorted for people: queues first, all types first, the headline method first.
 
     Tasks come by their jobs, residuals by their rank.
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
-from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, ModelOf, Quotient
+from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, Quotient, Resolved
 from esjobs.core.query import (
     Count,
     DropRule,
@@ -202,7 +202,7 @@ def _expression(found: Field) -> str:
         case Quotient(over, under):
             product = _product(over)
             return f"({product} / nullif({_product(under)}, 0))" if under else f"({product})"
-        case ModelOf(source):
+        case Resolved(source):
             raise UsageError(f"'{found.name}' is resolved above the store; ask for '{source}'")
 
 

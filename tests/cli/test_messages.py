@@ -144,8 +144,8 @@ def test_an_import_says_what_it_assumed_and_which_names_have_no_jobs(filled: Pat
         command = ("--store", f"duckdb:{filled}", "corepower", "import", str(table), "--benchmark", name)
         imported = run(*command)
         assert imported.exit_code == 0
-        assert "2 names were taken for sites; if they are CPU models, give --level" in imported.stdout
-        assert "1 of 2 sites have no jobs in the store: SIET02" in imported.stdout
+        assert "2 names were taken for queues; if they are CPU models, give --level" in imported.stdout
+        assert "1 of 2 queues have no jobs in the store: SIET02" in imported.stdout
         import_id = imported.stdout.partition("(")[2].partition(")")[0]
         assert run("--store", f"duckdb:{filled}", "corepower", "remove", import_id).exit_code == 0
 

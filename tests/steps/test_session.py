@@ -323,7 +323,6 @@ def test_mistakes_in_calls_are_ours(ran: Session, tmp_path: Path) -> None:
         lambda: ran.query("sight"),
         lambda: ran.query("site", ["speed"]),
         lambda: ran.query("site", where="site"),
-        lambda: ran.query(["cpu_model", "cpu_raw"]),
         lambda: ran.run(where="user=me"),
         lambda: ran.export_jobs(tmp_path / "jobs.odd"),
     ]

@@ -88,7 +88,7 @@ def toy(
 def factors_of(made: Toy, *methods: str) -> dict[str, Factors]:
     """Fits of all types by site, by method."""
     settings = FitSettings(methods=methods)  # type: ignore[arg-type]
-    fits, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", settings)
+    fits, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", settings, {})
     assert outcome.rows[tables.FACTORS].num_rows == 2 * len(methods) * len(made.speed)
     return {
         item.factors.method: item.factors
@@ -130,7 +130,7 @@ def test_the_planted_interaction_is_found(interaction: float) -> None:
     found = []
     for _ in range(12):
         made = toy(rng, interaction=interaction)
-        _, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", SETTINGS)
+        _, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", SETTINGS, {})
         row = outcome.rows[tables.FITS].to_pylist()[0]
         assert (row["level"], row["method"], row["sigma_int_kind"]) == ("site", "gamma", "estimated")
         found.append(row["sigma_int"])

@@ -1,0 +1,116 @@
+"""Fields that are resolved above the store: the same groups, filters and sums on every engine."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from esjobs.core import fields
+from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.window import Window
+from esjobs.steps.conditions import job_filters
+from esjobs.steps.corepower import import_corepower
+from esjobs.steps.query import query_jobs
+from esjobs.steps.resolution import resolvers
+from esjobs.store.base import JobStore
+from tests.contract.jobs import Row, hours, job, put, selected
+
+DAY = Window.parse("2018-08-01/2018-08-02")
+IMPORTED = """queue,corepower,benchmark,rc_site,valid_from
+NAMELESS_1,10.5,HS06,FR-LYON,2018-01-01
+NAMELESS_1,10.5,HS06,LATER,2018-08-03
+IN2P3-CC_HIMEM,10.5,HS06,FR-LYON,2018-01-01
+"""
+
+
+def jobs() -> list[Row]:
+    """Two queues that an import names, two whose site is in their name, one of no known kind."""
+    queues = ("NAMELESS_1", "IN2P3-CC_HIMEM", "CERN-PROD_MCORE", "CERN-PROD_UCORE", "my farm")
+    return [
+        job(
+            number,
+            site=queues[number % 5],
+            cpu_raw=(None, "Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "E5-2650 v2")[number % 3],
+            cpu_s=1000.0 + number,
+            events=None if number % 7 == 0 else 10 + number,
+            end_time=hours(1 + number % 40),
+        )
+        for number in range(60)
+    ]
+
+
+def site_of(queue: str) -> str:
+    known = {"NAMELESS_1": "FR-LYON", "IN2P3-CC_HIMEM": "FR-LYON"}
+    return known.get(queue, queue.split("_", maxsplit=1)[0])
+
+
+@pytest.fixture
+def filled(store: JobStore, tmp_path: Path) -> JobStore:
+    put(store, "a", *jobs())
+    table = tmp_path / "corepower.csv"
+    table.write_text(IMPORTED)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    import_corepower(lambda: store, table, form="csv", benchmark=None, level=None, valid_from=None, now=now)
+    return store
+
+
+def test_every_resolved_field_has_a_way(store: JobStore) -> None:
+    resolved = {item.name for item in fields.DERIVED_FIELDS if isinstance(item.derived, fields.Resolved)}
+    assert resolved == {"cpu_model", "rc_site"}
+    assert set(resolvers(store, [item.name for item in fields.DERIVED_FIELDS], DAY)) == resolved
+
+
+def test_groups_by_site_add_up_exactly(filled: JobStore) -> None:
+    table = query_jobs(filled, ["rc_site"], ["jobs", "events", "cpu_h", "cpu_s_per_event"]).to_pylist()
+    expected = Counter(site_of(str(row["site"])) for row in jobs())
+    assert (
+        {row["rc_site"]: row["jobs"] for row in table}
+        == expected
+        == Counter({"FR-LYON": 24, "CERN-PROD": 24, "my farm": 12})
+    )
+    for row in table:
+        mine = [each for each in jobs() if site_of(str(each["site"])) == row["rc_site"]]
+        with_events = [each for each in mine if each["events"] is not None]
+        assert row["events"] == sum(each["events"] for each in with_events)
+        assert row["cpu_h"] == pytest.approx(sum(each["cpu_s"] for each in mine) / 3600, rel=1e-12)
+        ratio = sum(each["cpu_s"] for each in with_events) / row["events"]
+        assert row["cpu_s_per_event"] == pytest.approx(ratio, rel=1e-12)
+
+
+def test_a_resolved_field_stands_beside_its_source_and_others(filled: JobStore) -> None:
+    table = query_jobs(filled, ["rc_site", "queue", "cpu_model", "cpu_raw"], ["jobs"])
+    assert table.column_names == ["rc_site", "site", "cpu_model", "cpu_raw", "jobs"]
+    expected = Counter((site_of(str(row["site"])), row["site"], row["cpu_raw"]) for row in jobs())
+    rows = table.to_pylist()
+    assert {(row["rc_site"], row["site"], row["cpu_raw"]): row["jobs"] for row in rows} == expected
+    by_model = query_jobs(filled, ["cpu_model", "rc_site"], ["jobs"]).to_pylist()
+    assert len(by_model) == 6
+    assert sum(row["jobs"] for row in by_model) == 60
+
+
+def test_a_condition_becomes_the_queues_of_the_site(filled: JobStore) -> None:
+    for condition in ("rc_site=FR-LYON", "site=NAMELESS_1 queue=IN2P3-CC_HIMEM"):
+        found = selected(filled, "job_id", where=job_filters(filled, condition.split(" ")))
+        assert len(found) == 24, condition
+    both = job_filters(filled, ["rc_site=FR-LYON", "rc_site=my farm", "site=my farm"])
+    assert len(selected(filled, "job_id", where=both)) == 12
+    named = query_jobs(filled, ["site"], ["jobs"], where=["rc_site=CERN-PROD"], window=DAY)
+    assert sorted(named.column("site").to_pylist()) == ["CERN-PROD_MCORE", "CERN-PROD_UCORE"]
+    for nothing in ("rc_site=", "rc_site=IN2P3-CC", "rc_site=LATER"):
+        with pytest.raises(NoJobsError, match="query --by rc_site"):
+            query_jobs(filled, ["site"], ["jobs"], where=[nothing])
+
+
+def test_without_a_model_is_a_condition_too(filled: JobStore) -> None:
+    for condition in ("cpu_model=", "cpu_raw="):
+        assert query_jobs(filled, [], ["jobs"], where=[condition]).column("jobs").to_pylist() == [20]
+
+
+def test_a_store_itself_refuses_what_it_cannot_know(store: JobStore) -> None:
+    from esjobs.core.query import Count, In, Query
+
+    with pytest.raises(UsageError, match="cannot filter by 'rc_site'; filter by site"):
+        Query((), (Count(),), where=(In("rc_site", ("CERN",)),))
+    with pytest.raises(UsageError, match="cannot group by 'rc_site'"):
+        Query(("rc_site",), (Count(),))

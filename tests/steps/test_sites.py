@@ -1,0 +1,81 @@
+"""WLCG sites behind queues: in runs, results and exports, by the one mapping."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from esjobs.core.errors import UsageError
+from esjobs.session import Session
+from tests.conftest import memory_session
+from tests.steps.grids import grid_jobs, load
+
+QUEUES = [f"FARM{number // 2:02}_{('MCORE', 'HIMEM')[number % 2]}" for number in range(24)]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Twelve sites of two queues; an import gives the first queue of FARM00 to FARM01."""
+    folder = tmp_path_factory.mktemp("sites")
+    declared = np.linspace(9.0, 20.0, 24)
+    with memory_session() as session:
+        jobs = grid_jobs(np.random.default_rng(1), declared, declared, names=QUEUES, tasks=3)
+        load(session, jobs, folder)
+        table = folder / "sites.csv"
+        table.write_text("queue,corepower,benchmark,rc_site\nFARM00_MCORE,,HS06,FARM01\n")
+        session.import_corepower(table)
+        values = folder / "values.csv"
+        values.write_text("queue,corepower,benchmark,valid_from\nFARM00_MCORE,9,HS06,2018-01-01\n")
+        session.import_corepower(values)
+        session.run()
+        yield session
+
+
+def sites_of(frame: pd.DataFrame) -> dict[str, str]:
+    rows = frame[frame["level"] == "site"]
+    return dict(zip(rows["name"], rows["rc_site"], strict=True))
+
+
+def test_one_mapping_in_every_table(ran: Session) -> None:
+    """The later import of a value alone names no site, and takes none away."""
+    expected = {queue: queue.partition("_")[0] for queue in QUEUES} | {"FARM00_MCORE": "FARM01"}
+    assert sites_of(ran.factors()) == sites_of(ran.flags()) == expected
+    queried = ran.query(["site", "rc_site"])
+    assert dict(zip(queried["site"], queried["rc_site"], strict=True)) == expected
+    factors = ran.factors(level="site", type="all", method="gamma").set_index("name")
+    assert not factors.loc["FARM00_MCORE", "rc_site_guessed"]
+    assert factors["rc_site_guessed"].sum() == 23
+
+
+@pytest.mark.parametrize("what", ["factors", "flags", "corepower"])
+def test_results_are_shown_by_site(ran: Session, what: str) -> None:
+    shown = ran.show(what, site="FARM01", level="site")
+    assert set(shown["name"]) >= {"FARM01_MCORE", "FARM01_HIMEM"}
+    assert set(shown["rc_site"]) == {"FARM01"}
+    with pytest.raises(UsageError, match="FARM1"):
+        ran.show(what, site="FARM1")
+
+
+def test_tables_without_sites_say_so(ran: Session) -> None:
+    with pytest.raises(UsageError, match=r"lines have no WLCG site \(rc_site\) to filter by"):
+        ran.lines(site="FARM01")
+
+
+def test_a_run_is_restricted_by_site(ran: Session) -> None:
+    run = ran.run(where=["rc_site=FARM01", "rc_site=FARM02"])[-1].run
+    names = set(ran.factors(run=run, level="site")["name"])
+    assert names == {"FARM00_MCORE", "FARM01_MCORE", "FARM01_HIMEM", "FARM02_MCORE", "FARM02_HIMEM"}
+    by_queue = ran.run(where=[f"site={name}" for name in names])[-1].run
+    columns = ["name", "k", "k_err", "n_jobs"]
+    left, right = (ran.factors(run=item, level="site")[columns] for item in (run, by_queue))
+    pd.testing.assert_frame_equal(left, right)
+    assert ran.run(where=[f"queue={name}" for name in names])[-1].run == by_queue
+    with pytest.raises(UsageError, match="buckets have task_id, core_class, site, rc_site"):
+        ran.run(where="user=me")
+
+
+def test_jobs_are_exported_by_site(ran: Session, tmp_path: Path) -> None:
+    assert set(ran.jobs(where="rc_site=FARM01")["site"]) == {"FARM00_MCORE", "FARM01_MCORE", "FARM01_HIMEM"}
+    assert ran.export_jobs(tmp_path / "jobs.csv", where="rc_site=FARM00") == 75
