@@ -13,6 +13,7 @@ from fitters.fit.stability import leave_one_task_out
 from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
 from fitters.fixed_cost.estimate import FixedCosts, estimate_fixed_cost
 from fitters.layout.buckets import Buckets
+from fitters.layout.columns import Labels, factorise
 from fitters.line.line import LineResult, fit_line
 from fitters.line.significance import benjamini_hochberg
 from fitters.mixture.results import Mixtures
@@ -27,6 +28,7 @@ __all__ = [
     "FitResult",
     "FixedCosts",
     "InputError",
+    "Labels",
     "LineResult",
     "Mixtures",
     "SettingError",
@@ -36,6 +38,7 @@ __all__ = [
     "compare",
     "correct_fixed_cost",
     "estimate_fixed_cost",
+    "factorise",
     "find_bridges",
     "find_mixtures",
     "fit_line",

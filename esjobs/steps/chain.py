@@ -30,15 +30,16 @@ from esjobs.steps.aggregate import Progress, days_behind, require_rules
 from esjobs.steps.conditions import bucket_filters, job_filters
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values, imported_sites
-from esjobs.steps.factors import METHOD_VERSION, METHODS, Factors, Fit, enters
-from esjobs.steps.fit import costs_by_level, fit, fit_inputs
-from esjobs.steps.fit_input import FitInput, read_buckets
+from esjobs.steps.factors import METHOD_VERSION, Factors
+from esjobs.steps.fit import fit
+from esjobs.steps.fit_input import FitInputs
 from esjobs.steps.flag import flag
 from esjobs.steps.job_counts import count_jobs, counts_of_books
 from esjobs.steps.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.steps.publication import Change, Outcome, record, tidy, write
 from esjobs.steps.results import StoredRun, newest_factors, read_results, retired_results
 from esjobs.steps.stability import unstable_names
+from esjobs.steps.unit_sums import read_sums
 from esjobs.store.base import JobStore
 
 _log = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class Chain:
         What was concluded from earlier factors of the same question goes out of sight: it is not theirs. Days
         whose jobs are not the ones in the buckets are noted, because only ``aggregate`` can bring them in.
         """
-        _, outcome = self._fit(question)
+        *_, outcome = self._fit(question)
         behind = days_behind(self._store, question.window, question.rules)
         if behind:
             note = (
@@ -141,21 +142,14 @@ class Chain:
         not be tested.
         """
         run, question, factors = self._stored(window)
-        checked = self._checked(question)
-        costs = costs_by_level(checked.buckets, question.fit.min_bucket_jobs)
-        inputs = {(data.level, data.processing_type): data for data in fit_inputs(checked.buckets, costs)}
-        fits = [
-            _with_data(inputs[key], item, question.fit)
-            for item in factors
-            if (key := (item.level, item.processing_type)) in inputs
-        ]
+        inputs = FitInputs(self._checked(question).sums, question.fit.min_bucket_jobs)
         fitted = read_results(self._store, tables.FITS, run).to_pylist()
-        if len(fits) < len(factors) or not all(map(_is_of, fits, fitted)):
+        if not all(_is_of(inputs, item, row) for item, row in zip(factors, fitted, strict=True)):
             raise NoResultError(
                 f"the buckets of {window} changed since run {run.run} fitted them; "
                 f"fit them again: esjobs fit --window {window}"
             )
-        _, flagged = self._judge(question, run.run, fits)
+        _, flagged = self._judge(question, run.run, factors, inputs)
         return self._finish(question, run.run, [flagged])[0]
 
     def run(self, question: Question, *, rebuild: bool = False) -> list[RunReport]:
@@ -169,9 +163,9 @@ class Chain:
             self._store.publish(changes)
             tidy(self._store)
         self._tell("fitting", 0)
-        fits, fitted = self._fit(question)
+        factors, inputs, fitted = self._fit(question)
         self._tell("judging", 1)
-        correlated, flagged = self._judge(question, question.run, fits)
+        correlated, flagged = self._judge(question, question.run, factors, inputs)
         reports = self._finish(question, question.run, [fitted, correlated, flagged], before=[aggregated])
         self._tell("done", 2)
         return reports
@@ -188,22 +182,24 @@ class Chain:
         )
         return aggregated.changes, replace(aggregated.report, seconds=time.perf_counter() - began)
 
-    def _fit(self, question: Question) -> tuple[list[Fit], Outcome]:
+    def _fit(self, question: Question) -> tuple[list[Factors], FitInputs, Outcome]:
         require_rules(self._store, question.window, question.rules)
         checked = self._checked(question)
-        if not checked.buckets.num_rows:
+        if not checked.sums.n_buckets:
             raise NoResultError(self._no_buckets(question))
         sites = imported_sites(self._store, question.window)
-        return fit(checked, question.window, question.run, question.fit, sites)
+        inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs)
+        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
+        return factors, inputs, outcome
 
     def _checked(self, question: Question) -> CheckedBuckets:
         """The buckets that a question is about, mixed tasks taken apart."""
         window, tasks = question.window, question.tasks
         where = bucket_filters(self._store, window, question.where, tasks)
-        buckets = read_buckets(self._store, window, where)
+        sums = read_sums(self._store, window, where)
         return check_buckets(
             self._store,
-            buckets,
+            sums,
             window,
             question.rules.drops(),
             job_filters(self._store, question.restriction, window),
@@ -244,14 +240,15 @@ class Chain:
             names[item.level].update(item.name)
         return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
 
-    def _judge(self, question: Question, run: str, fits: Sequence[Fit]) -> tuple[Outcome, Outcome]:
+    def _judge(
+        self, question: Question, run: str, factors: Sequence[Factors], inputs: FitInputs
+    ) -> tuple[Outcome, Outcome]:
         began = time.perf_counter()
-        factors = [item.factors for item in fits]
         declarations = self._declarations(factors, question.window)
         limit = question.fit.deviation_limit
         compared, correlated = correlate(factors, declarations, question.window, run, limit)
         after = time.perf_counter()
-        unstable = unstable_names(fits, compared, declarations, question.fit)
+        unstable = unstable_names(inputs, compared, declarations, question.fit)
         flagged = flag(
             compared, declarations, unstable, question.window, run, question.fit, question.restriction
         )
@@ -353,13 +350,11 @@ def _known(column: npt.NDArray[Any], otherwise: npt.NDArray[Any]) -> npt.NDArray
     return np.where(np.isfinite(counts), counts, otherwise).astype(np.int64)
 
 
-def _is_of(item: Fit, row: Mapping[str, Any]) -> bool:
-    """Whether the columns are those that a stored fit was made from: the same names, as many jobs."""
-    n_jobs = int(item.data.n_jobs.sum()) + item.data.n_jobs_unnamed
-    return n_jobs == row["n_jobs"] + row["n_jobs_dropped"] and set(item.data.name) == set(item.factors.name)
-
-
-def _with_data(data: FitInput, factors: Factors, settings: FitSettings) -> Fit:
-    """A stored fit with its columns again, for what is refitted to test the verdicts."""
-    entered = enters(data, METHODS[factors.method], settings.min_bucket_jobs)
-    return Fit(data, entered, factors, None, settings.min_bucket_jobs, 0.0)
+def _is_of(inputs: FitInputs, factors: Factors, row: Mapping[str, Any]) -> bool:
+    """Whether a stored fit was made from these columns: the same names, as many jobs."""
+    level, kind = factors.level, factors.processing_type
+    return (
+        (level, kind) in set(inputs)
+        and inputs.n_jobs(kind) == row["n_jobs"] + row["n_jobs_dropped"]
+        and inputs.names(level, kind) == set(factors.name)
+    )

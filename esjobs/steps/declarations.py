@@ -24,8 +24,8 @@ from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
-from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.publication import read_table
+from esjobs.steps.unit_sums import FloatArray
 from esjobs.store.base import JobStore
 
 

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.analysis.verdicts import FEW_JOBS_BRIDGE
-from esjobs.steps.fit_input import FitInput, FloatArray, readable_unit, unit_parts
+from esjobs.steps.fit_input import FitInput
+from esjobs.steps.unit_sums import FloatArray
+from esjobs.steps.units import readable_unit, unit_parts
 
 METHOD_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
@@ -110,27 +112,27 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
     began = time.perf_counter()
     how = how or METHODS[method]
     entered = enters(data, how, min_bucket_jobs)
-    result = _fit(data.keep(entered), how)
+    result = _fit(data, entered, how)
     factors = _factors(data, entered, result, method, min_bucket_jobs)
     return Fit(data, entered, factors, result, min_bucket_jobs, time.perf_counter() - began)
 
 
 def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
     """The rows that a fit takes: enough jobs, and a task that is not set aside."""
-    known = (data.unknown == "") | (not how.corrected)
-    return np.asarray((data.n_jobs >= min_bucket_jobs) & (data.mixed == "") & known, np.bool_)
+    known = (data.unknown.codes < 0) | (not how.corrected)
+    return np.asarray((data.n_jobs >= min_bucket_jobs) & (data.mixed.codes < 0) & known, np.bool_)
 
 
-def _fit(used: FitInput, how: Method) -> fitters.FitResult | None:
-    if not len(used):
+def _fit(data: FitInput, rows: npt.NDArray[np.bool_], how: Method) -> fitters.FitResult | None:
+    if not rows.any():
         return None
     buckets = fitters.Buckets.from_columns(
-        used.task,
-        used.name,
-        cpu_s=used.cpu_s,
-        events=used.events_eff if how.corrected else used.events,
-        jobs=used.n_jobs,
-        rel_var=used.rel_var if how.corrected else used.rel_var_raw,
+        data.task[rows],
+        data.name[rows],
+        cpu_s=data.cpu_s[rows],
+        events=(data.events_eff if how.corrected else data.events)[rows],
+        jobs=data.n_jobs[rows],
+        rel_var=(data.rel_var if how.corrected else data.rel_var_raw)[rows],
     )
     return fitters.fit_speed_factors(buckets, how.objective, how.weights, robust=how.robust)
 
@@ -144,13 +146,12 @@ def with_company(fit: Fit) -> Fit:
     if fit.result is None:
         return fit
     how = METHODS[fit.factors.method]
-    used = fit.data.keep(fit.entered)
-    factors = fit.factors
-    if how.corrected and (used.rho > 0).any():
-        raw = _fit(used, replace(how, corrected=False))
+    data, entered, factors = fit.data, fit.entered, fit.factors
+    if how.corrected and (data.rho[entered] > 0).any():
+        raw = _fit(data, entered, replace(how, corrected=False))
         factors = replace(factors, k_raw=_by_name(factors.name, raw, "k"))
-    factors = replace(factors, via=_via(used, factors))
-    other = _fit(used, of_other_objective(how))
+    factors = replace(factors, via=_via(data, entered, factors))
+    other = _fit(data, entered, of_other_objective(how))
     shift: dict[str, tuple[float, float]] = {}
     if other is not None:
         found = fitters.compare(fit.result, other)
@@ -169,13 +170,13 @@ def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, c
     return found
 
 
-def _via(used: FitInput, factors: Factors) -> npt.NDArray[np.object_]:
+def _via(data: FitInput, entered: npt.NDArray[np.bool_], factors: Factors) -> npt.NDArray[np.object_]:
     """Of the names of the largest component, the one through which they hang on the others."""
     via = np.full(len(factors.name), "", object)
-    main = set(factors.name[factors.main])
-    inside = np.array([name in main for name in used.name], np.bool_)
+    main = np.isin(data.name.names.astype(str), factors.name[factors.main].astype(str))
+    inside = entered & main[data.name.codes]
     if inside.any():
-        bridges = fitters.find_bridges(used.task[inside], used.name[inside], used.n_jobs[inside])
+        bridges = fitters.find_bridges(data.task[inside], data.name[inside], data.n_jobs[inside])
         reasons = dict(zip(bridges.name, zip(bridges.via, bridges.sound, strict=True), strict=True))
         for place, name in enumerate(factors.name):
             cut, sound = reasons.get(name, (None, True))
@@ -190,7 +191,8 @@ def _factors(
     method: str,
     min_bucket_jobs: int,
 ) -> Factors:
-    names, position = np.unique(data.name.astype(str), return_inverse=True)
+    used = data.name.used()
+    names, position = used.names.astype(str), used.codes
     count = len(names)
     status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
     component = np.full(count, -1, np.int64)
@@ -243,7 +245,7 @@ def _distinct_tasks(buckets: fitters.Buckets) -> npt.NDArray[np.int64]:
 
 
 def fitted_or_all(
-    entered: npt.NDArray[np.bool_], position: npt.NDArray[np.intp], count: int
+    entered: npt.NDArray[np.bool_], position: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.bool_]:
     """The rows that speak for each name: those in the fit, or all of a name that has none there."""
     has = np.zeros(count, np.bool_)
@@ -252,7 +254,7 @@ def fitted_or_all(
 
 
 def _events_per_job(
-    data: FitInput, entered: npt.NDArray[np.bool_], position: npt.NDArray[np.intp], count: int
+    data: FitInput, entered: npt.NDArray[np.bool_], position: npt.NDArray[np.int32], count: int
 ) -> FloatArray:
     rows = fitted_or_all(entered, position, count)
     events = np.bincount(position[rows], data.events[rows], count)
@@ -262,12 +264,12 @@ def _events_per_job(
 def _without_fit(
     data: FitInput,
     entered: npt.NDArray[np.bool_],
-    position: npt.NDArray[np.intp],
+    position: npt.NDArray[np.int32],
     count: int,
     min_bucket_jobs: int,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
     """Status and reason of names before any fit: no common task, set aside, else too few jobs."""
-    _, task = np.unique(data.task.astype(str), return_inverse=True)
+    task, task_names = data.task.codes, data.task.names
     shared = np.zeros(count, np.bool_)
     shared[position[np.bincount(task)[task] > 1]] = True
     most = np.zeros(count, np.int64)
@@ -277,12 +279,13 @@ def _without_fit(
         [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
     )
     reason[~shared] = "no task of its own runs anywhere else with the same core class and type"
-    aside = ~entered & ((data.mixed != "") | ((data.unknown != "") & (data.n_jobs >= min_bucket_jobs)))
-    for row in np.flatnonzero(aside):
-        if shared[position[row]]:
-            mixed = data.mixed[row] != ""
-            status[position[row]] = MIXED_TASK if mixed else UNKNOWN_COST
-            reason[position[row]] = (
-                f"{readable_unit(data.task[row])}: {data.mixed[row] if mixed else data.unknown[row]}"
-            )
+    is_mixed, is_unknown = data.mixed.codes >= 0, data.unknown.codes >= 0
+    aside = ~entered & (is_mixed | (is_unknown & (data.n_jobs >= min_bucket_jobs))) & shared[position]
+    last = np.full(count, -1, np.int64)
+    last[position[aside]] = np.flatnonzero(aside)
+    for place in np.flatnonzero(last >= 0):
+        row = last[place]
+        why = data.mixed if is_mixed[row] else data.unknown
+        status[place] = MIXED_TASK if is_mixed[row] else UNKNOWN_COST
+        reason[place] = f"{readable_unit(task_names[task[row]])}: {why.names[why.codes[row]]}"
     return status, reason

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from esjobs.analysis.site_names import rc_site
 from esjobs.steps.factors import METHODS, Fit, fitted_or_all
-from esjobs.steps.fit_input import FloatArray
 from esjobs.steps.links import what_would_link
 from esjobs.steps.publication import finite
 from esjobs.steps.residual_rows import pull_columns
+from esjobs.steps.unit_sums import FloatArray
 from fitters.fit.results import Components, Units
 
 
@@ -19,7 +19,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
     """One row per name of the input, with or without a factor; ``imported_sites``: queue -> WLCG site."""
     factors, data = item.factors, item.data
     units = {} if item.result is None else _by_name(item.result.units)
-    position = np.searchsorted(factors.name.astype(str), data.name.astype(str))
+    position = data.name.used().codes
     count = len(factors.name)
     counted = fitted_or_all(item.entered, position, count)
     sums = {
@@ -58,7 +58,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
         }
 
 
-def _mean_rho(item: Fit, position: npt.NDArray[np.intp], count: int) -> FloatArray:
+def _mean_rho(item: Fit, position: npt.NDArray[np.int32], count: int) -> FloatArray:
     """Per name, the mean of what was taken out of its jobs where anything was; NaN where nothing was."""
     taken = item.entered & (item.data.rho > 0) & METHODS[item.factors.method].corrected
     jobs = np.bincount(position, item.data.n_jobs * taken, count)
@@ -121,8 +121,8 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
 
 def _set_aside(item: Fit) -> npt.NDArray[np.bool_]:
     """Rows of tasks that are mixed, or whose fixed cost is needed and unknown."""
-    unknown = (item.data.unknown != "") & METHODS[item.factors.method].corrected
-    return np.asarray((item.data.mixed != "") | unknown, np.bool_)
+    unknown = (item.data.unknown.codes >= 0) & METHODS[item.factors.method].corrected
+    return np.asarray((item.data.mixed.codes >= 0) | unknown, np.bool_)
 
 
 def _rows(table: Components) -> list[dict[str, Any]]:
@@ -140,23 +140,24 @@ def component_rows(item: Fit) -> Iterator[dict[str, object]]:
     """One row per component, and one for each name that did not enter the fit."""
     factors, data = item.factors, item.data
     details = [] if item.result is None else _rows(item.result.components)
-    task_names = data.task.astype(str)
-    name_component = dict(zip(factors.name, factors.component, strict=True))
-    of_row = np.array([name_component[name] for name in data.name], np.int64)
+    of_row = factors.component[data.name.used().codes]
     links = what_would_link(data, item.entered, of_row, item.min_bucket_jobs)
+    counted = item.entered | (of_row >= len(details))
+    n_buckets = np.bincount(of_row[counted], minlength=factors.n_components)
+    n_jobs = np.bincount(of_row[counted], data.n_jobs[counted], factors.n_components)
+    pairs = np.unique(of_row[counted] << 32 | data.task.codes[counted])
+    n_tasks = np.bincount(pairs >> 32, minlength=factors.n_components)
     for number in range(factors.n_components):
         members = np.flatnonzero(factors.component == number)
-        fitted = number < len(details)
-        rows = (of_row == number) & (item.entered if fitted else True)
-        detail = details[number] if fitted else {}
+        detail = details[number] if number < len(details) else {}
         verdict = detail.get("verdict")
         by_jobs = members[np.argsort(-factors.n_jobs[members], kind="stable")]
         yield {
             "component": number,
             "n_names": len(members),
-            "n_tasks": len(np.unique(task_names[rows])),
-            "n_buckets": int(rows.sum()),
-            "n_jobs": int(data.n_jobs[rows].sum()),
+            "n_tasks": int(n_tasks[number]),
+            "n_buckets": int(n_buckets[number]),
+            "n_jobs": int(n_jobs[number]),
             "dof": int(detail["dof"]) if detail else None,
             "spread": finite(detail.get("S")),
             "minuit_valid": None if verdict is None else bool(verdict.valid),

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.steps.fit_input import FitInput, readable_unit
+from esjobs.steps.fit_input import FitInput
+from esjobs.steps.units import readable_unit
+from fitters import Labels
 
 ENOUGH_JOBS = 50
 """Jobs a bridge needs to be trusted; two independent ones make components comparable."""
@@ -22,17 +24,23 @@ def what_would_link(
     ``component``: of the name of every row. The cheapest link is a bucket that exists and has too few jobs:
     its task is fitted on the other side. Otherwise the tasks that run at most names of component 0 are named.
     """
-    tasks = data.task.astype(str)
-    fitted_in: dict[str, int] = dict(zip(tasks[entered], component[entered].tolist(), strict=True))
+    fitted_in = np.full(len(data.task.names), -1, np.int64)
+    fitted_in[data.task.codes[entered]] = component[entered]
+    there = fitted_in[data.task.codes]
+    offered = ~entered & (there >= 0) & (component != there) & ((component == 0) | (there == 0))
     missing: dict[int, tuple[int, str, str]] = {}
-    for place in np.flatnonzero(~entered):
-        here, there = int(component[place]), fitted_in.get(tasks[place])
-        if there is None or here == there or 0 not in (here, there):
-            continue
-        offer = (min_bucket_jobs - int(data.n_jobs[place]), tasks[place], str(data.name[place]))
-        other = here + there
-        missing[other] = min(missing.get(other, offer), offer)
-    largest = _largest_tasks(tasks[entered & (component == 0)])
+    rows = np.flatnonzero(offered)
+    other = component[rows] + there[rows]
+    # The most jobs first, among these the first task and name: names are sorted, their codes are places.
+    order = np.lexsort((data.name.codes[rows], data.task.codes[rows], -data.n_jobs[rows], other))
+    number, first = np.unique(other[order], return_index=True)
+    for component_of, place in zip(number.tolist(), rows[order[first]].tolist(), strict=True):
+        missing[component_of] = (
+            min_bucket_jobs - int(data.n_jobs[place]),
+            str(data.task.names[data.task.codes[place]]),
+            str(data.name.names[data.name.codes[place]]),
+        )
+    largest = _largest_tasks(data.task[entered & (component == 0)])
 
     def link(number: int, names: Sequence[str]) -> str:
         if number in missing:
@@ -48,6 +56,7 @@ def what_would_link(
     return link
 
 
-def _largest_tasks(tasks: npt.NDArray[np.str_], most: int = 2) -> list[str]:
-    found, counts = np.unique(tasks, return_counts=True)
-    return [readable_unit(found[place]) for place in np.argsort(-counts, kind="stable")[:most]]
+def _largest_tasks(tasks: Labels, most: int = 2) -> list[str]:
+    counts = np.bincount(tasks.codes, minlength=len(tasks.names))
+    largest = np.argsort(-counts, kind="stable")[:most]
+    return [readable_unit(tasks.names[place]) for place in largest if counts[place]]

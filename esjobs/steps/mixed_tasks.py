@@ -6,7 +6,7 @@ that are far apart.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +19,11 @@ from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.query import DropRule, Filter, In, Select
 from esjobs.core.window import Window
-from esjobs.steps.fit_input import (
-    SUMS,
-    UNIT,
-    FloatArray,
-    UnitSums,
-    fixed_costs,
-    unit_labels,
-    unit_parts,
-    unit_sums,
-)
+from esjobs.steps.fixed_costs import correct, fixed_costs
+from esjobs.steps.unit_sums import SUMS, FloatArray, UnitSums, WindowSums, joined
+from esjobs.steps.units import UNIT, unit_labels, unit_parts
 from esjobs.store.base import JobStore
+from fitters import Labels
 
 MAX_JOBS_READ = 500_000
 """Single jobs that are read in one run at most; tasks beyond, the smallest, are judged by their sums."""
@@ -68,20 +62,20 @@ class MixedTask:
 
 @dataclass(frozen=True)
 class CheckedBuckets:
-    """Buckets with two columns more, ``work_kind`` and ``set_aside`` (why; null: they may be fitted).
+    """The sums of a window with its mixed tasks taken apart, by kind of work, or marked as set aside.
 
     ``looked_at``: by unit of A, before any split. ``n_not_read``: suspicious tasks whose jobs were too many
-    to be read. Of split tasks the days are merged and only the sums of ``SUMS`` are kept.
+    to be read.
     """
 
-    buckets: pa.Table
+    sums: WindowSums
     looked_at: Mapping[str, MixedTask]
     n_not_read: int
 
 
 def check_buckets(
     store: JobStore,
-    buckets: pa.Table,
+    sums: WindowSums,
     window: Window,
     drops: tuple[DropRule, ...],
     where: Sequence[Filter],
@@ -89,37 +83,29 @@ def check_buckets(
 ) -> CheckedBuckets:
     """Find the mixed tasks of a window and take them apart.
 
-    ``buckets``: as they are stored, under the filters ``where`` on jobs. Cost: one pass over the buckets; one
-    selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
+    ``sums``: of the buckets as they are stored, under the filters ``where`` on jobs. Cost: one pass over the
+    sums; one selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
     """
-    plain = whole(buckets)
-    rows = unit_sums(plain, "site")
+    rows = sums.levels["site"]
     costs = fixed_costs(rows, min_bucket_jobs)
     if costs is None:
-        return CheckedBuckets(plain, {}, 0)
+        return CheckedBuckets(sums, {}, 0)
     suspects, n_not_read = _suspects(rows, costs)
     jobs = _read(store, window, drops, where, suspects)
     looked_at: dict[str, MixedTask] = {}
     if jobs.num_rows:
         found, kinds = _look(jobs, rows, costs)
         looked_at = {unit: task for unit, task in found.items() if unit in suspects}
-        plain = _apart(plain, jobs, looked_at, kinds)
-    return CheckedBuckets(plain, looked_at, n_not_read)
-
-
-def whole(buckets: pa.Table) -> pa.Table:
-    """Buckets as a fit takes them when no task is mixed."""
-    plain = buckets.select([*UNIT[:3], "site", "cpu_model", *SUMS])
-    nothing = pa.nulls(plain.num_rows, pa.string())
-    return plain.append_column("work_kind", nothing).append_column("set_aside", nothing)
+        sums = _apart(sums, jobs, looked_at, kinds)
+    return CheckedBuckets(sums, looked_at, n_not_read)
 
 
 def _suspects(rows: UnitSums, costs: fitters.FixedCosts) -> tuple[dict[str, int], int]:
     """Units of A to be looked at with their jobs, and how many more there are."""
-    names, place = np.unique(rows.task.astype(str), return_inverse=True)
-    n_jobs = np.bincount(place, rows.sums["n_jobs"])
-    several = np.bincount(place) > 1
-    wanted = several & (n_jobs >= _LEAST_JOBS) & _odd(rows, costs, names, place)
+    names, place = rows.task.names, rows.task.codes
+    n_jobs = np.bincount(place, rows.sums["n_jobs"], len(names))
+    several = np.bincount(place, minlength=len(names)) > 1
+    wanted = several & (n_jobs >= _LEAST_JOBS) & _odd(rows, costs)
     order = np.flatnonzero(wanted)[np.argsort(-n_jobs[wanted], kind="stable")]
     chosen: dict[str, int] = {}
     left = MAX_JOBS_READ
@@ -130,11 +116,10 @@ def _suspects(rows: UnitSums, costs: fitters.FixedCosts) -> tuple[dict[str, int]
     return chosen, len(order) - len(chosen)
 
 
-def _odd(
-    rows: UnitSums, costs: fitters.FixedCosts, names: npt.NDArray[np.str_], place: npt.NDArray[np.intp]
-) -> npt.NDArray[np.bool_]:
+def _odd(rows: UnitSums, costs: fitters.FixedCosts) -> npt.NDArray[np.bool_]:
     """Per unit of A, whether its sums leave a doubt."""
-    found = fitters.correct_fixed_cost(costs, rows.task, rows.name, **rows.moments())
+    names, place = rows.task.names, rows.task.codes
+    found = correct(costs, rows)
     jobs = rows.sums["n_jobs"]
     variance = np.where(found.corrected, found.rel_var - found.rel_var_rho, found.rel_var_raw) * jobs
     scatter = np.sqrt(np.log1p(np.nan_to_num(variance)))
@@ -146,7 +131,7 @@ def _odd(
     return np.asarray(odd | np.array([name in unexplained for name in names], np.bool_))
 
 
-def _medians(group: npt.NDArray[np.intp], values: FloatArray, n: int) -> FloatArray:
+def _medians(group: npt.NDArray[np.int32], values: FloatArray, n: int) -> FloatArray:
     order = np.lexsort((values, group))
     start = np.searchsorted(group[order], np.arange(n))
     size = np.bincount(group, minlength=n)
@@ -190,9 +175,8 @@ def _look(
     table = fitters.find_mixtures(unit, where, residual, kind=kind).tasks
     wholes: dict[str, MixedTask] = {}
     kinds: dict[tuple[str, str | None], str] = {}
-    n_jobs = dict(zip(rows.task, np.zeros(len(rows.task)), strict=True))
-    for task, number in zip(rows.task, rows.sums["n_jobs"], strict=True):
-        n_jobs[task] += number
+    jobs_of_task = np.bincount(rows.task.codes, rows.sums["n_jobs"], len(rows.task.names))
+    n_jobs = dict(zip(rows.task.names, jobs_of_task, strict=True))
     for place, name in enumerate(table.name):
         decision, reason = str(table.decision[place]), str(table.reason[place])
         if name in wholes:
@@ -208,23 +192,45 @@ def _look(
 
 
 def _apart(
-    buckets: pa.Table,
+    sums: WindowSums,
     jobs: pa.Table,
     looked_at: Mapping[str, MixedTask],
     kinds: Mapping[tuple[str, str | None], str],
-) -> pa.Table:
+) -> WindowSums:
     """Mark what is set aside; put sums by kind in the place of what is split."""
-    label = unit_labels(buckets)
-    decision = [looked_at[name].decision if name in looked_at else "keep" for name in label]
-    reason = [
-        looked_at[name].reason if what == "set aside" else None
-        for name, what in zip(label, decision, strict=True)
-    ]
-    position = buckets.schema.get_field_index("set_aside")
-    marked = buckets.set_column(position, "set_aside", pa.array(reason, pa.string()))
-    kept = marked.filter(pa.array([what != "split" for what in decision], pa.bool_()))
     parts = _sums_by_kind(jobs, looked_at, kinds)
-    return kept if parts is None else pa.concat_tables([kept, parts.select(kept.column_names)])
+    levels: dict[str, UnitSums] = {}
+    for level, rows in sums.levels.items():
+        seen = [looked_at.get(unit) for unit in rows.task.names]
+        split = np.array([task is not None and task.decision == "split" for task in seen], np.bool_)
+        aside = [task.reason if task is not None and task.decision == "set aside" else None for task in seen]
+        marked = replace(rows, mixed=_per_row(aside, rows.task))
+        if parts is not None:
+            marked = joined(marked[~split[rows.task.codes]], _sums_of_parts(parts, level))
+        levels[level] = marked
+    n_buckets = int(levels["site"].n_buckets.sum()) if parts is not None else sums.n_buckets
+    return WindowSums(levels, n_buckets, sums.n_jobs)
+
+
+def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:
+    """A text for each task, or None, as labels of the rows."""
+    of_task = fitters.factorise(list(reasons), "mixed") if reasons else task
+    return Labels(of_task.names, of_task.codes[task.codes])
+
+
+def _sums_of_parts(parts: pa.Table, level: str) -> UnitSums:
+    """The sums by kind of one level."""
+    named = parts.filter(pc.is_valid(parts.column(level)))
+    merged = named.group_by([*UNIT, level, "set_aside"], use_threads=False).aggregate(
+        [([], "count_all"), *((column, "sum") for column in SUMS)]
+    )
+    return UnitSums(
+        fitters.factorise(unit_labels(merged), "task"),
+        fitters.factorise(merged.column(level), level),
+        {column: np.asarray(merged.column(f"{column}_sum"), np.float64) for column in SUMS},
+        np.asarray(merged.column("count_all"), np.int64),
+        fitters.factorise(merged.column("set_aside"), "mixed"),
+    )
 
 
 def _sums_by_kind(

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.steps.factors import METHODS, Fit
-from esjobs.steps.fit_input import unit_parts
 from esjobs.steps.publication import finite
+from esjobs.steps.units import unit_parts
+from fitters import Labels
 
 SHOWN_TASKS = 25
 """Tasks of most jobs whose buckets are kept."""
@@ -24,10 +25,9 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
     if fit.result is None:
         return
     table = fitters.bucket_table(fit.result)
-    place = {pair: row for row, pair in enumerate(zip(fit.data.task, fit.data.name, strict=True))}
-    rows = np.array([place[pair] for pair in zip(table.task, table.name, strict=True)], np.intp)
+    rows = fit.data.rows_of(table.task, table.name)
     rank = _ranks(table.pull)
-    shown = _largest(table.task, fit.data.n_jobs[rows]) | (rank > 0)
+    shown = _largest(fit.data.task[rows], fit.data.n_jobs[rows]) | (rank > 0)
     effective = fit.data.events_eff if METHODS[fit.factors.method].corrected else fit.data.events
     for bucket in np.flatnonzero(shown):
         row = rows[bucket]
@@ -61,10 +61,11 @@ def _ranks(pull: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return rank
 
 
-def _largest(task: npt.NDArray[np.object_], n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    _, place = np.unique(task.astype(str), return_inverse=True)
-    largest = np.argsort(-np.bincount(place, n_jobs), kind="stable")[:SHOWN_TASKS]
-    return np.isin(place, largest)
+def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    jobs = np.bincount(task.codes, n_jobs, len(task.names))
+    is_shown = np.zeros(len(jobs), np.bool_)
+    is_shown[np.argsort(-jobs, kind="stable")[:SHOWN_TASKS]] = True
+    return is_shown[task.codes]
 
 
 def pull_columns(result: fitters.FitResult) -> Mapping[str, object]:

@@ -16,9 +16,11 @@ from esjobs.analysis.verdicts import compare
 from esjobs.core.words import JUDGED
 from esjobs.settings import FitSettings
 from esjobs.steps.correlate import Comparison, Declarations, compare_with_declared
-from esjobs.steps.factors import METHODS, Factors, Fit, of_other_objective, solve
-from esjobs.steps.fit_input import readable_unit
+from esjobs.steps.factors import METHODS, Factors, enters, of_other_objective, solve
+from esjobs.steps.fit_input import FitInput, FitInputs
 from esjobs.steps.flag import Judged, judge
+from esjobs.steps.units import readable_unit
+from fitters import Labels
 
 EXACT_TASKS = 40
 """Up to so many tasks each one is left out by a fit of its own, above by one Newton step of the full fit."""
@@ -26,9 +28,10 @@ EXACT_TASKS = 40
 
 @dataclass(frozen=True)
 class _Base:
-    """A fit with its verdicts, and how to judge a variant of it."""
+    """The columns of a fit and its verdicts, and how to judge a variant of it."""
 
-    fit: Fit
+    data: FitInput
+    method: str
     judged: Sequence[Judged]
     declared: Mapping[str, Declared]
     settings: FitSettings
@@ -39,7 +42,7 @@ class _Base:
 
 
 def unstable_names(
-    fits: Sequence[Fit],
+    inputs: FitInputs,
     compared: Sequence[tuple[Factors, list[Comparison]]],
     declarations: Declarations,
     settings: FitSettings,
@@ -52,11 +55,12 @@ def unstable_names(
     judged = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
     verdicts = [{item.evidence.name: item.verdict for item in one} for one in judged]
     found: list[dict[str, str]] = []
-    for number, item in enumerate(fits):
-        base = _Base(item, judged[number], declarations[item.data.level], settings)
+    for number, (factors, _) in enumerate(compared):
         mine = {name: verdict for name, verdict in verdicts[number].items() if verdict in JUDGED}
         changed: dict[str, str] = {}
         if mine:
+            data = inputs.of(factors.level, factors.processing_type)
+            base = _Base(data, factors.method, judged[number], declarations[factors.level], settings)
             for change, variant in (*_other_objective(base), *_other_minimum(base), *_without_tasks(base)):
                 for name, verdict in mine.items():
                     if variant.get(name, "not comparable") != verdict:
@@ -66,9 +70,8 @@ def unstable_names(
 
 
 def _other_objective(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
-    method = base.fit.factors.method
-    how = of_other_objective(METHODS[method])
-    variant = solve(base.fit.data, method, base.settings.min_bucket_jobs, how)
+    how = of_other_objective(METHODS[base.method])
+    variant = solve(base.data, base.method, base.settings.min_bucket_jobs, how)
     yield f"objective {how.objective}", base.verdicts(variant.factors, base.settings)
 
 
@@ -80,40 +83,41 @@ def _other_minimum(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
                 "min_name_jobs": max(1, round(base.settings.min_name_jobs * factor)),
             }
         )
-        variant = solve(base.fit.data, base.fit.factors.method, settings.min_bucket_jobs)
+        variant = solve(base.data, base.method, settings.min_bucket_jobs)
         yield f"{word} the minimum jobs", base.verdicts(variant.factors, settings)
 
 
 def _without_tasks(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
-    data, settings = base.fit.data, base.settings
-    tasks = np.unique(data.task[base.fit.entered].astype(str))
+    data, settings = base.data, base.settings
+    entered = enters(data, METHODS[base.method], settings.min_bucket_jobs)
+    tasks = data.task[entered].used().names
     if len(tasks) > EXACT_TASKS:
         yield from _without_tasks_linear(base)
         return
     for task in tasks:
-        rest = data.keep(data.task != task)
-        variant = solve(rest, base.fit.factors.method, settings.min_bucket_jobs)
+        rest = data.keep(data.task.codes != _code(data.task, task))
+        variant = solve(rest, base.method, settings.min_bucket_jobs)
         yield f"without task {readable_unit(task)}", base.verdicts(variant.factors, settings)
 
 
 def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
     """Shift each deviation by what one task does to its factor; the line, made of all sites, stays."""
-    settings, data = base.settings, base.fit.data
-    result = base.fit.result or solve(data, base.fit.factors.method, settings.min_bucket_jobs).result
+    settings, data = base.settings, base.data
+    result = solve(data, base.method, settings.min_bucket_jobs).result
     if result is None:
         return
     judged = {item.evidence.name: item for item in base.judged if item.verdict in JUDGED}
     verdicts: dict[str, str] = {name: item.verdict for name, item in judged.items()}
-    jobs = dict(zip(zip(data.task, data.name, strict=True), data.n_jobs, strict=True))
     culprit: dict[str, tuple[str, str]] = {}
     left_out = fitters.leave_one_task_out(result)
-    rows = zip(left_out.name, left_out.task, left_out.status, left_out.ln_change, strict=True)
-    for name, task, status, change in rows:
+    n_jobs = data.n_jobs[data.rows_of(left_out.task, left_out.name)]
+    rows = zip(left_out.name, left_out.task, left_out.status, left_out.ln_change, n_jobs, strict=True)
+    for name, task, status, change, jobs in rows:
         item = judged.get(name)
         if item is None or name in culprit:
             continue
         verdict = (
-            _shifted(item, change, item.evidence.n_jobs - jobs[task, name], settings)
+            _shifted(item, change, item.evidence.n_jobs - int(jobs), settings)
             if status == "ok"
             else "not comparable"
         )
@@ -121,6 +125,10 @@ def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
             culprit[name] = (task, verdict)
     for name, (task, verdict) in culprit.items():
         yield f"without task {readable_unit(task)}", {**verdicts, name: verdict}
+
+
+def _code(labels: Labels, name: str) -> int:
+    return int(np.searchsorted(labels.names, name))
 
 
 def _shifted(item: Judged, change: float, n_jobs: int, settings: FitSettings) -> str:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 import fitters
-from esjobs.steps.fit_input import UnitSums, unit_parts
 from esjobs.steps.mixed_tasks import MixedTask
 from esjobs.steps.publication import finite
+from esjobs.steps.unit_sums import UnitSums
+from esjobs.steps.units import unit_parts
 
 _DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
 
@@ -20,18 +21,19 @@ def task_rows(
     min_bucket_jobs: int,
 ) -> Iterator[dict[str, object]]:
     """One row per unit of A by site, and one for every task as it was before it was split."""
-    tasks, place = np.unique(rows.task.astype(str), return_inverse=True)
+    tasks, place = rows.task.names, rows.task.codes
     n_jobs = np.bincount(place, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
     n_sites = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
     events = np.bincount(place, rows.sums["events"], len(tasks))
-    mixed = dict(zip(rows.task, rows.mixed, strict=True))
+    mixed = np.full(len(tasks), -1)
+    mixed[place] = rows.mixed.codes
     known = {} if costs is None else _by_name(costs)
     for number, task in enumerate(tasks):
         cost = known.get(task, {})
         decision = _DECISIONS.get(cost.get("decision", ""), "kept")
         reason = cost.get("reason", "")
-        if mixed[task]:
-            decision, reason = "mixed task", mixed[task]
+        if mixed[number] >= 0:
+            decision, reason = "mixed task", rows.mixed.names[mixed[number]]
         yield {
             **_named(task),
             "n_jobs": int(n_jobs[number]),

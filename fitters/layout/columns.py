@@ -31,6 +31,30 @@ class Labels:
     names: NDArray[Any]
     codes: NDArray[np.int32]
 
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def __getitem__(self, rows: Any) -> "Labels":
+        """Return the labels of some rows, under the same names.
+
+        >>> factorise(["b", "a", "b"], "unit")[[0, 2]].used().names.tolist()
+        ['b']
+        """
+        return Labels(self.names, self.codes[rows])
+
+    def used(self) -> "Labels":
+        """Return the same labels under the names that occur; this object if all do."""
+        seen = np.zeros(self.names.size + 1, bool)  # the last place is that of missing labels, -1
+        seen[self.codes] = True
+        if seen[:-1].all():
+            return self
+        places = np.append(np.cumsum(seen[:-1], dtype=np.int32) - np.int32(1), np.int32(-1))
+        return Labels(self.names[seen[:-1]], places[self.codes])
+
+    def each(self) -> NDArray[Any]:
+        """Return the label of every row, None where it is missing."""
+        return np.append(self.names.astype(object), [None])[self.codes]
+
 
 def factorise(column: object, what: str) -> Labels:
     """Turn a column of labels into codes.
@@ -39,7 +63,7 @@ def factorise(column: object, what: str) -> Labels:
     ----------
     column
         NumPy array, list, pandas Series, Index or Categorical, Arrow Array or ChunkedArray
-        (dictionary-encoded or not). None, NaN and NA are missing labels.
+        (dictionary-encoded or not), or Labels. None, NaN and NA are missing labels.
     what
         The name of the column in error messages.
 
@@ -58,6 +82,9 @@ def factorise(column: object, what: str) -> Labels:
     >>> factorise([30, 10, 30], "task").names.tolist()
     [10, 30]
     """
+    if isinstance(column, Labels):
+        _require_rows(len(column), what)
+        return column.used()
     if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
         msg = f"{what} is one value, {column!r:.60}; a column of labels is needed"
         raise InputError(msg)

@@ -19,9 +19,9 @@ from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.session import Session
 from esjobs.settings import Settings
-from esjobs.steps.fit_input import fit_input, fixed_costs, read_buckets, unit_sums
-from esjobs.steps.mixed_tasks import whole
+from esjobs.steps.fit_input import FitInputs
 from esjobs.steps.publication import read_table
+from esjobs.steps.unit_sums import read_sums
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
 
@@ -144,9 +144,8 @@ def test_merging_days_is_exact(emptied: Session, jobs: list[dict[str, Any]]) -> 
     columns = []
     for version in (jobs, together):
         with aggregated(emptied, version):
-            buckets = whole(read_buckets(emptied.store, Window.parse(WINDOW)))
-        costs = {level: fixed_costs(unit_sums(buckets, level), 1) for level in LEVELS}
-        columns.append({level: _sorted(fit_input(buckets, level, "all", costs[level])) for level in LEVELS})
+            inputs = FitInputs(read_sums(emptied.store, Window.parse(WINDOW)), 1)
+        columns.append({level: _sorted(inputs.of(level, "all")) for level in LEVELS})
     for level in LEVELS:
         apart, at_once = (version[level] for version in columns)
         assert apart.index.equals(at_once.index)
@@ -159,7 +158,8 @@ def test_merging_days_is_exact(emptied: Session, jobs: list[dict[str, Any]]) -> 
 
 def _sorted(data: Any) -> pd.DataFrame:
     names = ("n_jobs", "events", "cpu_s", "core_s", "rel_var_raw")
-    frame = pd.DataFrame({name: getattr(data, name) for name in ("task", "name", *names)})
+    frame = pd.DataFrame({name: getattr(data, name) for name in names})
+    frame["task"], frame["name"] = data.task.each(), data.name.each()
     return frame.set_index(["task", "name"]).sort_index()
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import fitters
 from esjobs.steps.fit_input import FitInput
 from esjobs.steps.links import what_would_link
 
@@ -9,12 +10,12 @@ from esjobs.steps.links import what_would_link
 def columns(*rows: tuple[str, str, int]) -> FitInput:
     task, name, jobs = zip(*rows, strict=True)
     ones = np.ones(len(rows))
-    texts = np.full(len(rows), "", object)
+    nothing = fitters.factorise([None] * len(rows), "reason")
     return FitInput(
         "site",
         "all",
-        np.array([f"{each}|single|simul|" for each in task], object),
-        np.array(name, object),
+        fitters.factorise([f"{each}|single|simul|" for each in task], "task"),
+        fitters.factorise(name, "name"),
         np.array(jobs, np.int64),
         ones,
         ones,
@@ -23,8 +24,8 @@ def columns(*rows: tuple[str, str, int]) -> FitInput:
         ones,
         ones,
         ones,
-        texts,
-        texts,
+        nothing,
+        nothing,
         0,
     )
 

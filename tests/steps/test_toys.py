@@ -21,8 +21,11 @@ from esjobs.settings import FitSettings
 from esjobs.steps.correlate import compare_with_declared
 from esjobs.steps.factors import Factors
 from esjobs.steps.fit import fit
+from esjobs.steps.fit_input import FitInputs
 from esjobs.steps.flag import judge
-from esjobs.steps.mixed_tasks import CheckedBuckets, whole
+from esjobs.steps.mixed_tasks import CheckedBuckets
+from esjobs.steps.publication import Outcome
+from esjobs.steps.unit_sums import Adder
 from tests.steps.grids import grid_jobs, load, site_names
 
 Floats = NDArray[np.float64]
@@ -88,13 +91,17 @@ def toy(
 def factors_of(made: Toy, *methods: str) -> dict[str, Factors]:
     """Fits of all types by site, by method."""
     settings = FitSettings(methods=methods)  # type: ignore[arg-type]
-    fits, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", settings, {})
+    fits, outcome = fitted(made, settings)
     assert outcome.rows[tables.FACTORS].num_rows == 2 * len(methods) * len(made.speed)
-    return {
-        item.factors.method: item.factors
-        for item in fits
-        if (item.data.level, item.data.processing_type) == ("site", "all")
-    }
+    return {item.method: item for item in fits if (item.level, item.processing_type) == ("site", "all")}
+
+
+def fitted(made: Toy, settings: FitSettings) -> tuple[list[Factors], Outcome]:
+    adder = Adder()
+    adder.add(made.buckets.to_batches())
+    sums = adder.sums()
+    inputs = FitInputs(sums, settings.min_bucket_jobs)
+    return fit(CheckedBuckets(sums, {}, 0), inputs, WINDOW, "run", settings, {})
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +137,7 @@ def test_the_planted_interaction_is_found(interaction: float) -> None:
     found = []
     for _ in range(12):
         made = toy(rng, interaction=interaction)
-        _, outcome = fit(CheckedBuckets(whole(made.buckets), {}, 0), WINDOW, "run", SETTINGS, {})
+        _, outcome = fitted(made, SETTINGS)
         row = outcome.rows[tables.FITS].to_pylist()[0]
         assert (row["level"], row["method"], row["sigma_int_kind"]) == ("site", "gamma", "estimated")
         found.append(row["sigma_int"])
