@@ -39,41 +39,41 @@ MISTAKES = (
     Mistake(
         "model errors 5 % too small",
         "fit/result_tables.py",
-        "found.k * np.sqrt(variance *",
-        "0.95 * found.k * np.sqrt(variance *",
+        "propagation.k * np.sqrt(variance *",
+        "0.95 * propagation.k * np.sqrt(variance *",
         "minimum",
     ),
     Mistake(
         "statistical errors 5 % too small",
         "fit/result_tables.py",
-        "stat[units] = found.k",
-        "stat[units] = 0.95 * found.k",
+        "stat[units] = propagation.k",
+        "stat[units] = 0.95 * propagation.k",
         "minimum",
     ),
     Mistake(
         "interaction errors 5 % too small",
         "fit/result_tables.py",
-        "interaction[units] = found.k",
-        "interaction[units] = 0.95 * found.k",
+        "interaction[units] = propagation.k",
+        "interaction[units] = 0.95 * propagation.k",
         "minimum",
     ),
     Mistake(
         "errors of levels 5 % too small",
         "fit/result_tables.py",
-        "spread = found.level * ",
-        "spread = 0.95 * found.level * ",
+        "spread = propagation.level * ",
+        "spread = 0.95 * propagation.level * ",
         "minimum",
     ),
     Mistake("sandwich without its correction", "fit/result_tables.py", "* n_total / dof", "", "minimum"),
     Mistake(
         "sandwich below 20 tasks",
         "fit/result_tables.py",
-        "sandwich_tasks = 20",
-        "sandwich_tasks = 2",
+        "SANDWICH_TASKS = 20",
+        "SANDWICH_TASKS = 2",
         "minimum",
     ),
     Mistake(
-        "search stops at 1 % of sigma", "fit/solve.py", "final_step = 1e-11", "final_step = 1e-3", "minimum"
+        "search stops at 1 % of sigma", "fit/solve.py", "FINAL_STEP = 1e-11", "FINAL_STEP = 1e-3", "minimum"
     ),
     Mistake(
         "errors for one unit held fixed",
@@ -101,8 +101,8 @@ MISTAKES = (
     Mistake(
         "dropped rows not counted",
         "layout/buckets.py",
-        "dropped[reason] = number",
-        "dropped[reason] = 0",
+        "self.rows[reason] = n_rows",
+        "self.rows[reason] = 0",
         "buckets",
     ),
     Mistake(
@@ -168,11 +168,11 @@ MISTAKES = (
         "dof = sum(part.n_buckets for part in parts)",
         "pulls",
     ),
-    Mistake("sigma_int assumed too late", "fit/interaction.py", "least_dof = 10", "least_dof = 4", "pulls"),
+    Mistake("sigma_int assumed too late", "fit/interaction.py", "LEAST_DOF = 10", "LEAST_DOF = 4", "pulls"),
     Mistake(
         "sigma_int never estimated",
         "fit/interaction.py",
-        "    if dof < least_dof:\n",
+        "    if dof < LEAST_DOF:\n",
         "    if dof >= 0:\n",
         "pulls",
     ),
@@ -200,11 +200,11 @@ MISTAKES = (
     Mistake(
         "nothing rejected",
         "fit/rejection.py",
-        "np.abs(pull) > reject_limit, 0.0",
-        "np.abs(pull) > reject_limit, 1.0",
+        "np.abs(pull) > REJECT_LIMIT, 0.0",
+        "np.abs(pull) > REJECT_LIMIT, 1.0",
         "weighting",
     ),
-    Mistake("too much rejected", "fit/rejection.py", "reject_limit = 4.0", "reject_limit = 2.0", "weighting"),
+    Mistake("too much rejected", "fit/rejection.py", "REJECT_LIMIT = 4.0", "REJECT_LIMIT = 2.0", "weighting"),
     Mistake(
         "errors not corrected for the biweight",
         "fit/weighting.py",
@@ -215,8 +215,8 @@ MISTAKES = (
     Mistake(
         "minima on the wrong side not left",
         "fit/solve.py",
-        "far_residual = 0.5",
-        "far_residual = 1e9",
+        "FAR_RESIDUAL = 0.5",
+        "FAR_RESIDUAL = 1e9",
         "hard_starts",
     ),
     Mistake(

@@ -41,5 +41,4 @@ def require_option(name: str, value: str, accepted: tuple[str, ...]) -> None:
     """
     if value not in accepted:
         listed = ", ".join(repr(item) for item in accepted)
-        msg = f"{name} is {value!r}; accepted are {listed}"
-        raise SettingError(msg)
+        raise SettingError(f"{name} is {value!r}; accepted are {listed}")

@@ -15,7 +15,7 @@ from fitters.layout.arrays import Ints, Texts, texts
 from fitters.layout.columns import factorise_pair, read_numbers
 from fitters.layout.table import Table
 
-least_jobs = 50
+LEAST_JOBS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +70,17 @@ def find_bridges(task: object, unit: object, n_jobs: object) -> Bridges:
     jobs = read_numbers(n_jobs, "n_jobs", n)
     named = (tasks.codes >= 0) & (units.codes >= 0)
     size = units.names.size
-    strong = named & (jobs >= least_jobs)
+    strong = named & (jobs >= LEAST_JOBS)
     graph = _neighbours(tasks.codes[strong], units.codes[strong], tasks.names.size, size)
     parent = _hangs_on(graph)
     sound, via, reason = parent == _IN_CORE, texts(size), texts(size)
     via[:] = None
-    for place in np.flatnonzero(~sound):
-        if parent[place] >= 0:
-            via[place] = units.names[parent[place]]
-            reason[place] = f"via {via[place]} only"
+    for index in np.flatnonzero(~sound):
+        if parent[index] >= 0:
+            via[index] = units.names[parent[index]]
+            reason[index] = f"via {via[index]} only"
         else:
-            reason[place] = f"only buckets with fewer than {least_jobs} jobs link it with the others"
+            reason[index] = f"only buckets with fewer than {LEAST_JOBS} jobs link it with the others"
     return Bridges(units.names, sound, via, reason)
 
 
@@ -100,21 +100,21 @@ def _hangs_on(graph: csr_array) -> Ints:
     """Per node the cut node where it hangs on the largest block; _IN_CORE inside it, _UNLINKED apart."""
     n = graph.shape[0]
     count, label = connected_components(graph, directed=False)
-    found = np.full(n, _UNLINKED)
+    hangs_on = np.full(n, _UNLINKED)
     if n == 0:
-        return found
+        return hangs_on
     main = int(np.argmax(np.bincount(label, minlength=count)))
     root = int(np.argmax(label == main))
     blocks = _blocks(_thinned(graph, root), root)
     if not blocks:
-        found[label == main] = _IN_CORE
-        return found
+        hangs_on[label == main] = _IN_CORE
+        return hangs_on
     of_node: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         for node in block:
             of_node.setdefault(node, []).append(number)
     core = max(range(len(blocks)), key=lambda number: (len(blocks[number]), -number))
-    found[blocks[core]] = _IN_CORE
+    hangs_on[blocks[core]] = _IN_CORE
     seen, waiting = {core}, [core]
     while waiting:
         number = waiting.pop(0)
@@ -125,10 +125,10 @@ def _hangs_on(graph: csr_array) -> Ints:
                 seen.add(other)
                 waiting.append(other)
                 for node in blocks[other]:
-                    if node != cut and found[node] == _UNLINKED:
+                    if node != cut and hangs_on[node] == _UNLINKED:
                         # Behind a chain of cuts the one nearest to the core is what all depends on.
-                        found[node] = cut if found[cut] == _IN_CORE else found[cut]
-    return found
+                        hangs_on[node] = cut if hangs_on[cut] == _IN_CORE else hangs_on[cut]
+    return hangs_on
 
 
 def _thinned(graph: csr_array, root: int) -> list[list[int]]:

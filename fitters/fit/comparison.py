@@ -57,19 +57,19 @@ def compare(result_a: FitResult, result_b: FitResult) -> Comparison:
     True
     """
     a, b = result_a.units, result_b.units
-    place_b = {name: place for place, name in enumerate(b.name.tolist()) if np.isfinite(b.k[place])}
-    names = [name for place, name in enumerate(a.name.tolist()) if np.isfinite(a.k[place])]
-    place_a = {name: place for place, name in enumerate(a.name.tolist()) if np.isfinite(a.k[place])}
+    place_b = {name: index for index, name in enumerate(b.name.tolist()) if np.isfinite(b.k[index])}
+    names = [name for index, name in enumerate(a.name.tolist()) if np.isfinite(a.k[index])]
+    place_a = {name: index for index, name in enumerate(a.name.tolist()) if np.isfinite(a.k[index])}
     names += [name for name in place_b if name not in place_a]
     n = len(names)
     nothing = float("nan")
     k, component = (np.full((2, n), np.nan) for _ in range(2))
-    for side, (units, places) in enumerate(((a, place_a), (b, place_b))):
-        here = np.array([name in places for name in names], bool)
-        there = np.array([places[name] for name in names if name in places], np.int64)
+    for side, (units, indices) in enumerate(((a, place_a), (b, place_b))):
+        here = np.array([name in indices for name in names], bool)
+        there = np.array([indices[name] for name in names if name in indices], np.int64)
         k[side, here], component[side, here] = units.k[there], units.component[there]
     err = np.full(n, np.nan)
-    err[: len(place_a)] = [a.k_err[place] / a.k[place] for place in place_a.values()]
+    err[: len(place_a)] = [a.k_err[index] / a.k[index] for index in place_a.values()]
     both = np.isfinite(k).all(axis=0)
     ratio, sigma = np.full(n, nothing), np.full(n, nothing)
     if both.any():

@@ -139,25 +139,25 @@ def _response(lower: Floats, inverse: Floats, p: Floats) -> tuple[Floats, Floats
 
 def _propagated(part: Part, k: Floats, sigma_int: float) -> dict[str, Floats]:
     n, p = part.n_units, k / part.n_units
-    found = {
+    variances = {
         "unit_stat": np.full(n, np.nan),
         "unit_int": np.full(n, np.nan),
         "task_propagated": np.full(part.n_tasks, np.nan),
     }
     has_stat, has_int = part.rel_var.size > 0, bool(np.isfinite(sigma_int))
     if not has_stat and not has_int:
-        return found
+        return variances
     factor = factorise(hessian_of(part, k, EXPECTED))
     if factor is None:
-        return found
+        return variances
     inverse = factor.inverse()
     half = np.zeros((n, n))
     if has_stat:
-        found["unit_stat"], half = _response(response(part, k, part.rel_var), inverse, p)
+        variances["unit_stat"], half = _response(response(part, k, part.rel_var), inverse, p)
     if has_int:
-        found["unit_int"], half_int = _response(response(part, k, None), inverse, p)
+        variances["unit_int"], half_int = _response(response(part, k, None), inverse, p)
         half = half + sigma_int**2 * half_int
     if has_stat and has_int:
         variance = level_propagated(part, k, part.rel_var + sigma_int**2, inverse, inverse @ half, p)
-        found["task_propagated"] = np.maximum(variance, 0.0)
-    return found
+        variances["task_propagated"] = np.maximum(variance, 0.0)
+    return variances

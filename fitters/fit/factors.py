@@ -14,7 +14,7 @@ from fitters.fit.judge import HESSE_LIMIT, MinosInterval, Verdict, ask_minuit, m
 from fitters.fit.passes import hessian_of
 from fitters.fit.result_tables import Outcome, Pooled, component_table, task_table, unit_table
 from fitters.fit.results import FitResult, Fitted, Settings
-from fitters.fit.solve import Solution, minimise, modes
+from fitters.fit.solve import MODES, Solution, minimise
 from fitters.fit.threads import modest_blas
 from fitters.fit.weighting import find_weights
 from fitters.layout.arrays import EMPTY, Floats
@@ -114,7 +114,7 @@ def fit_speed_factors(
 
 def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch = Stopwatch()
-    mode = modes[settings.objective]
+    mode = MODES[settings.objective]
     all_rel_var, n_imputed = complete_rel_var(source)
     rel_var = all_rel_var
     weighting = find_weights(
@@ -135,12 +135,12 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch.stop("layout")
     solutions = tuple(minimise(part, mode) for part in split.parts)
     watch.stop("solve")
-    sound = [place for place, solution in enumerate(solutions) if solution.converged]
-    sound_parts = tuple(split.parts[place] for place in sound)
-    scatter = estimate_sigma_int(sound_parts, tuple(solutions[place] for place in sound), settings.sigma_int)
+    sound = [index for index, solution in enumerate(solutions) if solution.converged]
+    sound_parts = tuple(split.parts[index] for index in sound)
+    scatter = estimate_sigma_int(sound_parts, tuple(solutions[index] for index in sound), settings.sigma_int)
     watch.stop("interaction")
     dof = sum(part.dof for part in sound_parts)
-    squares = sum(solutions[place].squares for place in sound)
+    squares = sum(solutions[index].squares for index in sound)
     variance = squares * weighting.spread_factor / dof if dof > 0 else float("nan")
     outcomes = []
     for part, solution in zip(split.parts, solutions, strict=True):
@@ -206,22 +206,17 @@ def _settings(buckets: Buckets, asked: Settings) -> Settings:
     require_option("robust", asked.robust, ("none", "reject", "tukey"))
     require_option("judge", asked.judge, ("full", "quick", "none"))
     if asked.weights == "jobs" and buckets.jobs is None:
-        msg = "weights='jobs' needs buckets made with a jobs column"
-        raise SettingError(msg)
+        raise SettingError("weights='jobs' needs buckets made with a jobs column")
     if asked.weights == "floor" and buckets.jobs is None and buckets.rel_var is None:
-        msg = "weights='floor' needs buckets made with a jobs or rel_var column"
-        raise SettingError(msg)
+        raise SettingError("weights='floor' needs buckets made with a jobs or rel_var column")
     if asked.threads < 1:
-        msg = f"threads is {asked.threads}; at least 1 is needed"
-        raise SettingError(msg)
+        raise SettingError(f"threads is {asked.threads}; at least 1 is needed")
     if asked.sigma_int is not None and not (np.isfinite(asked.sigma_int) and asked.sigma_int >= 0):
-        msg = f"sigma_int is {asked.sigma_int}; a finite number >= 0 or None is needed"
-        raise SettingError(msg)
+        raise SettingError(f"sigma_int is {asked.sigma_int}; a finite number >= 0 or None is needed")
     known = set(buckets.unit_names.tolist())
     unknown = [name for name in asked.minos if name not in known]
     if unknown:
-        msg = f"minos asks for {unknown[0]!r}, which is no unit of the buckets"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(f"minos asks for {unknown[0]!r}, which is no unit of the buckets")
     return asked
 
 
@@ -237,7 +232,7 @@ def _verdict(
         return None
     hesse = settings.judge == "full" and part.n_units <= HESSE_LIMIT
     scale = variance if np.isfinite(variance) else 1.0
-    mode = modes[settings.objective]
+    mode = MODES[settings.objective]
     return ask_minuit(part, solution, propagation, scale, mode=mode, hesse=hesse, known_hessian=hessian)
 
 
@@ -255,14 +250,14 @@ def _minos(
     intervals = {name: MinosInterval(name, nothing, nothing, nothing, False) for name in names}
     if not names or not np.isfinite(variance):
         return intervals
-    place_of = {name: place for place, name in enumerate(buckets.unit_names.tolist())}
+    place_of = {name: index for index, name in enumerate(buckets.unit_names.tolist())}
     for inside in fitted.values():
-        local = {place: here for here, place in enumerate(inside.part.units.tolist())}
+        local = {index: here for here, index in enumerate(inside.part.units.tolist())}
         wanted = [name for name in names if place_of[name] in local]
-        places = [local[place_of[name]] for name in wanted]
-        if places:
-            labelled = dict(zip(places, wanted, strict=True))
-            mode = modes[settings.objective]
-            found = minos_intervals(inside.part, inside.propagation, variance, labelled, mode=mode)
-            intervals.update({interval.name: interval for interval in found})
+        indices = [local[place_of[name]] for name in wanted]
+        if indices:
+            labelled = dict(zip(indices, wanted, strict=True))
+            mode = MODES[settings.objective]
+            of_component = minos_intervals(inside.part, inside.propagation, variance, labelled, mode=mode)
+            intervals.update({interval.name: interval for interval in of_component})
     return intervals

@@ -17,11 +17,11 @@ from fitters.layout.arrays import EMPTY, Floats
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part
 
-assumed_sigma_int = 0.10
-"""Used where fewer than `least_dof` independent loops are there to estimate it."""
+ASSUMED_SIGMA_INT = 0.10
+"""Used where fewer than `LEAST_DOF` independent loops are there to estimate it."""
 
-least_dof = 10
-smallest_extra = 1e-12
+LEAST_DOF = 10
+SMALLEST_EXTRA = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def chi2_of(part: Part, theta: Floats, extra: float) -> tuple[float, float, Floa
     log-normal (Wilson & Hilferty, PNAS 17 (1931) 684), and a stray value counts for less than in x itself.
     One linear step from `theta`, which has to be near; None if the normal equations cannot be solved.
     """
-    extra = max(extra, smallest_extra)
+    extra = max(extra, SMALLEST_EXTRA)
     *_, right, laplacian = scaled_residuals(part, np.exp(theta), extra, matrix=True)
     factor = factorise(laplacian)
     if factor is None:
@@ -120,17 +120,17 @@ def estimate_sigma_int(
         return SigmaInt(float(given), float("nan"), "given", dof)
     if not any(part.rel_var.size for part in parts):
         return SigmaInt(float("nan"), float("nan"), "unknown", dof)
-    if dof < least_dof:
-        return SigmaInt(assumed_sigma_int, float("nan"), "assumed", dof)
+    if dof < LEAST_DOF:
+        return SigmaInt(ASSUMED_SIGMA_INT, float("nan"), "assumed", dof)
     thetas = [solution.theta for solution in solutions]
     square, deviation = 0.01, np.inf
     for _ in range(60):
         chi2, slope = 0.0, 0.0
-        for place, part in enumerate(parts):
-            outcome = chi2_of(part, thetas[place], square)
+        for index, part in enumerate(parts):
+            outcome = chi2_of(part, thetas[index], square)
             if outcome is None:
-                return SigmaInt(assumed_sigma_int, float("nan"), "assumed", dof)
-            thetas[place] = outcome[2]
+                return SigmaInt(ASSUMED_SIGMA_INT, float("nan"), "assumed", dof)
+            thetas[index] = outcome[2]
             chi2 += outcome[0]
             slope += outcome[1]
         if slope <= 0:  # residuals exactly zero

@@ -23,8 +23,8 @@ from fitters.layout.components import Part
 HESSE_LIMIT = 300
 """HESSE is run up to so many units; its cost grows with the cube (2 s for 1000)."""
 
-smallest_variance = 1e-12
-far_cost = 1e300
+SMALLEST_VARIANCE = 1e-12
+FAR_COST = 1e300
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def ask_minuit(
     is O(n^3).
     """
     n = part.n_units
-    variance = max(variance, smallest_variance)
+    variance = max(variance, SMALLEST_VARIANCE)
     start = solution.theta
     penalty = propagation.penalty
 
@@ -121,7 +121,7 @@ def ask_minuit(
     def cost(theta: Floats) -> float:
         value, *_ = evaluate(held[0], np.exp(np.clip(theta, -300, 300)), mode)
         value = (value + 0.5 * penalty * float((theta - start).sum()) ** 2) / variance
-        return value if np.isfinite(value) else far_cost
+        return value if np.isfinite(value) else FAR_COST
 
     def gradient(theta: Floats) -> Floats:
         *_, slope = evaluate(held[0], np.exp(np.clip(theta, -300, 300)), mode)
@@ -212,16 +212,16 @@ def minos_intervals(
     """
     n = part.n_units
     penalty = 100.0 * propagation.penalty
-    variance = max(variance, smallest_variance)
+    variance = max(variance, SMALLEST_VARIANCE)
 
     held = [part]  # as above
 
     def cost(k: Floats) -> float:
         if not np.min(k) > 0:
-            return far_cost
+            return FAR_COST
         value, *_ = evaluate(held[0], k, mode)
         value = (value + 0.5 * penalty * float(k.sum() - n) ** 2) / variance
-        return value if np.isfinite(value) else far_cost
+        return value if np.isfinite(value) else FAR_COST
 
     def gradient(k: Floats) -> Floats:
         k = np.maximum(k, 1e-300)
@@ -238,15 +238,15 @@ def minos_intervals(
     minuit.strategy = 1
     minuit.migrad()
     intervals = []
-    for place, name in names.items():
+    for index, name in names.items():
         lower = upper = float("nan")
         valid = False
         if minuit.valid:
-            minuit.minos(place)
-            errors = minuit.merrors[f"x{place}"]
+            minuit.minos(index)
+            errors = minuit.merrors[f"x{index}"]
             valid = bool(errors.is_valid)
             lower = float(errors.lower) if errors.lower_valid else lower
             upper = float(errors.upper) if errors.upper_valid else upper
-        intervals.append(MinosInterval(name, float(propagation.k[place]), lower, upper, valid))
+        intervals.append(MinosInterval(name, float(propagation.k[index]), lower, upper, valid))
     held.clear()
     return tuple(intervals)

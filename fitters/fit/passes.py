@@ -28,11 +28,11 @@ from fitters.layout.components import Part
 
 Result = TypeVar("Result")
 
-block_buckets = 1 << 15
-lane_buckets = 1 << 18
-most_lanes = 4
-most_lane_bytes = 1 << 28
-no_matrix = np.empty((0, 0))
+BLOCK_BUCKETS = 1 << 15
+LANE_BUCKETS = 1 << 18
+MOST_LANES = 4
+MOST_LANE_BYTES = 1 << 28
+NO_MATRIX = np.empty((0, 0))
 
 
 def bounds(part: Part, first: int, last: int, buckets: int) -> list[int]:
@@ -43,7 +43,7 @@ def bounds(part: Part, first: int, last: int, buckets: int) -> list[int]:
 
 
 def _lanes(part: Part, target_bytes: int) -> list[tuple[int, int]]:
-    wanted = min(most_lanes, part.n_buckets // lane_buckets, most_lane_bytes // max(target_bytes, 1))
+    wanted = min(MOST_LANES, part.n_buckets // LANE_BUCKETS, MOST_LANE_BYTES // max(target_bytes, 1))
     if wanted < 2:
         return [(0, part.n_tasks)]
     return list(pairwise(bounds(part, 0, part.n_tasks, -(-part.n_buckets // wanted))))
@@ -73,9 +73,9 @@ def evaluate(part: Part, k: Floats, mode: int) -> tuple[float, float, float, Flo
         columns = (part.ptr[first : last + 1], part.unit, part.value, part.weight)
         return cost_and_gradient(*columns, k, mode, gradient, EMPTY, EMPTY), gradient
 
-    found = over_lanes(part, 8 * part.n_units, work)
-    sums = np.array([numbers for numbers, _ in found])
-    gradient = total([gradient for _, gradient in found])
+    of_lanes = over_lanes(part, 8 * part.n_units, work)
+    sums = np.array([numbers for numbers, _ in of_lanes])
+    gradient = total([gradient for _, gradient in of_lanes])
     return float(sums[:, 0].sum()), float(sums[:, 1].sum()), float(sums[:, 2].max()), gradient
 
 
@@ -113,7 +113,7 @@ def blocks(part: Part, first: int, last: int, k: Floats, mode: int) -> Iterator[
     """Work out the blocks of a range of tasks one after the other."""
     level_mode = GAMMA if mode in (GAMMA, EXPECTED) else PAPER
     unused = np.zeros(part.n_units)
-    for low, high in pairwise(bounds(part, first, last, block_buckets)):
+    for low, high in pairwise(bounds(part, first, last, BLOCK_BUCKETS)):
         ptr = part.ptr[low : high + 1]
         rows = slice(int(ptr[0]), int(ptr[-1]))
         x, inverse = np.empty(rows.stop - rows.start), np.empty(high - low)
@@ -212,7 +212,7 @@ def level_propagated(
 
     q^T V q + (q - p)^T K (q - p) - 2 q^T V H_a C (q - p), all with the expected curvature.
     """
-    found = np.empty(part.n_tasks)
+    variances = np.empty(part.n_tasks)
     share, k_share = inverse @ p, covariance @ p
     norm = float(k_share @ p)
 
@@ -227,10 +227,10 @@ def level_propagated(
             pull = q * (block.h * v - block.spread(middle * block.h_sum))
             cross = block.sums(pull * (line - share[block.unit]))
             quadratic = block.sums(q * (k_line - 2.0 * k_share[block.unit]))
-            found[block.first : block.last] = middle + quadratic + norm - 2.0 * cross
+            variances[block.first : block.last] = middle + quadratic + norm - 2.0 * cross
 
     over_lanes(part, 8, work)
-    return found
+    return variances
 
 
 def scaled_residuals(
@@ -245,8 +245,8 @@ def scaled_residuals(
 
     def work(first: int, last: int) -> tuple[float, float, Floats, Floats]:
         chi2, slope = 0.0, 0.0
-        right, target = np.zeros(n), np.zeros((n, n)) if matrix else no_matrix
-        for low, high in pairwise(bounds(part, first, last, block_buckets)):
+        right, target = np.zeros(n), np.zeros((n, n)) if matrix else NO_MATRIX
+        for low, high in pairwise(bounds(part, first, last, BLOCK_BUCKETS)):
             ptr = part.ptr[low : high + 1]
             rows = slice(int(ptr[0]), int(ptr[-1]))
             starts, sizes, unit = ptr[:-1] - ptr[0], np.diff(ptr), part.unit[rows]
@@ -264,6 +264,6 @@ def scaled_residuals(
                 add_outer(ptr, part.unit, weight, weight * np.repeat(-0.5 / norm, sizes), weight, target)
         return chi2, slope, right, target
 
-    found = over_lanes(part, 8 * n * n if matrix else 8 * n, work)
-    chi2, slope = (float(sum(item[place] for item in found)) for place in (0, 1))
-    return chi2, slope, total([item[2] for item in found]), total([item[3] for item in found])
+    of_lanes = over_lanes(part, 8 * n * n if matrix else 8 * n, work)
+    chi2, slope = (float(sum(item[column] for item in of_lanes)) for column in (0, 1))
+    return chi2, slope, total([item[2] for item in of_lanes]), total([item[3] for item in of_lanes])

@@ -10,10 +10,10 @@ from fitters.layout.arrays import Floats
 from fitters.layout.buckets import Buckets
 from fitters.robust import MAD_FACTOR, TUKEY_LIMIT
 
-reject_limit = 4.0
-sweeps = 4
-least_room = 0.05
-least_scale = 1e-9
+REJECT_LIMIT = 4.0
+MEDIAN_SWEEPS = 4
+LEAST_ROOM = 0.05
+LEAST_SCALE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ def median_start(buckets: Buckets) -> tuple[Floats, Floats]:
     logs = np.log(buckets.value)
     theta = np.zeros(buckets.n_units)
     level = np.zeros(buckets.n_buckets)
-    for _ in range(sweeps):
+    for _ in range(MEDIAN_SWEEPS):
         level = grouped_median(task, logs + theta[buckets.unit], buckets.n_tasks)[task]
         theta = -grouped_median(buckets.unit, logs - level, buckets.n_units)
     return theta, grouped_median(task, logs + theta[buckets.unit], buckets.n_tasks)[task]
@@ -76,7 +76,7 @@ def kept_room(buckets: Buckets, weight: Floats, used: NDArray[np.bool_]) -> Floa
     share = np.ones(weight.size)
     np.divide(inside, of_task, out=share, where=both)
     share[both] += inside[both] / of_unit[both]
-    return np.maximum(1.0 - share, least_room)
+    return np.maximum(1.0 - share, LEAST_ROOM)
 
 
 def treat(
@@ -98,14 +98,14 @@ def treat(
     """
     room = kept_room(buckets, weight, shared)
     pull = ln_ratio * np.sqrt(weight / room)
-    telling = shared & (room > least_room)
+    telling = shared & (room > LEAST_ROOM)
     if not telling.any():
         return Treatment(np.ones(pull.size), 1.0, np.zeros(pull.size))
     sizes = np.sort(np.abs(pull[telling]))
     sizes = sizes[min(n_exact, sizes.size - 1) :]
-    scale = max(MAD_FACTOR * float(np.median(sizes)), least_scale * float(np.sqrt(weight.max())))
+    scale = max(MAD_FACTOR * float(np.median(sizes)), LEAST_SCALE * float(np.sqrt(weight.max())))
     pull = np.where(shared, pull / scale, 0.0)
     if robust == "reject":
-        return Treatment(np.where(np.abs(pull) > reject_limit, 0.0, 1.0), scale, pull)
+        return Treatment(np.where(np.abs(pull) > REJECT_LIMIT, 0.0, 1.0), scale, pull)
     u = pull / TUKEY_LIMIT
     return Treatment(np.where(np.abs(u) < 1, (1 - u * u) ** 2, 0.0), scale, pull)

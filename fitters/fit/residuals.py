@@ -55,8 +55,8 @@ def bucket_table(result: FitResult) -> BucketTable:
     buckets, units, tasks = result.source, result.units, result.tasks
     n = buckets.n_buckets
     kept = np.ones(n, bool) if result.weighting.kept is None else result.weighting.kept
-    place = {name: number for number, name in enumerate(tasks.name.tolist())}
-    of_task = np.array([place.get(name, -1) for name in buckets.task_names.tolist()], np.int64)
+    index = {name: number for number, name in enumerate(tasks.name.tolist())}
+    of_task = np.array([index.get(name, -1) for name in buckets.task_names.tolist()], np.int64)
     level = np.append(tasks.A, np.nan)[of_task]
     component = np.append(tasks.component, -1)[of_task]
     sizes = np.diff(buckets.ptr)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.fit.covariance import Propagation
-from fitters.fit.interaction import SigmaInt, least_dof
+from fitters.fit.interaction import LEAST_DOF, SigmaInt
 from fitters.fit.judge import Verdict
 from fitters.fit.results import Components, Tasks, Units
 from fitters.fit.solve import Solution
@@ -16,7 +16,7 @@ from fitters.layout.buckets import Buckets
 from fitters.layout.columns import count
 from fitters.layout.components import Part, Partition
 
-sandwich_tasks = 20
+SANDWICH_TASKS = 20
 """Below so many tasks a sandwich error is far too small or large; the model error stands."""
 
 
@@ -62,22 +62,24 @@ def unit_table(
     n_in, jobs_in = _counts(source, None)
     same = buckets is source and split.bucket_used is None
     n_used, jobs = (n_in.copy(), jobs_in.copy()) if same else _counts(buckets, split.bucket_used)
-    for place, why in buckets.unit_reasons.items():
-        status[place], reason[place] = "no data", f"all rows dropped: {why}"
+    for index, why in buckets.unit_reasons.items():
+        status[index], reason[index] = "no data", f"all rows dropped: {why}"
     n_total = sum(outcome.part.n_buckets for outcome in outcomes if outcome.solution.converged)
     for outcome in outcomes:
-        units, found = outcome.part.units, outcome.propagation
-        if outcome.failure or found is None:
+        units, propagation = outcome.part.units, outcome.propagation
+        if outcome.failure or propagation is None:
             status[units], reason[units] = "fit failed", outcome.failure
             continue
-        k[units] = found.k
-        stat[units] = found.k * np.sqrt(found.unit_stat * weighting.propagated_factor)
-        spread = found.unit_int * weighting.propagated_factor
-        interaction[units] = found.k * scatter.value * scatter.widening * np.sqrt(spread)
-        model[units] = found.k * np.sqrt(variance * weighting.model_factor * found.unit_model)
+        k[units] = propagation.k
+        stat[units] = propagation.k * np.sqrt(propagation.unit_stat * weighting.propagated_factor)
+        spread = propagation.unit_int * weighting.propagated_factor
+        interaction[units] = propagation.k * scatter.value * scatter.widening * np.sqrt(spread)
+        model[units] = propagation.k * np.sqrt(variance * weighting.model_factor * propagation.unit_model)
         if dof > 0:
-            spread = found.unit_sandwich * weighting.sandwich_factor * n_total / dof
-            sandwich[units] = np.where(n_used[units] >= sandwich_tasks, found.k * np.sqrt(spread), np.nan)
+            spread = propagation.unit_sandwich * weighting.sandwich_factor * n_total / dof
+            sandwich[units] = np.where(
+                n_used[units] >= SANDWICH_TASKS, propagation.k * np.sqrt(spread), np.nan
+            )
         known = outcome.part.rel_var.size > 0
         basis = np.hypot(stat[units], interaction[units]) if known else model[units]
         err[units] = basis
@@ -108,7 +110,7 @@ def _remark(tasks: int, *, known: bool, dof: int) -> str:
     remarks = []
     if tasks == 1:
         remarks.append("one task: its residual is zero by construction")
-    if not known and dof < least_dof:
+    if not known and dof < LEAST_DOF:
         remarks.append(f"error from a spread with {dof} degrees of freedom")
     return "; ".join(remarks)
 
@@ -128,16 +130,16 @@ def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pool
     level, err = np.full(n, np.nan), np.full(n, np.nan)
     status = texts(n, "one unit")
     for outcome in outcomes:
-        tasks, found = outcome.part.tasks, outcome.propagation
-        if outcome.failure or found is None:
+        tasks, propagation = outcome.part.tasks, outcome.propagation
+        if outcome.failure or propagation is None:
             status[tasks] = "fit failed"
             continue
         known = outcome.part.rel_var.size > 0 and np.isfinite(pooled.scatter.value)
         weighting = pooled.weighting
-        model = pooled.variance * weighting.model_factor * found.task_model
-        variance = found.task_propagated * weighting.propagated_factor if known else model
-        spread = found.level * np.sqrt(variance)
-        level[tasks], err[tasks] = found.level, spread
+        model = pooled.variance * weighting.model_factor * propagation.task_model
+        variance = propagation.task_propagated * weighting.propagated_factor if known else model
+        spread = propagation.level * np.sqrt(variance)
+        level[tasks], err[tasks] = propagation.level, spread
         status[tasks] = "ok"
         status[tasks[~np.isfinite(spread)]] = "no dof"
     return Tasks(

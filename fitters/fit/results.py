@@ -245,8 +245,7 @@ class FitResult:
             If the component has no fit.
         """
         if component not in self.fitted:
-            msg = f"component {component} was not fitted; fitted are {sorted(self.fitted)}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(f"component {component} was not fitted; fitted are {sorted(self.fitted)}")
         inside = self.fitted[component]
         p = inside.propagation.k / inside.part.n_units
         factor = 2.0 * self.S**2 * self.weighting.model_factor

@@ -18,26 +18,26 @@ from fitters.layout.arrays import Floats
 from fitters.layout.columns import count
 from fitters.layout.components import Part
 
-modes = {"paper": PAPER, "gamma": GAMMA}
+MODES = {"paper": PAPER, "gamma": GAMMA}
 
-longest_step = 0.5
-fine_step = 1e-2
-noisy_step = 1e-5
-final_step = 1e-11
-start_step = 2e-3
-iteration_limit = 300
+LONGEST_STEP = 0.5
+FINE_STEP = 1e-2
+NOISY_STEP = 1e-5
+FINAL_STEP = 1e-11
+START_STEP = 2e-3
+ITERATION_LIMIT = 300
 
-sample_from = 2_000_000
-sample_step = 8
+SAMPLE_FROM = 2_000_000
+SAMPLE_STEP = 8
 """From so many buckets on, the way to the start takes its first Hessian from every eighth task."""
-theta_limit = 250.0
+THETA_LIMIT = 250.0
 
-far_residual = 0.5
-moves = np.concatenate([np.arange(-3.0, 0.0, 0.25), np.arange(0.25, 3.25, 0.25)])
-escape_rounds = 20
-escape_trials = 5
-uphill = 0.05
-uphill_buckets = 5.0
+FAR_RESIDUAL = 0.5
+MOVES = np.concatenate([np.arange(-3.0, 0.0, 0.25), np.arange(0.25, 3.25, 0.25)])
+ESCAPE_ROUNDS = 20
+ESCAPE_TRIALS = 5
+UPHILL = 0.05
+UPHILL_BUCKETS = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +133,7 @@ class Descent:
 
     def evaluate(self, theta: Floats, mode: int) -> tuple[float, Floats]:
         """Return cost and gradient at `theta`; the cost is infinite out of range."""
-        if not np.abs(theta).max() < theta_limit:
+        if not np.abs(theta).max() < THETA_LIMIT:
             return np.inf, np.empty(theta.size)
         self.passes += 1
         fast = GAMMA_FAST if mode == GAMMA else mode
@@ -155,25 +155,25 @@ class Descent:
     def _sampled(self, mode: int) -> Factor | None:
         """Factor from some of the tasks, times how many there are for each; enough to get near."""
         part = self.part
-        sizes = np.diff(part.ptr)[::sample_step]
+        sizes = np.diff(part.ptr)[::SAMPLE_STEP]
         chosen = np.zeros(part.n_tasks, bool)
-        chosen[::sample_step] = True
+        chosen[::SAMPLE_STEP] = True
         rows = np.repeat(chosen, np.diff(part.ptr))
         some = replace(
             part,
-            tasks=part.tasks[::sample_step],
+            tasks=part.tasks[::SAMPLE_STEP],
             ptr=np.concatenate([[0], np.cumsum(sizes)]),
             unit=part.unit[rows],
             value=part.value[rows],
             weight=part.weight[rows] if part.weight.size else part.weight,
         )
-        return factorise(sample_step * hessian_of(some, np.exp(self.theta), mode))
+        return factorise(SAMPLE_STEP * hessian_of(some, np.exp(self.theta), mode))
 
     def _factor(self, mode: int, stiffness: float) -> Factor | None:
         k = np.exp(self.theta)
         curvatures = [mode]
         if mode == PAPER:
-            curvatures = [GAUSS_NEWTON] if self.step > fine_step else [PAPER, GAUSS_NEWTON]
+            curvatures = [GAUSS_NEWTON] if self.step > FINE_STEP else [PAPER, GAUSS_NEWTON]
         for kind in curvatures:
             hessian = hessian_of(self.part, k, kind)
             self.hessians += 1
@@ -189,10 +189,10 @@ class Descent:
         self.cost, gradient = self.evaluate(self.theta, mode)
         factor: Factor | None = None
         stiffness = 0.0
-        rough = tolerance >= start_step
-        for _ in range(iteration_limit):
+        rough = tolerance >= START_STEP
+        for _ in range(ITERATION_LIMIT):
             fresh = factor is None
-            if factor is None and rough and self.part.n_buckets >= sample_from:
+            if factor is None and rough and self.part.n_buckets >= SAMPLE_FROM:
                 factor = self._sampled(mode)
             rough = False
             if factor is None:
@@ -204,10 +204,10 @@ class Descent:
             size = float(np.abs(step).max())
             if not np.isfinite(size):
                 return False
-            if size > longest_step:
-                step *= longest_step / size
+            if size > LONGEST_STEP:
+                step *= LONGEST_STEP / size
             cost, trial_gradient = self.evaluate(self.theta + step, mode)
-            if not np.isfinite(cost) or (size > noisy_step and not cost < self.cost):
+            if not np.isfinite(cost) or (size > NOISY_STEP and not cost < self.cost):
                 stiffness = max(10.0 * stiffness, 1e-2)
                 factor = None
                 if stiffness > 1e8:
@@ -236,27 +236,27 @@ def escape(descent: Descent) -> Descent:
     """
     part = descent.part
     # a stray bucket costs about its weight, on whichever side it is: no more than a few can be won back
-    most = uphill_buckets * (float(part.weight.mean()) if part.weight.size else 1.0)
-    for _ in range(escape_rounds):
-        if descent.worst <= far_residual:
+    most = UPHILL_BUCKETS * (float(part.weight.mean()) if part.weight.size else 1.0)
+    for _ in range(ESCAPE_ROUNDS):
+        if descent.worst <= FAR_RESIDUAL:
             break
-        change = np.zeros((part.n_units, moves.size))
+        change = np.zeros((part.n_units, MOVES.size))
         single_moves(
-            part.ptr, part.unit, part.value, part.weight, np.exp(descent.theta), np.exp(moves), change
+            part.ptr, part.unit, part.value, part.weight, np.exp(descent.theta), np.exp(MOVES), change
         )
         best = change.argmin(axis=1)
         gain = change[np.arange(part.n_units), best]
         lower = None
-        for unit in np.argsort(gain)[:escape_trials]:
-            if gain[unit] > min(uphill * descent.cost, most):
+        for unit in np.argsort(gain)[:ESCAPE_TRIALS]:
+            if gain[unit] > min(UPHILL * descent.cost, most):
                 break
             theta = descent.theta.copy()
-            theta[unit] += moves[best[unit]]
+            theta[unit] += MOVES[best[unit]]
             trial = Descent(part, theta - theta.mean())
-            found = trial.run(PAPER, final_step)
+            converged = trial.run(PAPER, FINAL_STEP)
             descent.passes += trial.passes
             descent.hessians += trial.hessians
-            if found and trial.cost < descent.cost * (1 - 1e-9):
+            if converged and trial.cost < descent.cost * (1 - 1e-9):
                 trial.passes, trial.hessians = descent.passes, descent.hessians
                 lower = trial
                 break
@@ -290,8 +290,8 @@ def minimise(part: Part, mode: int, start: Floats | None = None) -> Solution:
     if start is None:
         descent.scale(2)
     if start is None and mode == PAPER:
-        converged = descent.run(GAMMA, start_step)
-    converged = converged and descent.run(mode, final_step)
+        converged = descent.run(GAMMA, START_STEP)
+    converged = converged and descent.run(mode, FINAL_STEP)
     if converged and start is None and mode == PAPER:
         descent = escape(descent)
     theta = descent.theta - descent.theta.mean()

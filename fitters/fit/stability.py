@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 from fitters.fit.kernels import GAMMA
 from fitters.fit.results import FitResult, Fitted
-from fitters.fit.solve import minimise, modes
+from fitters.fit.solve import MODES, minimise
 from fitters.fit.threads import modest_blas
 from fitters.layout.arrays import EMPTY, Floats, Texts
 from fitters.layout.components import Part
 from fitters.layout.kernels import unit_roots
 from fitters.layout.table import Table
 
-refit_limit = 40
+REFIT_LIMIT = 40
 """Components of up to so many tasks are fitted again for each task; larger ones take one Newton step."""
 
-lost_link = 1e-9
+LOST_LINK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class LeftOut(Table):
     method: Texts
 
 
-def leave_one_task_out(result: FitResult, *, refit_up_to: int = refit_limit) -> LeftOut:
+def leave_one_task_out(result: FitResult, *, refit_up_to: int = REFIT_LIMIT) -> LeftOut:
     """Work out how each unit's factor changes when one of its tasks is left out.
 
     Components of up to `refit_up_to` tasks are fitted again for every task, from the old minimum. In larger
@@ -62,7 +62,7 @@ def leave_one_task_out(result: FitResult, *, refit_up_to: int = refit_limit) -> 
     Exact refits take one search per task; the Newton step O(sum of cubed task sizes).
     """
     names, tasks, numbers, changes, statuses, methods = [], [], [], [], [], []
-    mode = modes[result.settings.objective]
+    mode = MODES[result.settings.objective]
     for number in sorted(result.fitted):
         inside = result.fitted[number]
         part = inside.part
@@ -123,25 +123,25 @@ def _theta_without(
     label[present] = roots[present]
     owner = label[unit[ptr[:-1]]]
     for root in np.unique(owner).tolist():
-        places = np.flatnonzero(label == root)
-        mine = np.flatnonzero(owner == root)
+        indices = np.flatnonzero(label == root)
+        tasks_of_piece = np.flatnonzero(owner == root)
         inside = np.repeat(owner == root, np.diff(ptr))
         local = np.zeros(part.n_units, np.int32)
-        local[places] = np.arange(places.size)
+        local[indices] = np.arange(indices.size)
         piece = Part(
             number=0,
-            units=places,
-            tasks=mine,
-            ptr=np.concatenate([[0], np.cumsum(np.diff(ptr)[mine])]),
+            units=indices,
+            tasks=tasks_of_piece,
+            ptr=np.concatenate([[0], np.cumsum(np.diff(ptr)[tasks_of_piece])]),
             unit=local[unit[inside]],
             value=value[inside],
             weight=weight[inside] if weight.size else EMPTY,
             rel_var=EMPTY,
         )
-        solution = minimise(piece, mode, theta[places])
+        solution = minimise(piece, mode, theta[indices])
         if not solution.converged:
             solution = minimise(piece, mode)
-        fitted[places], failed[places] = solution.theta, not solution.converged
+        fitted[indices], failed[indices] = solution.theta, not solution.converged
     return label, fitted, failed
 
 
@@ -167,15 +167,15 @@ def _newton_steps(inside: Fitted, mode: int) -> tuple[Floats, Texts]:
         block = np.diag(bend) - np.outer(bend, bend) / bend.sum()
         small = inverse[np.ix_(here, here)]
         system = np.eye(rows.size) - block @ small
-        if np.linalg.svd(system, compute_uv=False)[-1] < lost_link:
+        if np.linalg.svd(system, compute_uv=False)[-1] < LOST_LINK:
             status[rows] = "splits"
             continue
         step = np.linalg.solve(system, score)
-        whole = inverse[:, here] @ step
+        change_of_all = inverse[:, here] @ step
         gone = part.unit[part.ptr[task] : part.ptr[task + 1]][single]
         share = p.copy()
         share[gone] = 0.0
-        change[rows] = whole[here] - np.log(np.sum(share * np.exp(whole)) / share.sum())
+        change[rows] = change_of_all[here] - np.log(np.sum(share * np.exp(change_of_all)) / share.sum())
     return change, status
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-threaded_from = 1000
+THREADED_FROM = 1000
 """From so many rows on, threads are left as they are."""
 
 
@@ -35,7 +35,7 @@ def modest_blas(rows: int, most: int | None = None) -> Iterator[None]:
     ...     float(np.ones(3) @ np.ones(3))
     3.0
     """
-    wanted = 1 if rows < threaded_from else most
+    wanted = 1 if rows < THREADED_FROM else most
     if wanted is None:
         yield
         return

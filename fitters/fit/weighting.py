@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.fit.interaction import assumed_sigma_int, estimate_sigma_int, least_dof
+from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF, estimate_sigma_int
 from fitters.fit.rejection import Treatment, kept_room, level_and_ratio, median_start, treat
 from fitters.fit.solve import Solution, minimise
 from fitters.layout.arrays import EMPTY, Floats
@@ -23,15 +23,15 @@ from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, partition
 from fitters.robust import TUKEY_LIMIT
 
-assumed_job_scatter = 0.5
+ASSUMED_JOB_SCATTER = 0.5
 """Relative scatter of single jobs where it can neither be read nor estimated."""
 
-most_rounds = 8
-floor_rounds = 6
-least_variance = 1e-8
-tukey_efficiency = 0.95
+MOST_ROUNDS = 8
+FLOOR_ROUNDS = 6
+LEAST_VARIANCE = 1e-8
+TUKEY_EFFICIENCY = 0.95
 
-meanings = {
+MEANINGS = {
     "none": "every bucket counts the same; S is the relative spread of the buckets",
     "jobs": "number of jobs; S is the relative spread of single jobs",
     "floor": "1 / (S_j^2 / jobs + S_0^2), the inverse relative variance; S is 1 if the errors are right",
@@ -111,7 +111,7 @@ def find_weights(
     freedom nothing can be told from a stray value and nothing is rejected. Linear in the buckets, but for the
     sorts of the medians.
     """
-    weighting = Weighting(kind, robust, meanings[kind])
+    weighting = Weighting(kind, robust, MEANINGS[kind])
     shared = np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
     if robust == "none" and kind != "floor":
         return replace(weighting, weight=_jobs(buckets) if kind == "jobs" else EMPTY)
@@ -119,7 +119,7 @@ def find_weights(
         return weighting
     state = _first_state(buckets, rel_var, kind, sigma_int)
     dof = _dof(buckets)
-    has_dof = dof >= least_dof
+    has_dof = dof >= LEAST_DOF
     treatment = Treatment(np.ones(buckets.n_buckets), 1.0, np.zeros(buckets.n_buckets))
     if robust != "none" and has_dof:
         state.theta, level = median_start(buckets)
@@ -128,7 +128,7 @@ def find_weights(
         treatment = treat(buckets, state.ln_ratio, 1.0 / state.variance, shared, robust, n_exact)
         state.trust = treatment.trust
     rounds = 0
-    for _ in range(most_rounds if robust != "none" else floor_rounds):
+    for _ in range(MOST_ROUNDS if robust != "none" else FLOOR_ROUNDS):
         rounds += 1
         before = state.variance.copy(), state.trust
         _refit(buckets, rel_var, state, kind, mode=mode, sigma_int=sigma_int, threads=threads)
@@ -141,7 +141,7 @@ def find_weights(
     kept = state.trust > 0
     n_rejected = int(np.count_nonzero(~kept))
     plain = kind == "none" and robust != "tukey"
-    found = replace(
+    weighting = replace(
         weighting,
         rounds=rounds,
         n_rejected=n_rejected,
@@ -149,10 +149,10 @@ def find_weights(
         kept=kept if n_rejected else None,
     )
     if kind == "floor":
-        found = replace(found, floor=state.floor, job_scatter=state.job_scatter, source=state.source)
+        weighting = replace(weighting, floor=state.floor, job_scatter=state.job_scatter, source=state.source)
     if robust == "tukey" and has_dof:
-        found = _with_factors(found, state, treatment, shared)
-    return found
+        weighting = _with_factors(weighting, state, treatment, shared)
+    return weighting
 
 
 def _jobs(buckets: Buckets) -> Floats:
@@ -171,8 +171,8 @@ def _first_state(buckets: Buckets, rel_var: Floats, kind: str, sigma_int: float 
         ln_ratio=np.zeros(n),
         variance=np.ones(n),
         trust=np.ones(n),
-        floor=assumed_sigma_int if sigma_int is None else sigma_int,
-        job_scatter=float("nan") if rel_var.size else assumed_job_scatter,
+        floor=ASSUMED_SIGMA_INT if sigma_int is None else sigma_int,
+        job_scatter=float("nan") if rel_var.size else ASSUMED_JOB_SCATTER,
         source="assumed" if sigma_int is None else "given",
     )
     if kind != "none":
@@ -183,7 +183,7 @@ def _first_state(buckets: Buckets, rel_var: Floats, kind: str, sigma_int: float 
 def _variance(buckets: Buckets, rel_var: Floats, state: _State, kind: str) -> Floats:
     if kind == "jobs":
         return 1.0 / _jobs(buckets)
-    return np.maximum(job_variance(buckets, rel_var, state.job_scatter) + state.floor**2, least_variance)
+    return np.maximum(job_variance(buckets, rel_var, state.job_scatter) + state.floor**2, LEAST_VARIANCE)
 
 
 def job_variance(buckets: Buckets, rel_var: Floats, job_scatter: float) -> Floats:
@@ -211,11 +211,11 @@ def _refit(
 ) -> None:
     """Fit with the present weights; then residuals and variances of all buckets from that fit."""
     kept = state.trust > 0
-    whole = bool(kept.all())
-    inside = buckets if whole else buckets.keep(kept)
+    all_kept = bool(kept.all())
+    inside = buckets if all_kept else buckets.keep(kept)
     weight = state.trust / state.variance
     weight, scatter = (
-        (weight, rel_var) if whole else (weight[kept], rel_var[kept] if rel_var.size else rel_var)
+        (weight, rel_var) if all_kept else (weight[kept], rel_var[kept] if rel_var.size else rel_var)
     )
     split = partition(inside, weight, scatter, threads)
     parts: list[Part] = []
@@ -236,7 +236,7 @@ def _refit(
     if rel_var.size:
         interaction = estimate_sigma_int(tuple(parts), tuple(solutions), sigma_int)
         state.floor, state.source = interaction.value, _known(interaction.source)
-    elif dof >= least_dof:
+    elif dof >= LEAST_DOF:
         used = kept & np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
         job, floor = components_of(buckets, ratio - 1.0, state.variance, used, sigma_int)
         state.job_scatter, state.floor = float(np.sqrt(job)), float(np.sqrt(floor))
@@ -275,7 +275,7 @@ def components_of(
         floor = float(normal[0, 0] * right[1] - normal[0, 1] * right[0]) / determinant
         if job >= 0 and floor >= 0:
             return job, floor
-    alone = [float(right[place] / normal[place, place]) for place in (0, 1)]
+    alone = [float(right[index] / normal[index, index]) for index in (0, 1)]
     # the better of the two fits with one component: the larger decrease of the squares
     if right[0] * alone[0] > right[1] * alone[1]:
         return alone[0], 0.0
@@ -283,7 +283,7 @@ def components_of(
 
 
 def _with_factors(
-    found: Weighting, state: _State, treatment: Treatment, shared: NDArray[np.bool_]
+    weighting: Weighting, state: _State, treatment: Treatment, shared: NDArray[np.bool_]
 ) -> Weighting:
     """Correct what weights that depend on the residuals do to errors (Huber, Robust Statistics, 1981, 7.6).
 
@@ -302,9 +302,9 @@ def _with_factors(
     weighted = float(np.sum(trust * squares))
     mean = float(np.sum(base * trust) / np.sum(base))
     return replace(
-        found,
+        weighting,
         spread_factor=float(np.sum(squares)) / weighted if weighted > 0 else 1.0,
-        model_factor=mean / tukey_efficiency,
-        propagated_factor=mean**2 / float(np.sum(base * trust**2) / np.sum(base)) / tukey_efficiency,
+        model_factor=mean / TUKEY_EFFICIENCY,
+        propagated_factor=mean**2 / float(np.sum(base * trust**2) / np.sum(base)) / TUKEY_EFFICIENCY,
         sandwich_factor=float(np.sum(trust) / np.sum(slope)) ** 2,
     )

@@ -85,21 +85,19 @@ def correct_fixed_cost(
     >>> squares = {"events_sq": [11e3, 17e4], "cpu_s_sq": [13e4, 44e4], "events_cpu_s": [36000.0, 27e4]}
     >>> from fitters import estimate_fixed_cost
     >>> costs = estimate_fixed_cost(["t", "t"], ["A", "B"], **sums, **squares)
-    >>> found = correct_fixed_cost(costs, ["t", "t"], ["A", "B"], **sums, **squares)
-    >>> costs.tasks.rho.round(1).tolist(), (sums["cpu_s"] / found.events_eff).round(2).tolist()
+    >>> corrected = correct_fixed_cost(costs, ["t", "t"], ["A", "B"], **sums, **squares)
+    >>> costs.tasks.rho.round(1).tolist(), (sums["cpu_s"] / corrected.events_eff).round(2).tolist()
     ([25.0], [1.0, 1.0])
     """
     rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
     scatter = Scatter.of(rows)
     if scatter.jobs.size != rows.jobs.size:
-        msg = "a (task, unit) has several rows; add them up first"
-        raise InputError(msg)
+        raise InputError("a (task, unit) has several rows; add them up first")
     table = costs.tasks
-    known = {name: place for place, name in enumerate(table.name.tolist())}
+    known = {name: index for index, name in enumerate(table.name.tolist())}
     missing = [name for name in rows.task_names[np.unique(rows.task)].tolist() if name not in known]
     if missing:
-        msg = f"there is no fixed cost of task {missing[0]!r}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(f"there is no fixed cost of task {missing[0]!r}")
     lookup = np.array([known.get(name, 0) for name in rows.task_names.tolist()], np.intp)
     cost = lookup[scatter.task]
     applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"
@@ -108,20 +106,20 @@ def correct_fixed_cost(
     number = np.bincount(scatter.task)
     centred = d - (np.bincount(scatter.task, d) / np.maximum(number, 1))[scatter.task]
     from_rho = np.where(applied, (centred * np.where(applied, table.rho_err[cost], 0.0)) ** 2, 0.0)
-    found = {
+    per_bucket = {
         "rho": np.where(aside, np.nan, rho),
         "events_eff": np.where(aside, np.nan, scatter.events + rho * scatter.jobs),
         "rel_var": np.where(aside, np.nan, scatter.relative_variance(rho) / scatter.jobs + from_rho),
         "rel_var_rho": np.where(aside, np.nan, from_rho),
         "rel_var_raw": scatter.relative_variance(np.zeros(rho.size)) / scatter.jobs,
     }
-    columns = {name: np.full(rows.n_rows, np.nan) for name in found}
-    for name, column in found.items():
-        columns[name][rows.place] = column[scatter.row]
+    columns = {name: np.full(rows.n_rows, np.nan) for name in per_bucket}
+    for name, column in per_bucket.items():
+        columns[name][rows.input_row] = column[scatter.row]
     use, corrected = np.zeros((2, rows.n_rows), bool)
-    use[rows.place], corrected[rows.place] = ~aside[scatter.row], applied[scatter.row]
+    use[rows.input_row], corrected[rows.input_row] = ~aside[scatter.row], applied[scatter.row]
     reason = texts(rows.n_rows, "no measurement")
-    reason[rows.place] = np.where(aside, table.reason[cost], "")[scatter.row]
+    reason[rows.input_row] = np.where(aside, table.reason[cost], "")[scatter.row]
     return CorrectedSums(use=use, corrected=corrected, reason=reason, **columns)
 
 

@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.fixed_cost.job_sums import Rows, Scatter
-from fitters.fixed_cost.of_buckets import bucket_costs, smallest_q
+from fitters.fixed_cost.of_buckets import SMALLEST_Q, bucket_costs
 from fitters.fixed_cost.of_jobs import job_cost
 from fitters.layout.arrays import Floats, Ints, Texts, texts
 from fitters.layout.table import Table
 
-ratio_limit = 1.2
+RATIO_LIMIT = 1.2
 """Mean events per job that differ by less between units leave the factors alone."""
 
-effect_limit = 0.02
+EFFECT_LIMIT = 0.02
 """What the ratio of two factors may move by before it matters: a fraction of what units differ by anyway."""
 
-significance = 3.0
-least_jobs = 50
-cannot_be_estimated = "events per job differ and fixed cost unknown"
+SIGNIFICANCE = 3.0
+LEAST_JOBS = 50
+CANNOT_BE_ESTIMATED = "events per job differ and fixed cost unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,20 +156,8 @@ def estimate_fixed_cost(
     scatter = Scatter.of(rows)
     n_tasks = rows.task_names.size
     columns = _from_jobs(rows) if n_jobs is None else _from_buckets(scatter, n_tasks)
-    present = np.zeros(n_tasks, bool)
-    present[scatter.task] = True
-    n = np.bincount(scatter.task, scatter.jobs, n_tasks)
-    n_units = np.bincount(scatter.task, minlength=n_tasks)
-    mean = scatter.events / scatter.jobs
-    high, low = np.zeros(n_tasks), np.full(n_tasks, np.inf)
-    np.maximum.at(high, scatter.task, mean)
-    np.minimum.at(low, scatter.task, mean)
-    columns |= {
-        "name": rows.task_names,
-        "events_ratio": np.divide(high, low, out=np.full(n_tasks, np.nan), where=present),
-        "n_units": n_units.astype(np.int64),
-        "n_jobs": n,
-    }
+    columns |= {"name": rows.task_names, **_lengths(scatter, n_tasks)}
+    present = columns["n_units"] > 0
     columns = {name: column[present] for name, column in columns.items()}
     return FixedCosts(
         CostTable(**columns, **_decide(columns)),
@@ -179,6 +167,18 @@ def estimate_fixed_cost(
     )
 
 
+def _lengths(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
+    """Units and jobs of every task, and by how much mean events per job differ between its units."""
+    n_units = np.bincount(scatter.task, minlength=n_tasks).astype(np.int64)
+    mean = scatter.events / scatter.jobs
+    high, low = np.zeros(n_tasks), np.full(n_tasks, np.inf)
+    np.maximum.at(high, scatter.task, mean)
+    np.minimum.at(low, scatter.task, mean)
+    ratio = np.divide(high, low, out=np.full(n_tasks, np.nan), where=n_units > 0)
+    n_jobs = np.bincount(scatter.task, scatter.jobs, n_tasks)
+    return {"events_ratio": ratio, "n_units": n_units, "n_jobs": n_jobs}
+
+
 def _from_jobs(rows: Rows) -> dict[str, NDArray[Any]]:
     n_tasks = rows.task_names.size
     order = np.argsort(rows.task, kind="stable")
@@ -186,13 +186,13 @@ def _from_jobs(rows: Rows) -> dict[str, NDArray[Any]]:
     names = ("q", "q_err", "slope", "slope_err", "mean_events", "n_used", "n_trimmed")
     table = np.full((len(names), n_tasks), np.nan)
     for number in range(n_tasks):
-        mine = order[ptr[number] : ptr[number + 1]]
-        if mine.size == 0:
+        jobs_of_task = order[ptr[number] : ptr[number + 1]]
+        if jobs_of_task.size == 0:
             continue
         rng = np.random.default_rng([0, number])
-        cost = job_cost(rows.unit[mine], rows.events[mine], rows.cpu_s[mine], rng)
-        found = (cost.q, cost.q_err, cost.slope, cost.slope_err, cost.mean_events, cost.n_used)
-        table[:, number] = (*found, mine.size - cost.n_used)
+        cost = job_cost(rows.unit[jobs_of_task], rows.events[jobs_of_task], rows.cpu_s[jobs_of_task], rng)
+        estimates = (cost.q, cost.q_err, cost.slope, cost.slope_err, cost.mean_events, cost.n_used)
+        table[:, number] = (*estimates, jobs_of_task.size - cost.n_used)
     return _in_events(dict(zip(names, table, strict=True)))
 
 
@@ -205,9 +205,9 @@ def _from_buckets(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
 def _in_events(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """From the share q = m / (m + rho) to rho; dropped where the estimate rests on too few jobs."""
     q, q_err = columns.pop("q"), columns.pop("q_err")
-    m, enough = columns["mean_events"], columns["n_used"] >= least_jobs
+    m, enough = columns["mean_events"], columns["n_used"] >= LEAST_JOBS
     enough &= columns["n_used"] >= columns["n_trimmed"]
-    inside = np.clip(q, smallest_q, 1.0)
+    inside = np.clip(q, SMALLEST_Q, 1.0)
     with np.errstate(invalid="ignore"):
         columns["rho"] = np.where(enough, m / inside - m, np.nan)
         columns["rho_err"] = np.where(enough, m * q_err / inside**2, np.nan)
@@ -219,9 +219,9 @@ def _in_events(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def _decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
     n = columns["n_jobs"].size
     decision, reason = texts(n), texts(n)
-    for place in range(n):
-        row = {name: float(columns[name][place]) for name in columns if name != "name"}
-        decision[place], reason[place] = _verdict(row)
+    for index in range(n):
+        row = {name: float(columns[name][index]) for name in columns if name != "name"}
+        decision[index], reason[index] = _verdict(row)
     return {"decision": decision, "reason": reason}
 
 
@@ -229,15 +229,15 @@ def _verdict(row: dict[str, float]) -> tuple[str, str]:
     if row["n_units"] < 2:
         return "equal lengths", "one unit only"
     lengths = f"mean events per job differ by {row['events_ratio']:.2f}x between units"
-    if row["events_ratio"] <= ratio_limit:
+    if row["events_ratio"] <= RATIO_LIMIT:
         return "equal lengths", lengths
     slope, error = row["slope"], row["slope_err"]
     why = _unknown(row)
     if why:
-        return "set aside", f"{cannot_be_estimated}: {why}"
+        return "set aside", f"{CANNOT_BE_ESTIMATED}: {why}"
     measured = f"slope {slope:.2f} +- {error:.2f}, {lengths}"
     effect = abs(slope) * np.log(row["events_ratio"])
-    clear = effect > effect_limit and abs(slope) > significance * error
+    clear = effect > EFFECT_LIMIT and abs(slope) > SIGNIFICANCE * error
     if clear and slope > 0:
         return "rising", f"CPU time per event rises with events: {measured}"
     if clear and row["rho"] > 0:
@@ -246,16 +246,16 @@ def _verdict(row: dict[str, float]) -> tuple[str, str]:
 
 
 def _unknown(row: dict[str, float]) -> str:
-    if row["n_jobs"] < least_jobs:
+    if row["n_jobs"] < LEAST_JOBS:
         return f"{row['n_jobs']:.0f} jobs"
     if not row["n_used"] > 0:
         return "no second moments"
     if row["n_trimmed"] > row["n_used"]:
         return f"{row['n_trimmed']:.0f} of {row['n_jobs']:.0f} jobs are off any common line"
-    if row["n_used"] < least_jobs:
+    if row["n_used"] < LEAST_JOBS:
         return f"{row['n_used']:.0f} of {row['n_jobs']:.0f} jobs usable"
     if not np.isfinite(row["slope"]) or not np.isfinite(row["rho"]):
         return "events do not vary inside the units"
-    if not significance * row["slope_err"] < 1.0:
+    if not SIGNIFICANCE * row["slope_err"] < 1.0:
         return f"slope {row['slope']:.2f} +- {row['slope_err']:.2f}"
     return ""

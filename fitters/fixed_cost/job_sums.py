@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from fitters.errors import InputError
 from fitters.layout.arrays import Floats, group_sums
-from fitters.layout.buckets import jobs_limit, value_limit
+from fitters.layout.buckets import JOBS_LIMIT, VALUE_LIMIT
 from fitters.layout.columns import factorise_pair, read_numbers
 
-round_off = 1e-10
+ROUND_OFF = 1e-10
 """A centred sum of squares below this share of the plain one is round-off: a spread of 1e-5 of the mean."""
 
 
@@ -31,7 +31,7 @@ class Rows:
         Number of jobs and their sums of events and of CPU time (s).
     squares : three float64 arrays, shape (n,), or None
         Sums of events^2, CPU time^2, events x CPU time; NaN where unknown. None: not given.
-    place : int64 array, shape (n,)
+    input_row : int64 array, shape (n,)
         Input row of each.
     n_rows : int
         Rows that came in: ``n_rows == n + sum(dropped.values())``.
@@ -46,7 +46,7 @@ class Rows:
     events: Floats
     cpu_s: Floats
     squares: tuple[Floats, Floats, Floats] | None
-    place: NDArray[np.int64]
+    input_row: NDArray[np.int64]
     n_rows: int
     dropped: Mapping[str, int]
 
@@ -79,8 +79,7 @@ class Rows:
         ]
         given = [column is not None for column in squares]
         if any(given) and not all(given):
-            msg = "give all of events_sq, cpu_s_sq and events_cpu_s, or none of them"
-            raise InputError(msg)
+            raise InputError("give all of events_sq, cpu_s_sq and events_cpu_s, or none of them")
         if all(given):
             names = ("events_sq", "cpu_s_sq", "events_cpu_s")
             columns += [read_numbers(c, name, n) for c, name in zip(squares, names, strict=True)]
@@ -92,7 +91,7 @@ class Rows:
             ("events not positive", ~(number > 0)),
             ("cpu_s not positive", ~(time > 0)),
             ("outside 1e-100..1e100", _outside(number) | _outside(time)),
-            ("jobs not positive", ~((count > 0) & (count <= jobs_limit))),
+            ("jobs not positive", ~((count > 0) & (count <= JOBS_LIMIT))),
         ):
             hit = failing & keep
             if hit.any():
@@ -108,14 +107,14 @@ class Rows:
             events=kept[1],
             cpu_s=kept[2],
             squares=(kept[3], kept[4], kept[5]) if all(given) else None,
-            place=np.flatnonzero(keep),
+            input_row=np.flatnonzero(keep),
             n_rows=n,
             dropped=MappingProxyType(dropped),
         )
 
 
 def _outside(values: Floats) -> NDArray[np.bool_]:
-    outside: NDArray[np.bool_] = (values < 1 / value_limit) | (values > value_limit)
+    outside: NDArray[np.bool_] = (values < 1 / VALUE_LIMIT) | (values > VALUE_LIMIT)
     return outside
 
 
@@ -172,11 +171,11 @@ class Scatter:
             nn = events_sq - events**2 / jobs
             cc = cpu_sq - cpu_s**2 / jobs
             nc = product - events * cpu_s / jobs
-            nothing = nn <= round_off * events_sq
+            nothing = nn <= ROUND_OFF * events_sq
             possible = (nn >= -1e-6 * events_sq) & (cc >= -1e-6 * cpu_sq)
             nn = np.where(nothing, 0.0, nn)
-            cc = np.where(cc <= round_off * cpu_sq, 0.0, cc)
-            slack = 1e-6 * (nn * cc + round_off * events_sq * cc)
+            cc = np.where(cc <= ROUND_OFF * cpu_sq, 0.0, cc)
+            slack = 1e-6 * (nn * cc + ROUND_OFF * events_sq * cc)
             possible &= nothing | (nc**2 <= nn * cc + slack)
             possible &= np.isfinite(events_sq) & np.isfinite(cpu_sq) & np.isfinite(product)
             nn, cc = np.where(possible, nn, np.nan), np.where(possible, cc, np.nan)

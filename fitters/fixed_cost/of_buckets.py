@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from fitters.fixed_cost.job_sums import Scatter
 from fitters.layout.arrays import Floats, group_sums
 
-smallest_q = 1e-3
+SMALLEST_Q = 1e-3
 """rho beyond 1000 mean jobs is all fixed cost; the correction no longer depends on it."""
 
-clusters = 10.0
+LEAST_EFFECTIVE_UNITS = 10.0
 """From so many effective units on, the scatter between units bounds the errors from below."""
 
 
@@ -61,12 +61,12 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
     with np.errstate(all="ignore"):
         mean = total(events) / n_used
         m = mean[task]
-        place = nbar / m - 1.0
+        excess = nbar / m - 1.0
         cross, square = scatter.nc[known] / (cbar * m), scatter.nn[known] / m**2
-        q = _minimum(place, cross, square, task, n_tasks)
-        weight = q[task] / (1.0 + q[task] * place)
+        q = _minimum(excess, cross, square, task, n_tasks)
+        weight = q[task] / (1.0 + q[task] * excess)
         residual = scatter.cc[known] / cbar**2 - 2.0 * weight * cross + weight**2 * square
-        noise = _noise(weight, square / jobs, 1.0 + place, residual / (jobs - 1.0)) * jobs
+        noise = _noise(weight, square / jobs, 1.0 + excess, residual / (jobs - 1.0)) * jobs
 
         # estimating equation of q: sum of w^2 (cross - w square) / q^2, whose derivative is -w^4 square / q^4
         part = (weight / q[task]) ** 2
@@ -74,7 +74,7 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
         score = part * (cross - weight * square)
         q_err = _error(total, task, part**2 * noise, score, part**2 * square) / information
 
-        level = 1.0 + place
+        level = 1.0 + excess
         elasticity = total(cross / level) / total(square / level**2)
         score = cross / level - elasticity[task] * square / level**2
         slope_err = _error(total, task, noise / level**2, score, square / level**2)
@@ -84,16 +84,16 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
     return BucketCosts(columns[0], columns[1], columns[2], columns[3], mean, n_used)
 
 
-def _minimum(place: Floats, cross: Floats, square: Floats, task: NDArray[np.int32], n_tasks: int) -> Floats:
+def _minimum(excess: Floats, cross: Floats, square: Floats, task: NDArray[np.int32], n_tasks: int) -> Floats:
     def cost(q: Floats) -> Floats:
-        weight = q[task] / (1.0 + q[task] * place)
+        weight = q[task] / (1.0 + q[task] * excess)
         return group_sums(task, weight * (weight * square - 2.0 * cross), n_tasks)
 
     def gradient(q: Floats) -> Floats:
-        lever = 1.0 / (1.0 + q[task] * place)
+        lever = 1.0 / (1.0 + q[task] * excess)
         return group_sums(task, lever**2 * (q[task] * lever * square - cross), n_tasks)
 
-    grid: Floats = np.linspace(smallest_q, 1.0, 33)
+    grid: Floats = np.linspace(SMALLEST_Q, 1.0, 33)
     best, lowest = np.zeros(n_tasks, np.intp), np.full(n_tasks, np.inf)
     for number, q in enumerate(grid.tolist()):
         here = cost(np.full(n_tasks, q))
@@ -137,10 +137,12 @@ def _error(
     information: Floats,
 ) -> Floats:
     """Error of a sum of scores: from the variances, not below the scatter between the units' scores."""
-    whole = total(information)
+    all_information = total(information)
     units = total(np.where(information > 0, 1.0, 0.0))
-    effective = whole * whole / total(information * information)
-    centred = score - (total(score) / whole)[task] * information
+    effective = all_information * all_information / total(information * information)
+    centred = score - (total(score) / all_information)[task] * information
     between = total(centred * centred) * units / np.maximum(units - 1.0, 1.0)
     within = total(variance)
-    return np.asarray(np.sqrt(np.where(effective >= clusters, np.maximum(within, between), within)))
+    return np.asarray(
+        np.sqrt(np.where(effective >= LEAST_EFFECTIVE_UNITS, np.maximum(within, between), within))
+    )

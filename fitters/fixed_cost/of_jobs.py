@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from fitters.layout.arrays import Floats, group_sums
 
-trim_at = 0.5
+TRIM_LIMIT = 0.5
 """Jobs whose ln residual is further off are left out: another kind of work, a stuck job, a lost file."""
 
-n_samples = 100
+SAMPLES = 100
 """Bootstrap samples: the error of the error is 7 %."""
 
-rounds = 40
+ROUNDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,10 @@ class Jobs:
     def trimmed(self, taken: Floats, start: float | None) -> tuple[float, Floats]:
         """Minimise and trim in turns until the jobs that count stay the same; return q and who counts."""
         q = self.minimum(taken, start)
-        inside = taken * (np.abs(self.medians(q, taken)) <= trim_at)
-        for _ in range(rounds):
+        inside = taken * (np.abs(self.medians(q, taken)) <= TRIM_LIMIT)
+        for _ in range(ROUNDS):
             q = self.minimum(inside, q)
-            again = taken * (np.abs(self.residuals(q, inside)) <= trim_at)
+            again = taken * (np.abs(self.residuals(q, inside)) <= TRIM_LIMIT)
             if np.array_equal(again, inside):
                 break
             inside = again
@@ -171,12 +171,12 @@ def job_cost(unit: NDArray[np.int32], events: Floats, cpu_s: Floats, rng: np.ran
     order = np.argsort(jobs.unit, kind="stable")
     number = np.bincount(jobs.unit)
     first, size = (np.cumsum(number) - number)[jobs.unit], number[jobs.unit]
-    found = []
-    for _ in range(n_samples):
+    refits = []
+    for _ in range(SAMPLES):
         drawn = order[first + (rng.random(n) * size).astype(np.intp)]
         taken = np.bincount(drawn, minlength=n).astype(np.float64)
         again, part = jobs.trimmed(taken, plain)
-        found.append((again, jobs.slope(part)))
-    error = np.nanstd(np.array(found), axis=0, ddof=1)
+        refits.append((again, jobs.slope(part)))
+    error = np.nanstd(np.array(refits), axis=0, ddof=1)
     slope, used = jobs.slope(inside), int(inside.sum())
     return JobCost(q, float(error[0]), slope, float(error[1]), jobs.mean_events, used)

@@ -13,13 +13,13 @@ from fitters.layout.arrays import Floats
 from fitters.layout.columns import Labels, count, factorise_pair, gather, read_numbers
 from fitters.layout.kernels import stable_order
 
-value_limit = 1e100
+VALUE_LIMIT = 1e100
 """Values (and sums) outside 1/limit .. limit are no times per event, and their squares must stay finite."""
 
-spread_limit = 1e12
+SPREAD_LIMIT = 1e12
 """A value this factor away from its task's median is no measurement of the same work."""
 
-jobs_limit = 1e15
+JOBS_LIMIT = 1e15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,39 +121,20 @@ class Buckets:
         (['A', 'B'], [2.0, 2.0])
         """
         tasks, units, n = factorise_pair(task, unit)
-        sums = None
-        if value is not None and cpu_s is None and events is None:
-            values = read_numbers(value, "value", n)
-        elif value is None and cpu_s is not None and events is not None:
-            sums = read_numbers(cpu_s, "cpu_s", n), read_numbers(events, "events", n)
-            with np.errstate(all="ignore"):
-                values = sums[0] / sums[1]
-        else:
-            msg = "give either value, or both cpu_s and events"
-            raise InputError(msg)
-        counts = None if jobs is None else read_numbers(jobs, "jobs", n)
-        scatter = None if rel_var is None else read_numbers(rel_var, "rel_var", n)
-        raw = _Raw(values, sums, counts, scatter)
+        raw = _Raw.read(value, cpu_s, events, jobs, rel_var, n)
         keep = np.ones(n, bool)
-        dropped: dict[str, int] = {}
-        first_reason: dict[int, str] = {}
+        dropped = _Dropped()
         for reason, failing in _reasons(tasks, units, raw):
-            hit = failing & keep
-            number = int(np.count_nonzero(hit))
-            if number:
-                dropped[reason] = number
+            hit = failing & keep  # a row counts under the first reason only
+            if hit.any():
+                dropped.count(reason, int(np.count_nonzero(hit)), units.codes[hit])
                 keep &= ~hit
-                for place in np.unique(units.codes[hit]).tolist():
-                    first_reason.setdefault(place, reason)
             del failing, hit
         task_codes, task_names = _shared_first(tasks)
-        order, ptr = _row_order(task_codes, task_names.size, units, keep if dropped else None)
+        order, ptr = _row_order(task_codes, task_names.size, units, keep if dropped.rows else None)
         unit, unit_names = gather(units.codes, order), units.names
         del tasks, task_codes, units, keep  # tens of bytes a row at the peak are what large fits run out of
-        buckets = _without_impossible(_merge(raw, order, ptr, unit), dropped, first_reason)
-        present = np.zeros(unit_names.size, bool)
-        present[buckets["unit"]] = True
-        lost = {place: first_reason[place] for place in np.flatnonzero(~present).tolist()}
+        buckets = _without_impossible(_merge(raw, order, ptr, unit), dropped)
         used = np.flatnonzero(np.diff(buckets["ptr"]))
         return cls(
             task_names=task_names[used],
@@ -165,8 +146,8 @@ class Buckets:
             rel_var=buckets["rel_var"],
             rows=buckets["rows"],
             n_rows=n,
-            dropped=MappingProxyType(dropped),
-            unit_reasons=MappingProxyType(lost),
+            dropped=MappingProxyType(dropped.rows),
+            unit_reasons=MappingProxyType(dropped.units_without(buckets["unit"], unit_names.size)),
         )
 
     def keep(self, chosen: NDArray[np.bool_], reason: str = "rejected as outlier") -> "Buckets":
@@ -219,10 +200,48 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
+    """The numbers of the input rows; `sums` are CPU time and events, where their ratio is the value."""
+
     values: Floats
     sums: tuple[Floats, Floats] | None
     jobs: Floats | None
     rel_var: Floats | None
+
+    @classmethod
+    def read(
+        cls, value: object, cpu_s: object, events: object, jobs: object, rel_var: object, n: int
+    ) -> "_Raw":
+        sums = None
+        if value is not None and cpu_s is None and events is None:
+            values = read_numbers(value, "value", n)
+        elif value is None and cpu_s is not None and events is not None:
+            sums = read_numbers(cpu_s, "cpu_s", n), read_numbers(events, "events", n)
+            with np.errstate(all="ignore"):
+                values = sums[0] / sums[1]
+        else:
+            raise InputError("give either value, or both cpu_s and events")
+        counts = None if jobs is None else read_numbers(jobs, "jobs", n)
+        return cls(values, sums, counts, None if rel_var is None else read_numbers(rel_var, "rel_var", n))
+
+
+class _Dropped:
+    """The books of the cleaning: input rows by reason, and the first reason that took a row of each unit."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.first_reason: dict[int, str] = {}
+
+    def count(self, reason: str, n_rows: int, units: NDArray[np.int32]) -> None:
+        """Count rows under a reason; `units` are the codes of the units they belong to."""
+        self.rows[reason] = n_rows
+        for unit in np.unique(units).tolist():
+            self.first_reason.setdefault(unit, reason)
+
+    def units_without(self, unit: NDArray[np.int32], n_units: int) -> dict[int, str]:
+        """The units that have no bucket left, and why; `unit` are the units of the buckets."""
+        present = np.zeros(n_units, bool)
+        present[unit] = True
+        return {lost: self.first_reason[lost] for lost in np.flatnonzero(~present).tolist()}
 
 
 def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDArray[np.bool_]]]:
@@ -238,15 +257,15 @@ def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDA
     yield "value not finite", ~finite
     del finite
     yield "value not positive", values <= 0 if sums is None else sums[0] <= 0
-    inside = (values >= 1 / value_limit) & (values <= value_limit)
+    inside = (values >= 1 / VALUE_LIMIT) & (values <= VALUE_LIMIT)
     if sums is not None:
-        inside &= (sums[0] <= value_limit) & (sums[1] <= value_limit)
+        inside &= (sums[0] <= VALUE_LIMIT) & (sums[1] <= VALUE_LIMIT)
     yield "value outside 1e-100..1e100", ~inside
     del inside
     if raw.jobs is not None:
-        yield "jobs not positive", ~((raw.jobs > 0) & (raw.jobs <= jobs_limit))
+        yield "jobs not positive", ~((raw.jobs > 0) & (raw.jobs <= JOBS_LIMIT))
     if raw.rel_var is not None:
-        yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > value_limit)
+        yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > VALUE_LIMIT)
 
 
 def _shared_first(tasks: Labels) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -255,9 +274,9 @@ def _shared_first(tasks: Labels) -> tuple[NDArray[np.int32], NDArray[Any]]:
     order = np.argsort(rows == 1, kind="stable")
     if (order[1:] > order[:-1]).all():
         return tasks.codes, tasks.names
-    place = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
-    place[order] = np.arange(order.size, dtype=np.int32)
-    return gather(place, tasks.codes), tasks.names[order]
+    index = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
+    index[order] = np.arange(order.size, dtype=np.int32)
+    return gather(index, tasks.codes), tasks.names[order]
 
 
 def _row_order(
@@ -326,9 +345,7 @@ def _merge_variance(
     return merged
 
 
-def _without_impossible(
-    buckets: dict[str, Any], dropped: dict[str, int], first_reason: dict[int, str]
-) -> dict[str, Any]:
+def _without_impossible(buckets: dict[str, Any], dropped: _Dropped) -> dict[str, Any]:
     """Drop values too far from their task's median; only tasks of absurd spread are looked at one by one."""
     ptr, value = buckets["ptr"], buckets["value"]
     if value.size == 0:
@@ -336,21 +353,19 @@ def _without_impossible(
     filled = np.flatnonzero(np.diff(ptr))
     low = np.minimum.reduceat(value, ptr[filled])
     high = np.maximum.reduceat(value, ptr[filled])
-    wild = filled[high / low > spread_limit]
+    wild = filled[high / low > SPREAD_LIMIT]
     if wild.size == 0:
         return buckets
     keep = np.ones(value.size, bool)
     for task in wild.tolist():
         inside = slice(ptr[task], ptr[task + 1])
         logs = np.log(value[inside])
-        keep[inside] = np.abs(logs - np.median(logs)) <= np.log(spread_limit)
+        keep[inside] = np.abs(logs - np.median(logs)) <= np.log(SPREAD_LIMIT)
     gone = ~keep
     if not gone.any():
         return buckets
-    reason = "value 1e12 times off its task"
     rows = buckets["rows"]
-    dropped[reason] = int(gone.sum() if rows is None else rows[gone].sum())
-    for place in np.unique(buckets["unit"][gone]).tolist():
-        first_reason.setdefault(place, reason)
+    n_rows = int(gone.sum() if rows is None else rows[gone].sum())
+    dropped.count("value 1e12 times off its task", n_rows, buckets["unit"][gone])
     kept = {name: None if array is None else array[keep] for name, array in buckets.items() if name != "ptr"}
     return {**kept, "ptr": np.concatenate([[0], np.cumsum(keep)])[ptr]}

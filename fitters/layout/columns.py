@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fitters.errors import InputError
 
-type_limit = np.iinfo(np.int32).max
-_piece = 1 << 20
+TYPE_LIMIT = np.iinfo(np.int32).max
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +86,20 @@ def factorise(column: object, what: str) -> Labels:
         _require_rows(len(column), what)
         return column.used()
     if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
-        msg = f"{what} is one value, {column!r:.60}; a column of labels is needed"
-        raise InputError(msg)
+        raise InputError(f"{what} is one value, {column!r:.60}; a column of labels is needed")
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.ndim == 1 and column.size:
         _require_rows(column.size, what)
         return _integer_labels(column)
     raw_codes, names = _encode(column, what)
     if raw_codes.ndim != 1:
-        msg = f"{what} has {raw_codes.ndim} dimensions; one is needed"
-        raise InputError(msg)
+        raise InputError(f"{what} has {raw_codes.ndim} dimensions; one is needed")
     _require_rows(raw_codes.size, what)
     return _sorted_and_used(raw_codes, names)
 
 
 def _require_rows(rows: int, what: str) -> None:
-    if rows > type_limit:
-        msg = f"{what} has {rows} rows; at most {type_limit} can be fitted"
-        raise InputError(msg)
+    if rows > TYPE_LIMIT:
+        raise InputError(f"{what} has {rows} rows; at most {TYPE_LIMIT} can be fitted")
 
 
 def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
@@ -113,11 +110,9 @@ def factorise_pair(task: object, unit: object) -> tuple[Labels, Labels, int]:
     tasks, units = factorise(task, "task"), factorise(unit, "unit")
     n = tasks.codes.size
     if n == 0:
-        msg = "there are no rows; at least one is needed"
-        raise InputError(msg)
+        raise InputError("there are no rows; at least one is needed")
     if units.codes.size != n:
-        msg = f"unit has {units.codes.size} rows, task has {n}; they must be equal"
-        raise InputError(msg)
+        raise InputError(f"unit has {units.codes.size} rows, task has {n}; they must be equal")
     return tasks, units, n
 
 
@@ -138,8 +133,7 @@ def _encode(column: Any, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
         ]
     if isinstance(column, np.ndarray):
         if column.ndim != 1:
-            msg = f"{what} has {column.ndim} dimensions; one is needed"
-            raise InputError(msg)
+            raise InputError(f"{what} has {column.ndim} dimensions; one is needed")
         column = column.tolist()
     return _encode_objects(list(column), what)
 
@@ -161,12 +155,12 @@ def _integer_labels(column: NDArray[Any]) -> Labels:
         names, codes = np.unique(column, return_inverse=True)
         return Labels(names, codes.astype(np.int32))
     # a table is cheaper than a sort
-    places = column if low == 0 else column - column.dtype.type(low)
+    indices = column if low == 0 else column - column.dtype.type(low)
     seen = np.zeros(high - low + 1, bool)
-    seen[places] = True
+    seen[indices] = True
     if not seen.all():
-        places = (np.cumsum(seen, dtype=np.int32) - np.int32(1))[places]
-    return Labels(np.flatnonzero(seen) + low, places.astype(np.int32, copy=False))
+        indices = (np.cumsum(seen, dtype=np.int32) - np.int32(1))[indices]
+    return Labels(np.flatnonzero(seen) + low, indices.astype(np.int32, copy=False))
 
 
 def _encode_objects(values: list[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -174,10 +168,11 @@ def _encode_objects(values: list[Any], what: str) -> tuple[NDArray[Any], NDArray
     try:
         raw = np.fromiter((table.setdefault(value, len(table)) for value in values), np.int64, len(values))
     except TypeError as error:
-        msg = f"{what} holds something that cannot be a label ({error}); text and numbers are accepted"
-        raise InputError(msg) from None
+        raise InputError(
+            f"{what} holds something that cannot be a label ({error}); text and numbers are accepted"
+        ) from None
     names = list(table)
-    missing = [place for place, name in enumerate(names) if _is_missing(name)]
+    missing = [index for index, name in enumerate(names) if _is_missing(name)]
     if missing:
         lookup = np.arange(len(names))
         lookup[missing] = -1
@@ -209,11 +204,11 @@ def _names(values: Any) -> NDArray[Any]:
 def _sorted_and_used(codes: NDArray[Any], names: NDArray[Any]) -> Labels:
     used = np.zeros(len(names) + 1, bool)  # the last place catches the missing
     used[codes] = True
-    places = np.flatnonzero(used[:-1])
-    kept = names[places]
+    indices = np.flatnonzero(used[:-1])
+    kept = names[indices]
     order = _sort_order(kept)
     lookup = np.full(len(names) + 1, -1, np.int32)
-    lookup[places[order]] = np.arange(len(order), dtype=np.int32)
+    lookup[indices[order]] = np.arange(len(order), dtype=np.int32)
     return Labels(kept[order], lookup[codes])
 
 
@@ -229,18 +224,18 @@ def _sort_order(names: NDArray[Any]) -> NDArray[np.intp]:
 
 def gather(column: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
     """``column[order]`` in pieces: NumPy widens a whole index to 8 bytes an element."""
-    found = np.empty(order.size, column.dtype)
-    for low in range(0, order.size, _piece):
-        found[low : low + _piece] = column[order[low : low + _piece]]
-    return found
+    gathered = np.empty(order.size, column.dtype)
+    for low in range(0, order.size, _PIECE):
+        gathered[low : low + _PIECE] = column[order[low : low + _PIECE]]
+    return gathered
 
 
 def count(codes: NDArray[np.int32], n_codes: int) -> NDArray[np.int64]:
     """``np.bincount(codes, minlength=n_codes)``, in pieces for the same reason."""
-    found = np.zeros(n_codes, np.int64)
-    for low in range(0, codes.size, _piece):
-        found += np.bincount(codes[low : low + _piece], minlength=n_codes)
-    return found
+    counts = np.zeros(n_codes, np.int64)
+    for low in range(0, codes.size, _PIECE):
+        counts += np.bincount(codes[low : low + _PIECE], minlength=n_codes)
+    return counts
 
 
 def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:
@@ -273,19 +268,15 @@ def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:
     if values.dtype.kind in "SUcmM" or (
         values.dtype.kind == "O" and any(isinstance(v, str) for v in values.flat)
     ):
-        msg = f"{what} does not hold numbers (type {values.dtype}); real numbers are needed"
-        raise InputError(msg)
+        raise InputError(f"{what} does not hold numbers (type {values.dtype}); real numbers are needed")
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        msg = f"{what} does not hold numbers ({error}); real numbers are needed"
-        raise InputError(msg) from None
+        raise InputError(f"{what} does not hold numbers ({error}); real numbers are needed") from None
     if values.ndim != 1:
-        msg = f"{what} has {values.ndim} dimensions; one is needed"
-        raise InputError(msg)
+        raise InputError(f"{what} has {values.ndim} dimensions; one is needed")
     if numbers.size != rows:
-        msg = f"{what} has {numbers.size} rows, the labels have {rows}; they must be equal"
-        raise InputError(msg)
+        raise InputError(f"{what} has {numbers.size} rows, the labels have {rows}; they must be equal")
     return numbers
 
 

@@ -11,18 +11,18 @@ def _count_sort(
     codes: NDArray[np.int32],
     order: NDArray[np.int32],
     start: NDArray[np.int64],
-    place: NDArray[np.int64],
+    next_row: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
     for i in range(order.size):
         start[codes[order[i]] + 1] += 1
-    for code in range(place.size):
+    for code in range(next_row.size):
         start[code + 1] += start[code]
-        place[code] = start[code]
+        next_row[code] = start[code]
     for i in range(order.size):
         code = codes[order[i]]
-        out[place[code]] = order[i]
-        place[code] += 1
+        out[next_row[code]] = order[i]
+        next_row[code] += 1
 
 
 def stable_order(

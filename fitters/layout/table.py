@@ -27,8 +27,7 @@ class Table:
     def row(self, name: object) -> dict[str, Any]:
         """Return one row by its name as a dict; `UnknownNameError` if there is none."""
         columns = self.columns()
-        for place, other in enumerate(columns["name"]):
+        for index, other in enumerate(columns["name"]):
             if other == name:
-                return {key: column[place] for key, column in columns.items()}
-        msg = f"there is no row named {name!r}"
-        raise UnknownNameError(msg)
+                return {key: column[index] for key, column in columns.items()}
+        raise UnknownNameError(f"there is no row named {name!r}")

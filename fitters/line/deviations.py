@@ -15,12 +15,12 @@ from fitters.layout.table import Table
 from fitters.line.location import locate
 from fitters.line.significance import benjamini_hochberg
 
-false_discovery_rate = 0.05
-least_entries = 3
-tau_floor = 0.05
+FALSE_DISCOVERY_RATE = 0.05
+LEAST_ENTRIES = 3
+TAU_FLOOR = 0.05
 """Least relative scatter between groups."""
-student_below = 10
-smallest_proposal_error = 0.05
+STUDENT_BELOW = 10
+SMALLEST_PROPOSAL_ERROR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,7 @@ class LineColumns:
         group, name, in_line = rest
         n = len(k) if isinstance(k, Sized) else 1
         if n == 0:
-            msg = "there are no points; at least one is needed"
-            raise InputError(msg)
+            raise InputError("there are no points; at least one is needed")
         speed, speed_err = read_numbers(k, "k", n), read_numbers(k_err, "k_err", n)
         declared = read_numbers(c, "c", n)
         declared_err = np.zeros(n) if c_err is None else read_numbers(c_err, "c_err", n)
@@ -115,8 +114,7 @@ class LineColumns:
         wanted = np.ones(n, bool) if in_line is None else read_numbers(in_line, "in_line", n) == 1
         for what, length in (("group", codes.size), ("name", len(labels))):
             if length != n:
-                msg = f"{what} has {length} rows, k has {n}; they must be equal"
-                raise InputError(msg)
+                raise InputError(f"{what} has {length} rows, k has {n}; they must be equal")
         names[:] = labels
         has_k = _sensible(speed) & np.isfinite(speed_err) & (speed_err >= 0) & (speed_err / 1e6 <= speed)
         has_c = _sensible(declared) & np.isfinite(declared_err) & (declared_err >= 0)
@@ -140,20 +138,20 @@ def line_entries(columns: LineColumns) -> LineEntries:
     used = columns.used
     y = np.log(columns.k[used] / columns.c[used])
     variance = columns.ln_variance(used)
-    weight = 1.0 / (variance + tau_floor**2)
+    weight = 1.0 / (variance + TAU_FLOOR**2)
     # Values that follow from records agree to three digits only: as declarations they are one.
     digit = 10.0 ** (np.floor(np.log10(columns.c[used])) - 2)
     keys = np.stack(
         [columns.group[used].astype(np.float64), np.rint(columns.c[used] / digit) * digit], axis=1
     )
-    distinct, place = np.unique(keys, axis=0, return_inverse=True)
-    place, size = place.ravel(), distinct.shape[0]
-    total = np.bincount(place, weight, size)
-    mean = np.bincount(place, weight * y, size) / total
+    distinct, index = np.unique(keys, axis=0, return_inverse=True)
+    index, size = index.ravel(), distinct.shape[0]
+    total = np.bincount(index, weight, size)
+    mean = np.bincount(index, weight * y, size) / total
     return LineEntries(
         group=distinct[:, 0].astype(np.int32),
         y=mean,
-        variance=np.bincount(place, weight**2 * variance, size) / total**2,
+        variance=np.bincount(index, weight**2 * variance, size) / total**2,
         k=np.exp(mean) * distinct[:, 1],
         c=distinct[:, 1],
     )
@@ -161,7 +159,7 @@ def line_entries(columns: LineColumns) -> LineEntries:
 
 def one_sided_quantile(n: int) -> float:
     """95 % one-sided quantile: normal, Student's t below 10 entries."""
-    return float(stats.t.ppf(0.95, n - 1) if n < student_below else stats.norm.ppf(0.95))
+    return float(stats.t.ppf(0.95, n - 1) if n < STUDENT_BELOW else stats.norm.ppf(0.95))
 
 
 class Deviations:
@@ -170,24 +168,24 @@ class Deviations:
     def __init__(self, columns: LineColumns, entries: LineEntries, limit: float) -> None:
         self.columns = columns
         self.limit = limit
-        groups, self.group_place = np.unique(columns.group, return_inverse=True)
+        groups, self.group_index = np.unique(columns.group, return_inverse=True)
         n = entries.y.size
         # groups without an entry share the line through all entries, the last subset
         present = np.unique(entries.group)
         subsets = np.vstack([entries.group[None, :] != present[:, None], np.ones((1, n), bool)])
-        self.line = locate(entries.y, entries.variance, subsets, tau_floor)
+        self.line = locate(entries.y, entries.variance, subsets, TAU_FLOOR)
         self.n_others = subsets.sum(axis=1)
         where = np.searchsorted(present, groups)
-        found = where < present.size
-        found[found] = present[where[found]] == groups[found]
-        self.subset = np.where(found, where, present.size)[self.group_place]
-        self.whole = n >= least_entries
+        has_entry = where < present.size
+        has_entry[has_entry] = present[where[has_entry]] == groups[has_entry]
+        self.subset = np.where(has_entry, where, present.size)[self.group_index]
+        self.enough_entries = n >= LEAST_ENTRIES
 
     def table(self, n_groups: int, min_groups: int) -> LinePoints:
         """Put the rows together."""
         columns, n = self.columns, self.columns.k.size
         others = self.n_others[self.subset]
-        linked = self.whole & (others >= 2)
+        linked = self.enough_entries & (others >= 2)
         has_line = columns.measured & linked
         rows = has_line & columns.declared
         mean, error = self.line.mean[self.subset], self.line.error[self.subset]
@@ -197,14 +195,14 @@ class Deviations:
         d_err[rows] = (1.0 + d[rows]) * np.sqrt(columns.ln_variance(rows) + error[rows] ** 2)
         equivalent[has_line] = columns.k[has_line] / np.exp(mean[has_line])
         relative = np.hypot(columns.k_err[has_line] / columns.k[has_line], error[has_line])
-        equivalent_err[has_line] = equivalent[has_line] * np.maximum(relative, smallest_proposal_error)
+        equivalent_err[has_line] = equivalent[has_line] * np.maximum(relative, SMALLEST_PROPOSAL_ERROR)
         z = np.array([one_sided_quantile(int(m)) for m in others]) if n else np.empty(0)
         size = np.abs(d)
         excess = np.full(n, -np.inf)
         np.divide(size - self.limit, d_err, out=excess, where=rows & (d_err > 0))
         excess[rows & (d_err == 0)] = np.where(size[rows & (d_err == 0)] > self.limit, np.inf, -np.inf)
         p[rows] = np.where(
-            others[rows] < student_below,
+            others[rows] < STUDENT_BELOW,
             stats.t.sf(excess[rows], np.maximum(others[rows] - 1, 1)),
             stats.norm.sf(excess[rows]),
         )
@@ -233,7 +231,7 @@ class Deviations:
             verdict=verdict,
             p_value=p,
             q_value=q,
-            significant=np.asarray(deviating & (np.nan_to_num(q, nan=1.0) <= false_discovery_rate), bool),
+            significant=np.asarray(deviating & (np.nan_to_num(q, nan=1.0) <= FALSE_DISCOVERY_RATE), bool),
             equivalent_c=equivalent,
             equivalent_c_err=equivalent_err,
             proposed_c=np.where(deviating, equivalent, np.nan),

@@ -15,18 +15,18 @@ from scipy import stats
 from fitters.errors import SettingError
 from fitters.layout.arrays import Floats
 from fitters.line.deviations import (
+    LEAST_ENTRIES,
+    TAU_FLOOR,
     Deviations,
     LineColumns,
     LineEntries,
     LinePoints,
-    least_entries,
     line_entries,
     one_sided_quantile,
-    tau_floor,
 )
 from fitters.line.location import locate, minuit_location
 
-usual_limit = 0.20
+USUAL_LIMIT = 0.20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def fit_line(
     group: object = None,
     name: Sequence[Any] | NDArray[Any] | None = None,
     in_line: ArrayLike | None = None,
-    limit: float = usual_limit,
+    limit: float = USUAL_LIMIT,
     min_groups: int = 10,
 ) -> LineResult:
     """Fit k = s c robustly and find the deviation of each point from the line through the others.
@@ -148,36 +148,18 @@ def fit_line(
     (0.103, ['undecided', 'undecided', 'undecided'])
     """
     if not (np.isfinite(limit) and limit > 0):
-        msg = f"limit is {limit}; a finite number above 0 is needed"
-        raise SettingError(msg)
+        raise SettingError(f"limit is {limit}; a finite number above 0 is needed")
     columns = LineColumns.read(k, k_err, c, c_err, group, name, in_line)
     entries = line_entries(columns)
     n_groups = int(np.unique(entries.group).size)
     points = Deviations(columns, entries, limit)
-    enough = entries.y.size >= least_entries
-    slope = slope_err = low = high = tau = minuit_slope = float("nan")
-    valid = False
-    if enough:
-        whole = locate(entries.y, entries.variance, np.ones((1, entries.y.size), bool), tau_floor)
-        mean, error, tau = float(whole.mean[0]), float(whole.error[0]), float(whole.tau[0])
-        slope, slope_err = float(np.exp(mean)), float(np.exp(mean) * error)
-        z = one_sided_quantile(entries.y.size)
-        low, high = float(np.exp(mean - z * error)), float(np.exp(mean + z * error))
-        found, valid = minuit_location(entries.y, entries.variance, tau, mean)
-        minuit_slope = float(np.exp(found))
     used = columns.used
     return LineResult(
-        status="ok" if enough else "too few",
-        slope=slope,
-        slope_err=slope_err,
-        slope_low=low,
-        slope_high=high,
-        tau=tau,
+        status="ok" if entries.y.size >= LEAST_ENTRIES else "too few",
+        **_robust_slope(entries),
         n_points=int(used.sum()),
         n_entries=int(entries.y.size),
         n_groups=n_groups,
-        minuit_slope=minuit_slope,
-        minuit_valid=valid,
         ols=_least_squares(columns.k[used], columns.c[used], np.ones(int(used.sum()))),
         wls=_least_squares(columns.k[used], columns.c[used], columns.k_err[used]),
         correlation_points=_correlation(columns.k[used], columns.c[used]),
@@ -185,6 +167,27 @@ def fit_line(
         correlation_groups=_correlation(*_group_means(entries)),
         points=points.table(n_groups, min_groups),
     )
+
+
+def _robust_slope(entries: LineEntries) -> dict[str, Any]:
+    """The slope of the line through all entries as columns of `LineResult`; NaN below three entries."""
+    n = entries.y.size
+    if n < LEAST_ENTRIES:
+        numbers = ("slope", "slope_err", "slope_low", "slope_high", "tau", "minuit_slope")
+        return {**dict.fromkeys(numbers, float("nan")), "minuit_valid": False}
+    location = locate(entries.y, entries.variance, np.ones((1, n), bool), TAU_FLOOR)
+    mean, error, tau = float(location.mean[0]), float(location.error[0]), float(location.tau[0])
+    minuit_mean, valid = minuit_location(entries.y, entries.variance, tau, mean)
+    z = one_sided_quantile(n)
+    return {
+        "slope": float(np.exp(mean)),
+        "slope_err": float(np.exp(mean) * error),
+        "slope_low": float(np.exp(mean - z * error)),
+        "slope_high": float(np.exp(mean + z * error)),
+        "tau": tau,
+        "minuit_slope": float(np.exp(minuit_mean)),
+        "minuit_valid": valid,
+    }
 
 
 def _least_squares(k: Floats, c: Floats, sigma: Floats) -> Slope:
@@ -201,10 +204,10 @@ def _least_squares(k: Floats, c: Floats, sigma: Floats) -> Slope:
 
 
 def _group_means(entries: LineEntries) -> tuple[Floats, Floats]:
-    groups, place = np.unique(entries.group, return_inverse=True)
-    count = np.bincount(place, minlength=groups.size)
-    k = np.exp(np.bincount(place, np.log(entries.k), groups.size) / count)
-    return k, np.exp(np.bincount(place, np.log(entries.c), groups.size) / count)
+    groups, index = np.unique(entries.group, return_inverse=True)
+    count = np.bincount(index, minlength=groups.size)
+    k = np.exp(np.bincount(index, np.log(entries.k), groups.size) / count)
+    return k, np.exp(np.bincount(index, np.log(entries.c), groups.size) / count)
 
 
 def _correlation(k: Floats, c: Floats) -> Correlation:

@@ -31,13 +31,11 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     """
     values = np.asarray(p, np.float64)
     if values.ndim != 1:
-        msg = f"p has {values.ndim} dimensions; one is needed"
-        raise InputError(msg)
+        raise InputError(f"p has {values.ndim} dimensions; one is needed")
     tested = ~np.isnan(values)
     inside = values[tested]
     if inside.size and not (inside.min() >= 0 and inside.max() <= 1):
-        msg = "p holds values outside 0..1"
-        raise InputError(msg)
+        raise InputError("p holds values outside 0..1")
     q = np.full(values.shape, np.nan)
     if inside.size:
         q[tested] = stats.false_discovery_control(inside, method="bh")

@@ -9,18 +9,18 @@ from scipy import ndimage, special
 from fitters.layout.arrays import Floats, group_sums
 from fitters.robust import MAD_FACTOR
 
-gap_limit = float(np.log(2.0))
+GAP_LIMIT = float(np.log(2.0))
 """Modes closer than a factor of two may be CPUs of two generations."""
 
-share_limit = 0.05
-sigma_limit = 0.5
-significance = 3.0
-least_points = 20
-least_group = 5
-least_wide_group = 10
+SHARE_LIMIT = 0.05
+SIGMA_LIMIT = 0.5
+SIGNIFICANCE = 3.0
+LEAST_JOBS_OF_TASK = 20
+LEAST_JOBS_OF_UNIT = 5
+LEAST_JOBS_FOR_WIDTH = 10
 
-grid_step = gap_limit / 64
-grid_reach = 6.0
+GRID_STEP = GAP_LIMIT / 64
+GRID_REACH = 6.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class Grouped:
         mass = np.concatenate([[0.0], np.cumsum(self.value)])
         mode = (mass[end + 1] - mass[begin]) / (end + 1 - begin)
         for _ in range(5):
-            near = (np.abs(self.value - mode[self.group]) <= 0.5 * gap_limit).astype(np.float64)
+            near = (np.abs(self.value - mode[self.group]) <= 0.5 * GAP_LIMIT).astype(np.float64)
             number = group_sums(self.group, near, mode.size)
             moved = group_sums(self.group, near * self.value, mode.size) / np.where(number > 0, number, 1.0)
             mode = np.where(number > 0, moved, mode)
@@ -119,7 +119,7 @@ class Valley:
 
     @property
     def bimodal(self) -> bool:
-        return self.significance > significance
+        return self.significance > SIGNIFICANCE
 
 
 def deepest_valley(centred: Floats) -> Valley:
@@ -147,11 +147,11 @@ def deepest_valley(centred: Floats) -> Valley:
     """
     number = float(centred.size)
     sigma = MAD_FACTOR * float(np.median(np.abs(centred)))
-    width = float(np.clip(0.9 * sigma * number**-0.2, 0.03, 0.25 * gap_limit))
-    size = 2 * int(grid_reach / grid_step) + 1
-    place = np.clip(np.rint(centred / grid_step) + size // 2, 0, size - 1).astype(np.intp)
-    counts = np.bincount(place, minlength=size).astype(np.float64)
-    density = ndimage.gaussian_filter1d(counts, width / grid_step, mode="constant", truncate=6.0)
+    width = float(np.clip(0.9 * sigma * number**-0.2, 0.03, 0.25 * GAP_LIMIT))
+    size = 2 * int(GRID_REACH / GRID_STEP) + 1
+    index = np.clip(np.rint(centred / GRID_STEP) + size // 2, 0, size - 1).astype(np.intp)
+    counts = np.bincount(index, minlength=size).astype(np.float64)
+    density = ndimage.gaussian_filter1d(counts, width / GRID_STEP, mode="constant", truncate=6.0)
     left = np.maximum.accumulate(density)
     right = np.maximum.accumulate(density[::-1])[::-1]
     here = np.arange(size)
@@ -159,12 +159,12 @@ def deepest_valley(centred: Floats) -> Valley:
     right_at = np.minimum.accumulate(np.where(density >= right, here, size)[::-1])[::-1]
     below = np.cumsum(density) / max(density.sum(), 1e-300)
     share = np.minimum(below, 1.0 - below)
-    least = share_limit - 1.645 * np.sqrt(share_limit * (1.0 - share_limit) / number)
-    gap = (right_at - left_at) * grid_step
+    least = SHARE_LIMIT - 1.645 * np.sqrt(SHARE_LIMIT * (1.0 - SHARE_LIMIT) / number)
+    gap = (right_at - left_at) * GRID_STEP
     lower = np.minimum(left, right)
-    kernel = 2.0 * np.sqrt(np.pi) * width / grid_step
+    kernel = 2.0 * np.sqrt(np.pi) * width / GRID_STEP
     depth = (lower - density) * np.sqrt(kernel / np.maximum(lower + density, 1e-300))
-    depth = np.where((gap > gap_limit) & (share >= least), depth, 0.0)
+    depth = np.where((gap > GAP_LIMIT) & (share >= least), depth, 0.0)
     best = int(np.argmax(depth))
     if depth[best] <= 0:
         return Valley(0.0, 0.0, 0.0)
@@ -180,7 +180,7 @@ def too_wide(sigma: Floats, n_jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
     >>> too_wide(np.array([0.7, 0.7]), np.array([1000, 12])).tolist()
     [True, False]
     """
-    tested = n_jobs >= least_wide_group
+    tested = n_jobs >= LEAST_JOBS_FOR_WIDTH
     quantile = float(special.ndtri(1.0 - 0.01 / max(int(tested.sum()), 1)))
-    limit = sigma_limit * (1.0 + quantile * 1.17 / np.sqrt(np.maximum(n_jobs, 1)))
+    limit = SIGMA_LIMIT * (1.0 + quantile * 1.17 / np.sqrt(np.maximum(n_jobs, 1)))
     return np.asarray(tested & (sigma > limit))

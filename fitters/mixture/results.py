@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fitters.layout.arrays import Floats, Ints, Texts, texts
 from fitters.layout.table import Table
 
-nothing = float("nan")
+UNKNOWN = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +76,10 @@ class Mixtures:
 class Evidence:
     """What was found in a task or in one kind of it; `mixed` is empty or says why it is mixed."""
 
-    ratio: float = nothing
-    share: float = nothing
-    significance: float = nothing
-    sigma: float = nothing
+    ratio: float = UNKNOWN
+    share: float = UNKNOWN
+    significance: float = UNKNOWN
+    sigma: float = UNKNOWN
     mixed: str = ""
     remark: str = ""
 
@@ -115,23 +115,23 @@ class Decider:
 
     def has_kinds(self, code: int) -> bool:
         """Whether a task's rows name more than one kind."""
-        mine = self.points.kind[self.members[code]]
-        return bool(mine[0] != mine[-1])
+        rows = self.points.kind[self.members[code]]
+        return bool(rows[0] != rows[-1])
 
-    def decide(self, code: int, whole: Evidence, parts: Mapping[int, Evidence]) -> None:
+    def decide(self, code: int, of_task: Evidence, parts: Mapping[int, Evidence]) -> None:
         """Keep a task that is not mixed; split it if some of its kinds are not; otherwise set it aside."""
-        mine = self.members[code]
-        if not whole.mixed:
-            self._row(code, None, mine, whole, "keep", whole.remark)
+        rows = self.members[code]
+        if not of_task.mixed:
+            self._row(code, None, rows, of_task, "keep", of_task.remark)
             return
-        why = f"mixed task: {whole.mixed}"
+        why = f"mixed task: {of_task.mixed}"
         if all(evidence.mixed for evidence in parts.values()):
-            self._row(code, None, mine, whole, "set aside", why)
-            self.decision[mine] = "set aside"
+            self._row(code, None, rows, of_task, "set aside", why)
+            self.decision[rows] = "set aside"
             return
-        self._row(code, None, mine, whole, "split", why)
+        self._row(code, None, rows, of_task, "split", why)
         for kind, evidence in parts.items():
-            part = mine[self.points.kind[mine] == kind]
+            part = rows[self.points.kind[rows] == kind]
             aside = bool(evidence.mixed)
             reason = f"mixed task: {evidence.mixed}" if aside else evidence.remark
             self._row(code, kind, part, evidence, "set aside" if aside else "keep", reason)
@@ -155,8 +155,8 @@ class Decider:
             }
         )
 
-    def result(self, place: NDArray[np.int64], n_rows: int, dropped: Mapping[str, int]) -> Mixtures:
-        """Everything decided, the rows in the order of the input: `place` is where each was there."""
+    def result(self, index: NDArray[np.int64], n_rows: int, dropped: Mapping[str, int]) -> Mixtures:
+        """Everything decided, the rows in the order of the input: `index` is where each was there."""
         columns: dict[str, Any] = {}
         for name in MixtureTable.__dataclass_fields__:
             values = [row[name] for row in self.rows]
@@ -166,7 +166,7 @@ class Decider:
             else:
                 columns[name] = np.array(values, np.int64 if name == "n_units" else np.float64)
         decision = texts(n_rows)
-        decision[place] = self.decision
+        decision[index] = self.decision
         decision.flags.writeable = False
         aside = float(np.count_nonzero(self.decision == "set aside"))
         return Mixtures(MixtureTable(**columns), decision, aside, n_rows, MappingProxyType(dict(dropped)))

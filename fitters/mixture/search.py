@@ -13,14 +13,14 @@ from fitters.errors import InputError
 from fitters.layout.arrays import Floats, Ints, Texts, texts
 from fitters.layout.columns import Labels, factorise, factorise_pair, read_numbers
 from fitters.mixture.modes import (
+    LEAST_JOBS_FOR_WIDTH,
+    LEAST_JOBS_OF_TASK,
+    LEAST_JOBS_OF_UNIT,
     centre,
     deepest_valley,
-    least_group,
-    least_points,
-    least_wide_group,
     too_wide,
 )
-from fitters.mixture.results import Decider, Evidence, Mixtures, Points, nothing
+from fitters.mixture.results import UNKNOWN, Decider, Evidence, Mixtures, Points
 
 
 def find_mixtures(
@@ -97,8 +97,7 @@ def _kinds(kind: object, n: int) -> Labels:
         return Labels(texts(1), np.zeros(n, np.int32))
     labels = factorise(kind, "kind")
     if labels.codes.size != n:
-        msg = f"kind has {labels.codes.size} rows, task has {n}; they must be equal"
-        raise InputError(msg)
+        raise InputError(f"kind has {labels.codes.size} rows, task has {n}; they must be equal")
     names = np.append(labels.names.astype(object), [None])
     return Labels(names, np.where(labels.codes < 0, names.size - 1, labels.codes).astype(np.int32))
 
@@ -117,9 +116,9 @@ def _mode_evidence(
     order = np.argsort(group, kind="stable")
     ptr = np.searchsorted(group[order], np.append(first, keys.shape[1]))
     evidence: dict[int, dict[int, Evidence]] = {}
-    for place, (begin, end) in enumerate(zip(first.tolist(), ends.tolist(), strict=True)):
-        rows = order[ptr[place] : ptr[place + 1]]
-        rows = rows[n_jobs[group[rows]] >= least_group]
+    for index, (begin, end) in enumerate(zip(first.tolist(), ends.tolist(), strict=True)):
+        rows = order[ptr[index] : ptr[index + 1]]
+        rows = rows[n_jobs[group[rows]] >= LEAST_JOBS_OF_UNIT]
         names = unit_names[keys[2, begin:end]]
         evidence.setdefault(int(keys[0, begin]), {})[int(keys[1, begin])] = _modes_of(
             centred[rows], n_jobs[begin:end], sigma[begin:end], names
@@ -129,12 +128,12 @@ def _mode_evidence(
 
 def _modes_of(centred: Floats, n_jobs: Ints, sigma: Floats, names: Texts) -> Evidence:
     """Evidence from the centred residuals of some units, and from the width of each."""
-    tested = n_jobs >= least_wide_group
-    largest = float(sigma[tested].max()) if tested.any() else nothing
-    if centred.size < least_points:
+    tested = n_jobs >= LEAST_JOBS_FOR_WIDTH
+    largest = float(sigma[tested].max()) if tested.any() else UNKNOWN
+    if centred.size < LEAST_JOBS_OF_TASK:
         return Evidence(sigma=largest, remark="too few jobs to tell")
     valley = deepest_valley(centred)
-    columns = (nothing, nothing, nothing)
+    columns = (UNKNOWN, UNKNOWN, UNKNOWN)
     if valley.gap > 0:
         columns = float(np.exp(valley.gap)), valley.share, valley.significance
     if valley.bimodal:

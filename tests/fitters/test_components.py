@@ -115,7 +115,7 @@ def test_a_bridge_of_one_task_joins_two_clusters() -> None:
 
 
 def test_a_failing_fit_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitters.fit.solve.iteration_limit", 2)
+    monkeypatch.setattr("fitters.fit.solve.ITERATION_LIMIT", 2)
     result = fit(MIXED)
     assert result.units.row("A")["status"] == "fit failed"
     assert "did not converge" in result.units.row("A")["reason"]

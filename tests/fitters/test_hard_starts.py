@@ -87,7 +87,7 @@ def test_a_minimum_on_the_wrong_side_of_an_outlier_is_left(
     assert result.components.f[0] <= best_known(toy, buckets, 3) * (1 + 1e-6)
     assert result.components.max_residual[0] > 0.5
     assert result.components.verdict[0].valid
-    monkeypatch.setattr("fitters.fit.solve.far_residual", np.inf)
+    monkeypatch.setattr("fitters.fit.solve.FAR_RESIDUAL", np.inf)
     settled = fit_speed_factors(buckets)
     assert settled.components.verdict[0].valid  # which is why Minuit's word is not enough
     assert settled.components.f[0] > result.components.f[0] * (1 + 1e-4)
@@ -98,6 +98,6 @@ def test_a_start_from_some_of_the_tasks_ends_in_the_same_minimum(monkeypatch: py
     for tasks in (400, 12):
         buckets = make(np.random.default_rng(90), 10, tasks, 4.0).buckets()
         whole = fit_speed_factors(buckets)
-        monkeypatch.setattr("fitters.fit.solve.sample_from", 1)
+        monkeypatch.setattr("fitters.fit.solve.SAMPLE_FROM", 1)
         np.testing.assert_allclose(fit_speed_factors(buckets).units.k, whole.units.k, rtol=1e-9)
         monkeypatch.undo()

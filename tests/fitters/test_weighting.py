@@ -206,8 +206,8 @@ def test_medians_of_groups() -> None:
 
 @pytest.mark.parametrize("weights", ["none", "floor"])
 def test_threads_change_nothing_to_the_bit(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitters.fit.passes.lane_buckets", 300)
-    monkeypatch.setattr("fitters.fit.passes.block_buckets", 40)
+    monkeypatch.setattr("fitters.fit.passes.LANE_BUCKETS", 300)
+    monkeypatch.setattr("fitters.fit.passes.BLOCK_BUCKETS", 40)
     toy = uneven(np.random.default_rng(51), 200, known=True)
     one, three = (
         fit_speed_factors(toy.buckets(), "gamma", weights, robust="tukey", threads=n)  # type: ignore[arg-type]
@@ -216,8 +216,8 @@ def test_threads_change_nothing_to_the_bit(weights: str, monkeypatch: pytest.Mon
     for column in ("k", "k_err", "k_err_model", "k_err_sandwich"):
         np.testing.assert_array_equal(getattr(one.units, column), getattr(three.units, column))
     np.testing.assert_array_equal(one.tasks.A_err, three.tasks.A_err)
-    monkeypatch.setattr("fitters.fit.passes.lane_buckets", 1 << 30)
-    monkeypatch.setattr("fitters.fit.passes.block_buckets", 1 << 30)
+    monkeypatch.setattr("fitters.fit.passes.LANE_BUCKETS", 1 << 30)
+    monkeypatch.setattr("fitters.fit.passes.BLOCK_BUCKETS", 1 << 30)
     whole = fit_speed_factors(toy.buckets(), "gamma", weights, robust="tukey")  # type: ignore[arg-type]
     np.testing.assert_allclose(whole.units.k_err, one.units.k_err, rtol=1e-9)
     np.testing.assert_allclose(whole.tasks.A_err, one.tasks.A_err, rtol=1e-9)
