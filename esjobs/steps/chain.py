@@ -27,7 +27,7 @@ from esjobs.core.words import LEVELS
 from esjobs.settings import FitSettings
 from esjobs.steps import aggregate as aggregation
 from esjobs.steps.aggregate import Progress, days_behind, require_rules
-from esjobs.steps.conditions import bucket_filters, job_filters
+from esjobs.steps.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.steps.correlate import Declarations, correlate
 from esjobs.steps.declarations import declared_values, imported_sites
 from esjobs.steps.factors import METHOD_VERSION, Factors
@@ -219,7 +219,8 @@ class Chain:
             counted = count_jobs(self._store, window, question.rules, where)
             chosen = f" with {', '.join(restriction)}"
             if not counted.total:
-                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs show buckets"
+                names = ",".join(parse_conditions(restriction))
+                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
         if counted.binned:
             return (
                 f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "

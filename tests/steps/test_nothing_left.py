@@ -46,7 +46,7 @@ def test_a_restriction_of_which_all_is_dropped_says_so(session: Session, tmp_pat
         NoResultError, match="all 25 jobs with task_id=task0, site=SITE04 were dropped: 25 no"
     ):
         session.run(tasks="task0", where="site=SITE04")
-    with pytest.raises(NoResultError, match="has task_id=task7"):
+    with pytest.raises(NoResultError, match="has task_id=task7; see: esjobs query --by task_id"):
         session.run(tasks="task7")
 
 

@@ -1,0 +1,26 @@
+"""A run of which cleaning leaves nothing says so and leaves no run behind, on every engine."""
+
+import pytest
+
+from esjobs.core.errors import NoResultError
+from esjobs.session import Session
+from esjobs.settings import Settings
+from esjobs.store.base import JobStore
+from tests.contract.jobs import job, put
+
+
+def test_all_jobs_dropped(store: JobStore) -> None:
+    put(store, "a", *(job(n, site=f"Q{n % 3}_MCORE", events=None) for n in range(9)))
+    put(store, "b", *(job(f"b{n}", site="Q0_MCORE", state="failed") for n in range(2)))
+    session = Session(store, Settings())
+    with pytest.raises(NoResultError, match="all 11 jobs were dropped: 2 not finished, 9 no events"):
+        session.run()
+    assert session.show("runs").empty
+    put(store, "c", *(job(f"c{n}", site="GOOD") for n in range(30)))
+    with pytest.raises(NoResultError, match="all 5 jobs with rc_site=Q0 were dropped: 2 not finished, 3 no"):
+        session.run(where="rc_site=Q0")
+    with pytest.raises(NoResultError, match="has rc_site=Q7; see: esjobs query --by rc_site"):
+        session.run(where="rc_site=Q7")
+    assert session.show("runs").empty
+    assert session.run(where="rc_site=GOOD")[0].rows_out == 30
+    assert set(session.show("runs")["step"]) == {"aggregate", "fit", "correlate", "flag"}
