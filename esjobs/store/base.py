@@ -9,7 +9,7 @@ Promises that every store keeps, and the contract suite proves:
   old ones. Leftovers are swept later.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
@@ -29,11 +29,18 @@ class PutCounts:
     load, unless a newer end time beats them.
     ``superseded_rows``: columns source, job_id, origin_file, origin_line of the rows that lost against a
     newer end time (incoming rows only).
+
+    ``jobs_changed``: of the jobs with updated rows, those that readers see with another value than before;
+    ``changed``: by field, how many. What a new job was before is its first row. ``kept``: by field, the jobs
+    whose incoming rows lack a value that is known from another version of the same end time, and stays.
     """
 
     stored: int
     updated: int
     superseded_rows: pa.Table
+    jobs_changed: int = 0
+    changed: Mapping[str, int] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def superseded(self) -> int:
@@ -128,13 +135,14 @@ class JobStore(Protocol):
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows (schema ``PUT_SCHEMA``) of one load, all of them or none.
 
-        Identity is (source, job_id): the newest end time wins; at equal end time the load that was first put
-        last does, inside a load the later row. Putting the same load again changes nothing but the count of
-        updated rows. An exception of the batches' source leaves the store as it was and reaches the caller.
+        Identity is (source, job_id): the newest end time wins. At equal end time the later version does (of
+        the load that was first put last, inside a load the later row), field by field: a missing value never
+        replaces a known one. Putting the same load again changes nothing but the count of updated rows. An
+        exception of the batches' source leaves the store as it was and reaches the caller.
         """
 
     def undo_load(self, load_id: str) -> int:
-        """Take back the rows of a load; every job shows its best remaining version again.
+        """Take back the rows of a load; every job is again what the remaining versions say.
 
         The number of job versions removed, one per job of the load, visible or not; 0 for an unknown load.
         """

@@ -1,8 +1,7 @@
 """Jobs in the embedded store: loads, duplicates, undoing, fingerprints.
 
-The state follows from the rows of each load alone. Of every job the version with the newest end time is
-visible; among equal end times the one of the latest load (in the order in which loads were first put), then
-the latest row. The best version that each other load has of it waits in ``internal.replaced_jobs``.
+The state follows from the rows of each load alone: which version of a job is visible, and what waits in
+``internal.replaced_jobs``, is settled in `duck_versions`.
 """
 
 from collections.abc import Iterable
@@ -12,18 +11,19 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
-from esjobs.core.errors import StoreError
+from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.window import Window
+from esjobs.store import duck_versions
 from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import gathered
 from esjobs.store.compile_sql import compile_window
 from esjobs.store.promises import FINGERPRINTS, SUPERSEDED
 from esjobs.store.row_hash import Hashes, identity_hash
-from esjobs.store.schema import JOB_COLUMNS, quote
+from esjobs.store.schema import quote
 from esjobs.store.sql import SqlSession
 
-_COLUMNS = ", ".join(quote(name) for name in JOB_COLUMNS)
+_NOTHING_COMES = (0, 0)
+"""Load and first row of no rows; loads are numbered from 1."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,15 @@ def put_jobs(session: SqlSession, batches: Iterable[pa.RecordBatch], load_id: st
         )
         if not _find_several(session, load, identities):
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
-        _gather_contested(session, load)
-        superseded_rows, updated = _count(session)
-        _settle(session)
-        session.run("DROP TABLE contested")
-        session.run("DROP TABLE several")
-    return PutCounts(rows - superseded_rows.num_rows - updated, updated, superseded_rows)
+        duck_versions.gather(session, load.number, load.first_row)
+        superseded, updated = duck_versions.superseded(session), duck_versions.updated(session)
+        kept = duck_versions.kept(session)
+        duck_versions.remember(session)
+        duck_versions.settle(session)
+        jobs_changed, changed = duck_versions.changed(session)
+        duck_versions.clear(session)
+    stored = rows - superseded.num_rows - updated
+    return PutCounts(stored, updated, superseded, jobs_changed, changed, kept)
 
 
 def _open_load(session: SqlSession, load_id: str) -> _Load:
@@ -69,11 +72,10 @@ def _open_load(session: SqlSession, load_id: str) -> _Load:
 
 def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
     """Write the rows; their identity hashes, 8 bytes a row, are all that stays in memory."""
-    job = ", ".join(quote(name) for name in JOB_SCHEMA.names)
     put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
     statement = (
         f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
-        f"SELECT {put}, $1, load_row, row_identity, hash({job}) FROM incoming"
+        f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark()} FROM incoming"
     )
     rows = 0
     hashes = [np.empty(0, np.uint64)]
@@ -125,116 +127,44 @@ def _find_several(session: SqlSession, load: _Load, identities: Hashes) -> bool:
     return bool(found)
 
 
-def _gather_contested(session: SqlSession, load: _Load) -> None:
-    """All versions of the jobs that have several, in order of merit.
-
-    ``place`` 1 becomes visible; ``place_in_load`` 1 is the best that its load has; ``known``: the job was
-    stored before.
-    """
-    session.run(
-        """
-        CREATE TEMP TABLE contested AS
-        WITH versions AS (
-            SELECT TRUE AS stored, load_number = $1 AND load_row >= $2 AS incoming,
-                source, job_id, end_time, load_number, load_row
-            FROM jobs WHERE row_identity IN (FROM several)
-            UNION ALL
-            SELECT FALSE, FALSE, source, job_id, end_time, load_number, load_row
-            FROM internal.replaced_jobs WHERE row_identity IN (FROM several)
-        )
-        SELECT *,
-            row_number() OVER (
-                PARTITION BY source, job_id ORDER BY end_time DESC, load_number DESC, load_row DESC
-            ) AS place,
-            row_number() OVER (
-                PARTITION BY source, job_id, load_number ORDER BY end_time DESC, load_row DESC
-            ) AS place_in_load,
-            max(end_time) OVER (PARTITION BY source, job_id) AS newest,
-            bool_or(NOT incoming) OVER (PARTITION BY source, job_id) AS known
-        FROM versions
-        """,
-        [load.number, load.first_row],
-    )
-
-
-def _count(session: SqlSession) -> tuple[pa.Table, int]:
-    """The incoming rows that lost against a newer end time, and how many of the others were updates."""
-    superseded = session.table(
-        "SELECT j.source, j.job_id, j.origin_file, j.origin_line FROM contested c "
-        "JOIN jobs j ON j.load_number = c.load_number AND j.load_row = c.load_row "
-        "WHERE c.incoming AND c.end_time < c.newest "
-        "ORDER BY c.load_row",
-        SUPERSEDED,
-    )
-    ((updated,),) = session.rows(
-        "SELECT count(*) FROM contested WHERE incoming AND end_time = newest AND (known OR place > 1)"
-    )
-    return superseded, updated
-
-
-def _settle(session: SqlSession) -> None:
-    """Move what lost against another load aside, delete what lost against its own."""
-    lost = "SELECT load_number, load_row FROM contested WHERE stored AND place > 1"
-    outdone = "SELECT load_number, load_row FROM contested WHERE NOT stored AND place_in_load > 1"
-    _delete(session, "internal.replaced_jobs", outdone)
-    session.run(
-        f"INSERT INTO internal.replaced_jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM jobs "  # noqa: S608
-        f"WHERE (load_number, load_row) IN ({lost} AND place_in_load = 1)"
-    )
-    _delete(session, "jobs", lost)
-
-
-def _delete(session: SqlSession, table: str, places: str) -> None:
-    """Delete the rows that a query names by load and row, and make sure that these are gone.
-
-    Rows are never named by DuckDB's rowid: on a busy machine such a deletion was once seen to leave a row of
-    the same transaction behind, and a job was there twice.
-    """
-    ((named,),) = session.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
-    ((deleted,),) = session.rows(
-        f"DELETE FROM {table} WHERE (load_number, load_row) IN ({places})"  # noqa: S608
-    )
-    if deleted != named:
-        raise StoreError(
-            f"the store deleted {deleted} of {named} rows that had lost; nothing was stored, run it again"
-        )
-
-
 def undo_load(session: SqlSession, load_id: str) -> int:
-    """Delete the versions of a load and make the best remaining one of each of its jobs visible."""
+    """Delete the versions of a load and show what the remaining ones of its jobs say."""
     with session.transaction():
         known = session.rows("SELECT number FROM internal.load_numbers WHERE load_id = $1", [load_id])
         if not known:
             return 0
-        number = known[0][0]
-        ((visible, waiting),) = session.rows(
-            "SELECT (SELECT count(*) FROM jobs WHERE load_number = $1), "
-            "(SELECT count(*) FROM internal.replaced_jobs WHERE load_number = $1)",
-            [number],
+        load = known[0]
+        # a merged row is there beside the versions that it was made of
+        ((versions,),) = session.rows(
+            """
+            SELECT count(*) FROM (
+                SELECT load_row FROM jobs WHERE load_number = $1
+                UNION SELECT load_row FROM internal.replaced_jobs WHERE load_number = $1
+            )
+            """,
+            load,
         )
-        session.run("DELETE FROM internal.replaced_jobs WHERE load_number = $1", [number])
         session.run(
             """
-            CREATE TEMP TABLE revived AS
-            SELECT r.load_number, r.load_row FROM internal.replaced_jobs r
-            SEMI JOIN (SELECT source, job_id, row_identity FROM jobs WHERE load_number = $1) gone
-            ON r.row_identity = gone.row_identity AND r.job_id = gone.job_id
-                AND r.source IS NOT DISTINCT FROM gone.source
-            QUALIFY row_number() OVER (
-                PARTITION BY r.source, r.job_id ORDER BY r.end_time DESC, r.load_number DESC
-            ) = 1
+            CREATE TEMP TABLE several AS
+            SELECT row_identity FROM internal.replaced_jobs
+            WHERE load_number <> $1
+                AND row_identity IN (SELECT row_identity FROM jobs WHERE load_number = $1)
+            UNION
+            SELECT row_identity FROM internal.replaced_jobs
+            WHERE load_number = $1 AND row_identity IN (
+                SELECT row_identity FROM jobs SEMI JOIN internal.replaced_jobs USING (load_number, load_row)
+            )
             """,
-            [number],
+            load,
         )
-        session.run("DELETE FROM jobs WHERE load_number = $1", [number])
-        session.run(
-            f"INSERT INTO jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM internal.replaced_jobs "  # noqa: S608
-            "WHERE (load_number, load_row) IN (FROM revived)"
-        )
-        _delete(session, "internal.replaced_jobs", "SELECT load_number, load_row FROM revived")
-        session.run("DELETE FROM internal.load_numbers WHERE number = $1", [number])
-        session.run("DROP TABLE revived")
-    return int(visible + waiting)
+        session.run("DELETE FROM internal.replaced_jobs WHERE load_number = $1", load)
+        session.run("DELETE FROM jobs WHERE load_number = $1", load)
+        duck_versions.gather(session, *_NOTHING_COMES)
+        duck_versions.settle(session)
+        duck_versions.clear(session)
+        session.run("DELETE FROM internal.load_numbers WHERE number = $1", load)
+    return int(versions)
 
 
 def span(session: SqlSession) -> Span:

@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from typing import Any
 
 from esjobs.core import fields
@@ -29,7 +29,21 @@ from esjobs.core.query import (
 )
 from tests.contract.jobs import Row
 
+_FIELDS = tuple(known.name for known in fields.JOB_FIELDS)
+
 Identity = tuple[str | None, str]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a put says of itself; the members are those of ``PutCounts``."""
+
+    stored: int
+    updated: int
+    superseded: int
+    jobs_changed: int
+    changed: dict[str, int]
+    kept: dict[str, int]
 
 
 @dataclass
@@ -39,17 +53,33 @@ class Loads:
     numbers: dict[str, int] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
 
-    def put(self, load_id: str, rows: Sequence[Row]) -> tuple[int, int, int]:
-        """Stored, updated, superseded."""
-        before = {identity: row["end_time"] for identity, row in self.visible().items()}
-        newest: dict[Identity, datetime] = dict(before)
-        for row in rows:
-            newest[_identity(row)] = max(row["end_time"], newest.get(_identity(row), row["end_time"]))
-        superseded = sum(row["end_time"] < newest[_identity(row)] for row in rows)
-        stored = len({_identity(row) for row in rows} - set(before))
+    def put(self, load_id: str, rows: Sequence[Row]) -> Account:
+        """Put the rows of a load."""
+        before = self.visible()
         self.numbers.setdefault(load_id, max(self.numbers.values(), default=0) + 1)
         self.rows[load_id] += rows
-        return stored, len(rows) - stored - superseded, superseded
+        after = self.visible()
+        incoming: dict[Identity, list[Row]] = defaultdict(list)
+        for row in rows:
+            if row["end_time"] == after[_identity(row)]["end_time"]:
+                incoming[_identity(row)].append(row)
+        stored = len({_identity(row) for row in rows} - set(before))
+        superseded = len(rows) - sum(map(len, incoming.values()))
+        changed: Counter[str] = Counter()
+        kept: Counter[str] = Counter()
+        jobs_changed = 0
+        for identity, mine in incoming.items():
+            old, new = before.get(identity, mine[0]), after[identity]
+            moved = [name for name in _FIELDS if old.get(name) != new.get(name)]
+            jobs_changed += bool(moved)
+            changed.update(moved)
+            kept.update(
+                name
+                for name in _FIELDS
+                if new.get(name) is not None and all(row.get(name) is None for row in mine)
+            )
+        updated = len(rows) - stored - superseded
+        return Account(stored, updated, superseded, jobs_changed, dict(changed), dict(kept))
 
     def undo(self, load_id: str) -> int:
         """The number of jobs of the load."""
@@ -57,19 +87,23 @@ class Loads:
         return len({_identity(row) for row in self.rows.pop(load_id, [])})
 
     def visible(self) -> dict[Identity, Row]:
-        """Of each job the version with the newest end time, then of the latest load, then the latest row."""
-        best: dict[Identity, tuple[datetime, int, int]] = {}
+        """Of each job the rows with the newest end time, by load, then row; of each field the last value."""
+        jobs: dict[Identity, list[Row]] = defaultdict(list)
+        for load_id in sorted(self.rows, key=lambda name: self.numbers[name]):
+            for row in self.rows[load_id]:
+                jobs[_identity(row)].append(row)
         found: dict[Identity, Row] = {}
-        for load_id, rows in self.rows.items():
-            for position, row in enumerate(rows):
-                rank = (row["end_time"], self.numbers[load_id], position)
-                if _identity(row) not in best or rank > best[_identity(row)]:
-                    best[_identity(row)], found[_identity(row)] = rank, row
+        for identity, rows in jobs.items():
+            newest = max(row["end_time"] for row in rows)
+            found[identity] = {}
+            for row in rows:
+                if row["end_time"] == newest:
+                    found[identity] |= {name: known for name, known in row.items() if known is not None}
         return found
 
 
 def _identity(row: Row) -> Identity:
-    return row["source"], row["job_id"]
+    return row.get("source"), row["job_id"]
 
 
 def value(row: Row, name: str) -> Any:

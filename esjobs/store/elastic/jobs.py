@@ -6,14 +6,13 @@ writes is of the next commit, which readers do not see until one document says t
 process left behind before that is cleared away by whoever writes next: documents born later are deleted,
 shown or hidden ones are put back.
 
-Of every job the version with the newest end time is visible; among equal end times the one of the latest
-load (in the order in which loads were first put), then the latest row. The others wait hidden for that load
-to be undone.
+Which version of a job is visible, or what several show together, `versions` says. The others wait hidden for
+a load to be undone.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -34,42 +33,16 @@ from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines, do
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.elastic.stamps import stamped
 from esjobs.store.elastic.state import Commit, State
-from esjobs.store.elastic.writing import Action, create, delete, index, parts, refresh, sent, update, write
+from esjobs.store.elastic.versions import MERGED, Contest, Document, Version, settled
+from esjobs.store.elastic.writing import Action, delete, parts, refresh, sent, update, write
 from esjobs.store.lease import Lease
 from esjobs.store.promises import SUPERSEDED
 
 _CHUNK = 1000
 """Identities asked for in one search."""
 
-Document = dict[str, Any]
-
 _KEPT_PLACE = 0
 """Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
-
-
-@dataclass
-class _Version:
-    """What decides between the versions of a job."""
-
-    name: str
-    identity: str
-    end_time: str
-    load: int
-    row: int
-    visible: bool
-    stored: bool
-    document: Document | None = None
-
-    @property
-    def merit(self) -> tuple[str, int, int]:
-        return (self.end_time, self.load, self.row)
-
-    @classmethod
-    def incoming(cls, document: Document) -> "_Version":
-        """A row of the load that is being written, under a name that no job's identity can be."""
-        identity, row = document["identity"], document["row"]
-        name = f"v{row:x}:{identity}"
-        return cls(name, identity, document["end_time"], document["load"], row, False, False, document)
 
 
 class Jobs:
@@ -143,85 +116,70 @@ class Jobs:
         refresh(self._cluster, self._index)
         number = common["born"]
         superseded: list[tuple[int, Document]] = []
-        updated = 0
+        updated = jobs_changed = 0
+        changed: Counter[str] = Counter()
+        kept: Counter[str] = Counter()
 
         def actions() -> Iterator[Action]:
-            nonlocal updated
+            nonlocal updated, jobs_changed
             with PointInTime(self._cluster, self._index) as at:
                 for documents_of_jobs in _by_job(again, common):
-                    for contested in self._contests(at, documents_of_jobs, number, loads):
-                        newest = contested[0].end_time
-                        known = any(version.stored for version in contested)
-                        for place, version in enumerate(contested):
-                            if version.stored:
-                                if place > 0 and version.visible:
-                                    yield update(self._index, version.name, {"until": number})
-                            elif version.end_time < newest:
-                                superseded.append((version.row, version.document or {}))
-                            elif known or place > 0:
-                                updated += 1
-                        yield from self._best_of_load(contested, number)
+                    contests = list(self._contests(at, documents_of_jobs, number, loads))
+                    for contest in contests:
+                        lost = len(contest.mine) - len(contest.incoming)
+                        superseded.extend((v.row, v.document) for v in contest.mine[-lost:] if lost)
+                        if contest.incoming:
+                            updated += len(contest.incoming) - (not contest.is_known)
+                            moved = contest.changed()
+                            jobs_changed += bool(moved)
+                            changed.update(moved)
+                            kept.update(contest.kept())
+                    yield from settled(contests, self._index, number)
 
         write(self._cluster, actions(), before=self._lease.keep)
         superseded.sort(key=lambda item: item[0])
         table = pa.Table.from_pylist(
             [{name: row.get(name) for name in SUPERSEDED.names} for _, row in superseded], schema=SUPERSEDED
         )
-        return PutCounts(rows - len(superseded) - updated, updated, table)
+        stored = rows - len(superseded) - updated
+        return PutCounts(stored, updated, table, jobs_changed, dict(changed), dict(kept))
 
     def _contests(
         self, at: PointInTime, rows: Sequence[Document], number: int, loads: Set[int]
-    ) -> Iterator[list[_Version]]:
-        """Of each job of these rows of the load all versions, the best first."""
-        versions: dict[str, dict[tuple[int, int], _Version]] = {row["identity"]: {} for row in rows}
-        for version, fresh in self._stored(at, list(versions), number, loads):
-            version.stored = not fresh
-            versions[version.identity][version.load, version.row] = version
-        for version in map(_Version.incoming, rows):
+    ) -> Iterator[Contest]:
+        """The jobs of these rows of the load, each with all its versions."""
+        versions: dict[str, dict[tuple[int, int], Version]] = {row["identity"]: {} for row in rows}
+        merged: dict[str, Version] = {}
+        for version in self._stored(at, list(versions), number, loads):
+            if version.load == MERGED:
+                merged[version.identity] = version
+            else:
+                versions[version.identity][version.load, version.row] = version
+        for version in map(Version.incoming, rows):
             # a row may be among the stored ones: it was written before another of its request, or a request
             # was repeated and met itself
             versions[version.identity].setdefault((version.load, version.row), version)
-        for found in versions.values():
-            yield sorted(found.values(), key=lambda version: version.merit, reverse=True)
-
-    def _best_of_load(self, contested: Sequence[_Version], number: int) -> Iterator[Action]:
-        """Write the best version that this load has of a job: shown if it is the first of all, or waiting."""
-        mine = [version for version in contested if not version.stored]
-        if not mine:
-            return
-        span = {"from": number} if mine[0] is contested[0] else {"from": 0, "until": 0}
-        fresh = next((version for version in mine if version.name == version.identity), None)
-        if mine[0] is fresh:
-            yield update(self._index, fresh.name, span)
-        elif fresh is not None:  # nobody sees it yet
-            yield index(self._index, fresh.name, {**(mine[0].document or {}), **span})
-        else:
-            yield create(self._index, mine[0].name, {**(mine[0].document or {}), **span})
+        for identity, found in versions.items():
+            yield Contest(list(found.values()), merged.get(identity))
 
     def _stored(
-        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int]
-    ) -> Iterator[tuple[_Version, bool]]:
-        """All versions of some jobs, and whether this load has just written them."""
-        source = ["identity", "end_time", "load", "row", "born", "from", "until"]
-        source += ["source", "job_id", "origin_file", "origin_line"]
+        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int | None = None
+    ) -> Iterator[Version]:
+        """All versions of some jobs, those of this commit marked as not stored; merged documents if visible.
+
+        ``gone``: a load to leave out.
+        """
         for start in range(0, len(names), _CHUNK):
-            some = {"terms": {"identity": list(names[start : start + _CHUNK])}}
-            for hits in at.pages(some, source):
+            query: dict[str, Any] = {"filter": [{"terms": {"identity": list(names[start : start + _CHUNK])}}]}
+            if gone is not None:
+                query["must_not"] = [{"term": {"load": gone}}]
+            for hits in at.pages({"bool": query}):
                 for hit in hits:
                     held = hit["_source"]
-                    if held["load"] not in loads and held["born"] != number:
-                        continue  # of a load that was taken back
-                    version = _Version(
-                        hit["_id"],
-                        held["identity"],
-                        held["end_time"],
-                        held["load"],
-                        held["row"],
-                        _was_visible(held, number),
-                        False,
-                        held,
-                    )
-                    yield version, held["born"] == number
+                    visible, fresh = _was_visible(held, number), held["born"] == number
+                    if not (visible if held["load"] == MERGED else fresh or held["load"] in loads):
+                        continue  # of a load that was taken back, or merged and out of date
+                    yield _version(hit, visible, stored=not fresh)
 
     def undo(self, load_id: str) -> int:
         """Hide the versions of a load, show the best remaining one of each of its jobs, commit, delete."""
@@ -232,18 +190,21 @@ class Jobs:
         load, number = old.loads[load_id], old.number + 1
         try:
             gone = list(self._of_load(load, number))
-            lost = {version.identity for version in gone if version.visible}
-            best: dict[str, _Version] = {}
             others = set(old.loads.values()) - {load}
-            with PointInTime(self._cluster, self._index) as at:
-                for version, _ in self._stored(at, sorted({v.identity for v in gone}), number, others):
-                    rival = best.get(version.identity)
-                    if rival is None or version.merit > rival.merit:
-                        best[version.identity] = version
-            actions = [update(self._index, v.name, {"until": number}) for v in gone if v.visible]
-            shown = {"from": number, "until": None}
-            actions += [update(self._index, best[name].name, shown) for name in sorted(lost & set(best))]
-            write(self._cluster, actions)
+            left: set[str] = set()
+
+            def actions() -> Iterator[Action]:
+                yield from (update(self._index, v.name, {"until": number}) for v in gone if v.visible)
+                names = sorted({version.identity for version in gone})
+                with PointInTime(self._cluster, self._index) as at:
+                    for start in range(0, len(names), _CHUNK):
+                        some = names[start : start + _CHUNK]
+                        contests, unfounded = self._remaining(at, some, number, others, load)
+                        left.update(contest.versions[0].identity for contest in contests)
+                        yield from settled(contests, self._index, number)
+                        yield from (update(self._index, v.name, {"until": number}) for v in unfounded)
+
+            write(self._cluster, actions())
             refresh(self._cluster, self._index)
             loads = {name: held for name, held in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.place))
@@ -254,8 +215,22 @@ class Jobs:
             self._end()
         # what cannot be deleted now nobody sees, and the next write clears it away
         with contextlib.suppress(StoreError):
-            write(self._cluster, (self._removal(v.name, v.identity, set(best)) for v in gone))
+            write(self._cluster, (self._removal(v.name, v.identity, left) for v in gone))
         return len({version.identity for version in gone})
+
+    def _remaining(
+        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int
+    ) -> tuple[list[Contest], list[Version]]:
+        """Of some jobs those that have versions of other loads, and merged documents of the others."""
+        versions: dict[str, list[Version]] = {}
+        merged: dict[str, Version] = {}
+        for version in self._stored(at, names, number, loads, gone):
+            if version.load == MERGED:
+                merged[version.identity] = version
+            else:
+                versions.setdefault(version.identity, []).append(version)
+        contests = [Contest(found, merged.pop(identity, None)) for identity, found in versions.items()]
+        return contests, list(merged.values())
 
     def _removal(self, name: str, identity: str, others: Set[str]) -> Action:
         """Delete a version; the place under the job's identity is kept as long as it has other versions."""
@@ -263,16 +238,11 @@ class Jobs:
             return update(self._index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
         return delete(self._index, name)
 
-    def _of_load(self, load: int, number: int) -> Iterator[_Version]:
+    def _of_load(self, load: int, number: int) -> Iterator[Version]:
         source = ["identity", "end_time", "load", "row", "from", "until"]
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages({"term": {"load": load}}, source):
-                for hit in hits:
-                    held = hit["_source"]
-                    visible = _was_visible(held, number)
-                    yield _Version(
-                        hit["_id"], held["identity"], held["end_time"], load, held["row"], visible, True
-                    )
+                yield from (_version(hit, _was_visible(hit["_source"], number), stored=True) for hit in hits)
 
     def _begin(self) -> Commit:
         """Clear away what an earlier process left, and start to write."""
@@ -311,17 +281,19 @@ class Jobs:
         moved = [{"range": {name: later}} for name in ("born", "from", "until")]
         loads = {*commit.loads.values(), _KEPT_PLACE}
         taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
+        out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": commit.number}}}]
         with PointInTime(self._cluster, self._index) as at:
             for hits in at.pages(
-                {"bool": {"should": [*moved, *taken_back]}}, ["identity", "load", "born", "from", "until"]
+                {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}},
+                ["identity", "load", "born", "from", "until"],
             ):
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
     def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
         held = hit["_source"]
-        if held["born"] > number:
+        if held["born"] > number or (held["load"] == MERGED and held.get("until", number + 1) <= number):
             return delete(self._index, hit["_id"])
-        if held["load"] not in loads:  # other versions of the job may need its place
+        if held["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
             return self._removal(hit["_id"], held["identity"], {held["identity"]})
         if held["from"] > number:
             return update(self._index, hit["_id"], {"from": 0, "until": 0})
@@ -363,6 +335,13 @@ class Jobs:
 def _was_visible(held: Mapping[str, Any], number: int) -> bool:
     """Whether readers saw a version just before a commit."""
     return 0 < held["from"] < number and (held.get("until") or number) >= number
+
+
+def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
+    held = hit["_source"]
+    return Version(
+        hit["_id"], held["identity"], held["end_time"], held["load"], held["row"], visible, stored, held
+    )
 
 
 def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
