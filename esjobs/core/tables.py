@@ -458,11 +458,16 @@ LOADS = Table(
         _c("filled", "text", "fields filled by --set"),
         _c("rows_in", "integer", "rows read", "rows"),
         _c("stored", "integer", "new jobs", "rows"),
-        _c("updated", "integer", "jobs that replaced an equal or older version", "rows"),
+        _c("updated", "integer", "rows of jobs that were there, of an equal or newer end time", "rows"),
         _c("rejected", "integer", "rows refused", "rows"),
         _c("first_end", "time", "earliest end time", "UTC"),
         _c("last_end", "time", "latest end time", "UTC"),
         _c("loaded_at", "time", "when", "UTC"),
+        _c("without_task_id", "integer", "accepted rows without a task id", "rows"),
+        _c("without_events", "integer", "accepted rows without a number of events", "rows"),
+        _c("without_cores", "integer", "accepted rows without a number of cores", "rows"),
+        _c("without_cpu_raw", "integer", "accepted rows without a CPU string", "rows"),
+        _c("jobs_changed", "integer", "jobs with updated rows of which a field changed", "jobs"),
     ),
 )
 

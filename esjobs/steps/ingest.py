@@ -21,11 +21,18 @@ from esjobs.ingest.base import Parsed, Source
 from esjobs.ingest.inputs import Input, inputs
 from esjobs.ingest.opening import require_readable
 from esjobs.steps.aggregate import retired_days
+from esjobs.steps.gaps import Gaps, change_notes
 from esjobs.steps.publication import read_table, rows_table
 from esjobs.steps.rejects import SUPERSEDED, RejectSpool, superseded
 from esjobs.store.base import JobStore, Retired
 
 Progress = Callable[[str, int, int], None]
+
+_NOT_COMPARED = (
+    "not compared with the store: an acceptable row is stored, updates its job as far as it has values, or is "
+    "rejected as superseded"
+)
+"""What a dry run does not know."""
 
 
 class _Reading:
@@ -47,6 +54,7 @@ class _Reading:
         self.rows_in = 0
         self.reasons: Counter[str] = Counter()
         self.notes: dict[str, None] = {}
+        self.gaps = Gaps()
         self.first: datetime | None = None
         self.last: datetime | None = None
 
@@ -69,6 +77,7 @@ class _Reading:
         for reject in parsed.rejects:
             self.reasons[reject.reason] += reject.n_rows
         if parsed.batch.num_rows:
+            self.gaps.add(parsed.batch)
             ends = pc.min_max(parsed.batch.column("end_time")).as_py()
             self.first = min(filter(None, (self.first, ends["min"])))
             self.last = max(filter(None, (self.last, ends["max"])))
@@ -93,7 +102,7 @@ def ingest(
     ``fill``: canonical values for fields that a row lacks. The load's id follows from the contents, so that
     loading the same files again updates the same rows; the account of the load in ``loads`` and ``rejects``
     stays the one of the first time, the report tells what the second one did. With ``dry_run``
-    nothing is written and rows that would be stored or updated are counted as ``acceptable``.
+    nothing is written, the store is not asked, and rows that are sound are counted as ``acceptable``.
 
     Raises :class:`InputError` when a file cannot be read to its end; the store is then as it was.
     """
@@ -110,7 +119,9 @@ def ingest(
             if dry_run:
                 acceptable = sum(batch.num_rows for batch in itertools.chain(first, batches))
                 counts = {"acceptable": acceptable}
-                return _report(load_id, reading, counts, acceptable, began, rows_become="acceptable rows")
+                return _report(
+                    load_id, reading, counts, acceptable, began, [_NOT_COMPARED], "acceptable rows"
+                )
             listed = {
                 "load_id": load_id,
                 "format": source.name,
@@ -159,6 +170,8 @@ def _store(
             rejected=reading.reasons.total(),
             first_end=reading.first,
             last_end=reading.last,
+            jobs_changed=counts.jobs_changed,
+            **reading.gaps.columns(),
         )
         store.publish(
             [
@@ -169,7 +182,7 @@ def _store(
         notes = (
             ["the refused rows, with reason, file and line: esjobs show rejects"] if reading.reasons else []
         )
-    return {"stored": counts.stored, "updated": counts.updated}, notes
+    return {"stored": counts.stored, "updated": counts.updated}, [*change_notes(counts), *notes]
 
 
 def _is_complete(known: pa.Table) -> bool:
@@ -212,7 +225,7 @@ def _report(
         rows_become=rows_become,
         dropped=dropped,
         counts=counts,
-        notes=(*_grouped(reading.notes), *notes),
+        notes=(*_grouped(reading.notes), *reading.gaps.notes(), *notes),
     )
 
 

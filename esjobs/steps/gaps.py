@@ -1,0 +1,62 @@
+"""What the rows of a load lack, and what that costs further on."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from esjobs.core.rules import CleaningRules
+from esjobs.store.base import PutCounts
+
+COUNTED: Mapping[str, str] = {
+    "task_id": "a task id",
+    "events": "events",
+    "cores": "cores",
+    "cpu_raw": "a CPU model",
+}
+"""Fields that a job may lack, at a price, and what people call them."""
+
+
+class Gaps:
+    """Counts, over the accepted rows of a load, those that lack a field (after what fills it has filled it)."""
+
+    def __init__(self) -> None:
+        self._rows: Counter[str] = Counter()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch of ``PUT_SCHEMA``."""
+        for name in COUNTED:
+            self._rows[name] += batch.column(name).null_count
+
+    def columns(self) -> dict[str, int]:
+        """The counts by the columns of ``loads``."""
+        return {f"without_{name}": self._rows[name] for name in COUNTED}
+
+    def notes(self) -> list[str]:
+        """What is lacking, a sentence a field."""
+        reasons = {rule.keep.field: rule.reason for rule in CleaningRules().drops() if rule.missing == "drop"}
+        notes = []
+        for name, words in COUNTED.items():
+            rows = self._rows[name]
+            if not rows:
+                continue
+            cost = "such jobs count for their sites, not for any CPU model"
+            if name in reasons:
+                cost = f"such jobs are dropped ({reasons[name]}) and enter no fit"
+            notes.append(f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} {words}: {cost}")
+        return notes
+
+
+def change_notes(counts: PutCounts) -> list[str]:
+    """What the updated rows of a load changed, and what they did not take away."""
+    notes = []
+    if counts.updated:
+        moved = f"in {counts.jobs_changed:,} of the updated jobs: {_listed(counts.changed)}"
+        notes.append(f"fields changed {moved}" if counts.changed else "no field of the updated jobs changed")
+    if counts.kept:
+        notes.append(f"missing here, kept from other copies of the same jobs: {_listed(counts.kept)}")
+    return notes
+
+
+def _listed(fields: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {jobs:,}" for name, jobs in fields.items())
