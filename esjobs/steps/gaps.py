@@ -18,7 +18,7 @@ COUNTED: Mapping[str, str] = {
 
 
 class Gaps:
-    """Counts, over the accepted rows of a load, those that lack a field (after what fills it has filled it)."""
+    """Counts, over the accepted rows of a load, those that lack a field when all is filled that can be."""
 
     def __init__(self) -> None:
         self._rows: Counter[str] = Counter()

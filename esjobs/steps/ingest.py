@@ -29,7 +29,7 @@ from esjobs.store.base import JobStore, Retired
 Progress = Callable[[str, int, int], None]
 
 _NOT_COMPARED = (
-    "not compared with the store: an acceptable row is stored, updates its job as far as it has values, or is "
+    "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "
     "rejected as superseded"
 )
 """What a dry run does not know."""

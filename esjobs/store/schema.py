@@ -7,9 +7,8 @@ What a file holds, for whoever opens it with another program:
 - one view per result table (``buckets``, ``factors``, ...) with the published rows; the rows themselves,
   visible or not, in schema ``results`` under the number of the generation they belong to.
 - schema ``internal``: ``layout``, ``load_numbers`` (order of the loads), ``replaced_jobs`` (versions of a
-  job that lost against another load's, or that were merged into what is visible; they come back when that load
-  is undone), ``generations``,
-  ``published``, ``named_values``.
+  job that lost against another load's, or that the visible one was merged from; they come back when that load
+  is undone), ``generations``, ``published``, ``named_values``.
 
 Times are stored as UTC without a zone, so that no time-zone library is needed to read them.
 """
