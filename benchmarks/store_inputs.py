@@ -124,7 +124,8 @@ def write_inputs(folder: Path, jobs: int, panda_rows: int, seed: int) -> Inputs:
     def batches() -> Iterator[pa.RecordBatch]:
         return itertools.chain.from_iterable(map(grid.jobs, days))
 
-    written = write_jobs(batches(), folder / "jobs.parquet", "parquet")
+    with (folder / "jobs.parquet").open("wb") as stream:
+        written = write_jobs(batches(), stream, "parquet")
     rows, dirty = _write_panda(batches(), folder / "panda.csv", panda_rows)
     return Inputs(str(days[0]), str(days[-1]), written, rows, dict(dirty))
 

@@ -1,14 +1,15 @@
 """The command line: parse, build, call, print. No logic lives here or in ``esjobs.commands``.
 
 Exit codes: 0 ok, 1 an error of ours in one line, 2 usage, 130 interrupted, 141 the reader of standard output
-went away. Data goes to standard output, everything else to
-standard error. Imports are lazy, so that ``--help`` answers at once.
+went away. Data goes to standard output, everything else to standard error. Imports are lazy, so that
+``--help`` answers at once.
 """
 
 import contextlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +19,8 @@ from esjobs import __version__
 from esjobs.commands import files, results, steps, system
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
+from esjobs.core.text import visible
+from esjobs.log_lines import LogLines
 
 _GLOBAL = ("--store", "--config", "--log-level", "--jobs-index", "--field-map", "--quiet")
 
@@ -28,9 +31,14 @@ BROKEN_PIPE = 128 + 13
 class _Group(click.Group):
     """Turns our errors into one line and an exit code; leaves defects to their traceback."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _shown():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            result = super().invoke(ctx)
+            with _shown():
+                result = super().invoke(ctx)
             _flush()
             return result
         except click.NoSuchOption as error:
@@ -57,6 +65,16 @@ class _Group(click.Group):
         return list(self.commands)
 
 
+@contextlib.contextmanager
+def _shown() -> Iterator[None]:
+    """Usage errors quote what was typed, or pasted: a terminal is to show it, not to obey it."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = visible(error.message)  # type: ignore[misc]
+        raise
+
+
 def _interrupted() -> NoReturn:
     click.echo("esjobs: interrupted; results published before are untouched, run again", err=True)
     sys.exit(130)
@@ -67,7 +85,7 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        from esjobs.output import unwritable
+        from esjobs.destination import unwritable
 
         raise unwritable("-", error) from error
 
@@ -81,7 +99,7 @@ def _reader_gone() -> NoReturn:
 
 
 def _fail(error: EsjobsError, code: int) -> NoReturn:
-    click.echo(f"esjobs: {' '.join(str(error).split())}", err=True)
+    click.echo(f"esjobs: {error}", err=True)
     sys.exit(code)
 
 
@@ -125,9 +143,9 @@ def main(
     quiet: bool,
 ) -> None:
     """Speed factors of queues and CPU models from job records; who deviates from the declared corepower."""
-    logging.basicConfig(
-        stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=log_level.upper(), handlers=[handler])
     ctx.obj = Context(store, config, jobs_index=jobs_index, field_map=field_map, quiet=quiet)
 
 

@@ -11,6 +11,7 @@ from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.demo.grid import Grid
+from esjobs.destination import writing, writing_text
 from esjobs.ingest.export import write_jobs
 from esjobs.session import open as open_session
 from esjobs.steps.aggregate import Progress
@@ -48,16 +49,16 @@ def demonstrate(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if store is None:
-            for leftover in (database, database.with_suffix(".duckdb.wal")):
-                leftover.unlink(missing_ok=True)
-        _tell(progress, "making jobs up")
-        write_jobs((batch for day in days for batch in grid.jobs(day)), job_file, "parquet")
-        _write_declarations(grid, declared_file)
     except OSError as error:
         raise InputError(
-            f"cannot write the demo into {folder}: {error.strerror}; choose another folder with --out"
+            f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"
         ) from error
+    _tell(progress, "making jobs up")
+    with writing(job_file) as stream:
+        write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
+    _write_declarations(grid, declared_file)
+    if store is None:
+        _remove(database)
     window = Window.of_days(days[0], days[-1])
     with open_session(store or f"duckdb:{database}", config=config, progress=progress) as session:
         ingested = session.ingest("jobs", job_file)
@@ -97,6 +98,17 @@ def _tell(progress: Progress | None, what: str) -> None:
         progress(what, 0, 0)
 
 
+def _remove(database: Path) -> None:
+    """The store of a demo run before, with its log."""
+    try:
+        for leftover in (database, database.with_suffix(".duckdb.wal")):
+            leftover.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot replace the demo's store {database}: {error.strerror}; choose another folder with --out"
+        ) from error
+
+
 def _write_declarations(grid: Grid, path: Path) -> None:
     columns = (
         "level",
@@ -108,7 +120,7 @@ def _write_declarations(grid: Grid, path: Path) -> None:
         "parent_corepower",
         "source",
     )
-    with path.open("w", encoding="utf-8", newline="") as stream:
+    with writing_text(path) as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
         for row in grid.declarations():

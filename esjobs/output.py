@@ -5,18 +5,16 @@ with ``Z``. JSON is one array. Tables are rounded for people, the other formats 
 """
 
 import json
-import re
-import sys
 from collections.abc import Collection, Iterable
 from datetime import date, datetime
-from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
 
-from esjobs.core.errors import InputError
+from esjobs.core.text import visible
 from esjobs.core.window import format_time
+from esjobs.destination import writing, writing_text
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -27,39 +25,20 @@ def write_frame(
     """Write a frame in one of ``FORMATS`` to a file, or to standard output for ``-``.
 
     ``prose``: columns that a table may wrap on words. Raises :class:`InputError` when the file cannot be
-    written.
+    written; a file of before is then as it was.
     """
     rows = pa.Table.from_pandas(frame, preserve_index=False)
-    try:
-        if out == "-":
-            _write(rows, form, sys.stdout, title, prose)
-        elif form == "parquet":
-            with Path(out).open("wb") as stream:
-                _write_parquet(rows, stream)
-        else:
-            with Path(out).open("w", encoding="utf-8", newline="") as text:
-                _write(rows, form, text, title, prose)
-    except OSError as error:
-        raise unwritable(out, error) from error
-
-
-def unwritable(out: str, error: OSError) -> Exception:
-    """The error to raise when output cannot be written; a reader who went away (``| head``) is no error."""
-    if isinstance(error, BrokenPipeError):
-        return error
-    where = "standard output" if out == "-" else out
-    return InputError(f"cannot write {where}: {error.strerror}; give a path that can be written")
-
-
-def _write(rows: pa.Table, form: str, stream: IO[str], title: str, prose: Collection[str]) -> None:
     if form == "parquet":
-        _write_parquet(rows, stream.buffer)  # type: ignore[attr-defined]
-    elif form == "csv":
-        _write_csv(rows, stream)
-    elif form == "json":
-        _write_json(rows, stream)
-    else:
-        _write_table(rows, stream, title, prose)
+        with writing(out) as stream:
+            _write_parquet(rows, stream)
+        return
+    with writing_text(out) as text:
+        if form == "csv":
+            _write_csv(rows, text)
+        elif form == "json":
+            _write_json(rows, text)
+        else:
+            _write_table(rows, text, title, prose)
 
 
 def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
@@ -115,25 +94,13 @@ def _write_table(rows: pa.Table, stream: IO[str], title: str, prose: Collection[
     from esjobs.text_table import write_text_table
 
     numbers = [
-        column.name
+        visible(column.name)
         for column in rows.schema
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     ]
+    headings = [visible(name) for name in rows.column_names]
     cells = [[_rounded(value) for value in record.values()] for record in _records(rows)]
-    write_text_table(rows.column_names, cells, stream, numbers=numbers, prose=prose, title=visible(title))
-
-
-_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Control characters, line ends, and what turns the direction of writing."""
-
-
-def visible(text: str) -> str:
-    r"""Write out what a terminal would obey: names come from job records, and may hold anything.
-
-    >>> visible("\x1b[31mred")
-    '\\x1b[31mred'
-    """
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    write_text_table(headings, cells, stream, numbers=numbers, prose=prose, title=visible(title))
 
 
 def _rounded(value: object) -> str:

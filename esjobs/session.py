@@ -412,7 +412,7 @@ class Session:
         """Write the report of a run (None: the latest) as one HTML file that needs no network; its path."""
         from esjobs.steps.report import write_report
 
-        return write_report(self.store, Path(out), run=run)
+        return write_report(self.store, out, run=run)
 
     def report_page(self, *, run: str | None = None) -> str:
         """The report of a run as HTML, as :meth:`report` writes it."""

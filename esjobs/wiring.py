@@ -51,13 +51,6 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
         raise StoreError(
             f"no store at {path}; the first ingest makes it, or name another one with --store duckdb:PATH"
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"cannot make the folder {path.parent} for the store: {error.strerror}; "
-            "name another place with --store duckdb:PATH"
-        ) from error
     return DuckStore(path, memory_limit=settings.memory)
 
 

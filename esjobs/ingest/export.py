@@ -1,4 +1,4 @@
-"""Jobs to a file or a stream in the format ``jobs``, so that reading it again gives the same rows.
+"""Jobs to a stream in the format ``jobs``, so that reading it again gives the same rows.
 
 CSV: a header always, missing empty, floats with every digit they need, ISO times with Z. JSON lines: one
 object a line without the missing fields. Parquet: the catalogue's types.
@@ -6,8 +6,6 @@ object a line without the missing fields. Parquet: the catalogue's types.
 
 import json
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 import pyarrow as pa
@@ -24,24 +22,21 @@ ExportFormat = Literal["csv", "jsonl", "parquet"]
 
 def write_jobs(
     batches: Iterable[pa.RecordBatch],
-    target: Path | BinaryIO,
+    stream: BinaryIO,
     form: ExportFormat,
     schema: pa.Schema = JOB_SCHEMA,
 ) -> int:
     """Write batches that share ``schema`` (all of the catalogue, or some fields of it); the number of rows.
 
-    A stream is left open. Memory: one batch. Raises :class:`UsageError` for an unknown form.
+    The stream is left open. Memory: one batch. Raises :class:`UsageError` for an unknown form.
     """
     if form not in get_args(ExportFormat):
         raise UsageError(f"jobs cannot be written as '{form}'; there are {', '.join(get_args(ExportFormat))}")
-    opened: AbstractContextManager[BinaryIO]
-    opened = target.open("wb") if isinstance(target, Path) else nullcontext(target)
-    with opened as stream:
-        if form == "csv":
-            return _csv(batches, stream, schema)
-        if form == "jsonl":
-            return _json_lines(batches, stream, schema)
-        return _parquet(batches, stream, schema)
+    if form == "csv":
+        return _csv(batches, stream, schema)
+    if form == "jsonl":
+        return _json_lines(batches, stream, schema)
+    return _parquet(batches, stream, schema)
 
 
 def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema) -> int:

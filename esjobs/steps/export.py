@@ -1,14 +1,14 @@
 """Stored jobs to a file in canonical columns, which ``esjobs ingest jobs`` reads back unchanged."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from esjobs.core.errors import InputError, UsageError
+from esjobs.core.errors import UsageError
 from esjobs.core.query import Select
 from esjobs.core.window import Window
+from esjobs.destination import writing
 from esjobs.ingest.export import ExportFormat, write_jobs
 from esjobs.steps.conditions import job_filters
 from esjobs.store.base import JobStore
@@ -26,21 +26,14 @@ def export_jobs(
 ) -> int:
     """Stream the jobs of a window to a file (``-``: standard output); how many they were.
 
-    ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None.
+    ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None. A file of
+    before is replaced when the new one is complete. Raises :class:`InputError` when it cannot be written.
     """
     chosen = form or _SUFFIXES.get(Path(out).suffix)
     if chosen is None:
         raise UsageError(f"cannot tell the format of '{out}'; give --format csv, jsonl or parquet")
-    batches = stored_jobs(store, where, window)
-    try:
-        return write_jobs(batches, sys.stdout.buffer if out == "-" else Path(out), chosen)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        where = "standard output" if out == "-" else out
-        raise InputError(
-            f"cannot write {where}: {error.strerror}; give a path that can be written"
-        ) from error
+    with writing(out) as stream:
+        return write_jobs(stored_jobs(store, where, window), stream, chosen)
 
 
 def stored_jobs(

@@ -13,6 +13,7 @@ from pyarrow import csv, parquet
 
 import fitters
 from esjobs.core.errors import InputError, UsageError
+from esjobs.destination import writing_text
 
 _RESULT = (
     ("name", pa.string()),
@@ -205,10 +206,8 @@ def _plain(value: Any) -> Any:
 def write_summary(summaries: list[dict[str, Any]], path: Path, *, grouped: bool) -> None:
     """Write the summary as JSON: one object, or an array of them when the file was fitted in groups."""
     text = json.dumps(summaries if grouped else summaries[0], indent=1, allow_nan=False, default=str)
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; give a path that can be written") from error
+    with writing_text(path) as stream:
+        stream.write(text + "\n")
 
 
 def line_file(

@@ -1,8 +1,6 @@
 """A stored run to its report: one HTML file, written whole or not at all."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +8,9 @@ from typing import Any
 from dashboards.report import ReportData, render
 from esjobs import __version__
 from esjobs.core import tables
-from esjobs.core.errors import InputError
 from esjobs.core.query import In
 from esjobs.core.window import Window
+from esjobs.destination import writing_text
 from esjobs.frames import frame_of
 from esjobs.steps.chain import Question
 from esjobs.steps.publication import read_table
@@ -20,26 +18,15 @@ from esjobs.steps.results import COMPLETE, MADE_BY, find_run, read_results
 from esjobs.store.base import JobStore
 
 
-def write_report(store: JobStore, out: Path, *, run: str | None = None) -> Path:
+def write_report(store: JobStore, out: str | Path, *, run: str | None = None) -> Path:
     """Render the report of a run (None: the latest complete one) into a file that needs no network.
 
     Raises :class:`NoResultError` without a complete run, :class:`InputError` when the file cannot be written.
     """
     page = report_page(store, run)
-    try:
-        handle, beside = tempfile.mkstemp(dir=out.parent, prefix=".esjobs-", suffix=".html")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(page)
-            Path(beside).chmod(0o644)
-            Path(beside).replace(out)
-        finally:
-            Path(beside).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot write the report to {out}: {error.strerror}; give a path that can be written"
-        ) from error
-    return out
+    with writing_text(out) as stream:
+        stream.write(page)
+    return Path(out)
 
 
 def report_page(store: JobStore, run: str | None = None) -> str:

@@ -5,8 +5,8 @@ folder beside the file. Nothing is loaded from the network and no extension is i
 """
 
 import contextlib
+import fcntl
 import os
-import re
 import tempfile
 import uuid
 import weakref
@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from esjobs.core import fields
 from esjobs.core.arrow import PUT_SCHEMA, schema_of
-from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import SchemaError, StoreError
 from esjobs.core.query import Filter, Query, Select
-from esjobs.core.tables import TABLES, Table
+from esjobs.core.tables import LOADS, TABLES, Table
 from esjobs.core.window import Window
 from esjobs.store import duck_aggregate, duck_jobs, duck_results, schema
 from esjobs.store.base import (
@@ -35,9 +35,13 @@ from esjobs.store.base import (
     Span,
 )
 from esjobs.store.compile_sql import compile_select
+from esjobs.store.duck_errors import translated
 from esjobs.store.promises import KnownTables, by_name, require_known
 
 _BATCH_ROWS = 65_536
+
+_SHORTEST_DATABASE = 3 * 4096
+"""Bytes of the headers that every DuckDB file begins with."""
 
 _INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C in the middle of a query."""
@@ -66,11 +70,14 @@ class DuckStore:
         self._tables = by_name(tables)
         self._pending: set[str] = set()
         self._made = False
+        self._used = False
         try:
+            layout = _layout(self._session)
             # The file is locked by now: whoever finds it without tables has made it.
-            self._made = _lay_out(self._session, self._tables) and self._session.new
+            self._made = not layout and self._session.new
+            _lay_out(self._session, layout, self._tables)
         except BaseException:
-            self._session.close()
+            self.close()
             raise
 
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
@@ -78,7 +85,9 @@ class DuckStore:
 
         Streams: memory does not grow with the load, except for the jobs that have several versions.
         """
-        return duck_jobs.put_jobs(self._session, batches, load_id)
+        counts = duck_jobs.put_jobs(self._session, batches, load_id)
+        self._used = True
+        return counts
 
     def undo_load(self, load_id: str) -> int:
         """Take back the rows of a load, bring back what they had replaced; the number of rows removed."""
@@ -113,7 +122,9 @@ class DuckStore:
         """Switch every reader to these generations at once."""
         require_known(self._tables, *(change.table for change in changes))
         duck_results.publish(self._session, changes)
-        self._pending -= {change.number for change in changes if isinstance(change, Generation)}
+        written = [change for change in changes if isinstance(change, Generation)]
+        self._pending -= {change.number for change in written}
+        self._used |= any(change.table != LOADS for change in written)
 
     def sweep(self) -> int:
         """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
@@ -138,7 +149,9 @@ class DuckStore:
 
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
-        return duck_results.compare_and_set(self._session, key, old, new)
+        done = duck_results.compare_and_set(self._session, key, old, new)
+        self._used |= done
+        return done
 
     def capabilities(self) -> Capabilities:
         """What this store is."""
@@ -164,28 +177,42 @@ class DuckStore:
         """Release the file. Closing again does nothing; any other call raises :class:`StoreError`.
 
         A file that this object has made, and that nothing was put into, is removed: a load that failed
-        leaves nothing behind.
+        leaves nothing behind, also where the disk is too full for anything but deleting.
         """
         with contextlib.suppress(StoreError, OSError):
-            if self._made and not self._session.closed and _is_empty(self._session):
+            if self._made and not self._session.closed and self._is_empty():
                 self._session.remove()
         self._session.close()
 
+    def _is_empty(self) -> bool:
+        """Whether nothing was ever put into the store, or all of it was taken back.
 
-def _is_empty(session: "_Session") -> bool:
-    """Whether nothing was ever put into the store, or all of it was taken back."""
-    kept = ("main.jobs", "internal.load_numbers", "internal.published", "internal.named_values")
-    return not any(session.rows(f"SELECT 1 FROM {table} LIMIT 1") for table in kept)  # noqa: S608
+        An entry of a load that came to nothing is nothing.
+        """
+        kept = ("main.jobs", "internal.load_numbers", "internal.named_values")
+        try:
+            return not any(
+                self._session.rows(f"SELECT 1 FROM {source} LIMIT 1")  # noqa: S608  names of the layout
+                for source in (*kept, f"internal.published WHERE table_name <> '{LOADS.name}'")
+            )
+        except StoreError:
+            # After a failed write DuckDB may answer no more; nobody but this object wrote into the file.
+            return not self._used
 
 
-def _lay_out(session: "_Session", tables: KnownTables) -> bool:
-    """Create the tables in an empty file, or add what a later version brought; whether it was empty."""
+def _layout(session: "_Session") -> schema.Layout:
+    """The tables of the file with their columns; of an empty file, none."""
     found: schema.Layout = {}
     for table, column, kind in session.rows(
         "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
         "WHERE NOT internal"
     ):
         found.setdefault(table, {})[column] = kind
+    return found
+
+
+def _lay_out(session: "_Session", found: schema.Layout, tables: KnownTables) -> None:
+    """Create the tables in an empty file, or add what a later version brought."""
     if not found:
         statements = schema.create_statements(tables.values())
     else:
@@ -195,7 +222,6 @@ def _lay_out(session: "_Session", tables: KnownTables) -> bool:
         with session.transaction():
             for statement in statements:
                 session.run(statement)
-    return not found
 
 
 def _require_layout(session: "_Session", found: schema.Layout) -> None:
@@ -306,9 +332,13 @@ class _Session:
             config["threads"] = threads
         with self._translated():
             self.new = not in_memory and not Path(self.location).exists()
-            if not in_memory:
-                Path(self.location).absolute().parent.mkdir(parents=True, exist_ok=True)
-            self._connection = _quiet(duckdb.connect(self.location, config=config))
+            self._new_folders = [] if in_memory else _make_folders(Path(self.location).absolute().parent)
+            try:
+                self._connection = _quiet(duckdb.connect(self.location, config=config))
+            except BaseException:
+                if self.new:
+                    self._remove_stub()
+                raise
 
     def run(self, sql: str, params: Sequence[object] = ()) -> None:
         """Execute a statement that yields nothing."""
@@ -365,10 +395,29 @@ class _Session:
         return self._closed
 
     def remove(self) -> None:
-        """Delete the file while it is still locked, so that nobody else can have begun to use it."""
+        """Delete the file while it is still locked, so that nobody else can have begun to use it; close."""
         # What is written after the file is gone would be a log beside the next file of this name.
-        self.run("CHECKPOINT")
+        with contextlib.suppress(StoreError):
+            self.run("PRAGMA disable_checkpoint_on_shutdown")
+        Path(f"{self.location}.wal").unlink(missing_ok=True)
         Path(self.location).unlink()
+        self.close()
+        self._remove_folders()
+
+    def _remove_stub(self) -> None:
+        """Delete what is left of a file that could not be made, unless another process has made it since."""
+        with contextlib.suppress(OSError), Path(self.location).open("rb+") as stream:
+            fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the lock that DuckDB takes too
+            if os.fstat(stream.fileno()).st_size >= _SHORTEST_DATABASE:
+                return
+            Path(self.location).unlink()
+        self._remove_folders()
+
+    def _remove_folders(self) -> None:
+        """Delete the folders that were made for the file, as far as they are empty."""
+        with contextlib.suppress(OSError):
+            for folder in self._new_folders:
+                folder.rmdir()
 
     def close(self) -> None:
         """End all streams and release the file."""
@@ -396,6 +445,19 @@ class _Session:
             if str(error) != _INTERRUPTED:
                 raise
             raise KeyboardInterrupt from error
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it that are missing; the ones made, innermost first."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the folder {folder} for the store: {error.strerror}; "
+            "name another one with --store duckdb:PATH"
+        ) from error
+    return missing
 
 
 class _Stream:
@@ -455,58 +517,3 @@ def _without_zone(rows: pa.Table) -> pa.Table:
         ]
     )
     return rows.cast(plain)
-
-
-_WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
-    (r"Could not set lock", StoreBusyError, "wait until it is done or use another file"),
-    (r"different configuration", StoreBusyError, "close it there first"),
-    (r"not a valid DuckDB database", StoreError, "name another file"),
-    (r"Corrupt database", StoreError, "the file is damaged: restore a copy or ingest into a new file"),
-    (r"Memory must have a number|Unknown unit for memory", StoreError, "write the memory limit like 1GB"),
-    (r"Must have at least 1 thread", StoreError, "give it at least one thread"),
-    (r"Invalid unicode", StoreError, "text must be UTF-8; check where the rows come from"),
-    (r"version number|storage version", SchemaError, "open it with the version of DuckDB that wrote it"),
-    (r"No space left|File too large|disk is full", StoreError, "free some space and run it again"),
-    (r"Permission denied|Read-only file system", StoreError, "make the folder writable or use another one"),
-    (r"Is a directory", StoreError, "name a file inside it"),
-    (r"Cannot open file", StoreError, "name a file in a folder that can be written to"),
-)
-"""What DuckDB says in words only: pattern, our error, what to do. Tried before the class of the error."""
-
-_CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
-    (
-        duckdb.OutOfMemoryException,
-        StoreError,
-        "give it more memory (memory_limit) or room for its spill files",
-    ),
-    (duckdb.SerializationException, SchemaError, "open it with the version of DuckDB that wrote it"),
-    (duckdb.TransactionException, StoreError, "run it again"),
-    (duckdb.InterruptException, StoreError, "interrupted: run it again"),
-    (duckdb.ConstraintException, StoreError, "every job needs job_id, site and end_time"),
-    (duckdb.FatalException, StoreError, "open the store again; what was committed is safe"),
-    (duckdb.InternalException, StoreError, "a defect in DuckDB: open the store again and report it"),
-    (duckdb.IOException, StoreError, "check the file, its folder and the disk"),
-    (duckdb.DataError, StoreError, "a value does not fit; check the rows that were written"),
-    (duckdb.Error, StoreError, "if it persists, report it with this message"),
-    (OSError, StoreError, "check the file, its folder and the disk"),
-    (pa.ArrowException, StoreError, "if it persists, report it with this message"),
-)
-
-
-def translated(error: BaseException, location: str) -> StoreError:
-    """Any error of DuckDB, the operating system or Arrow as one of ours: one line that says what to do."""
-    # DuckDB's own advice names settings that readers of this message cannot reach.
-    said = " ".join(str(error).split("Possible solutions")[0].split())[:300]
-    holder = re.search(r"held in (.+?) \(PID (\d+)\)", said)
-    if holder:
-        return StoreBusyError(
-            f"process {holder[2]} ({holder[1]}) holds the store {location}; "
-            "wait until it is done or use another file"
-        )
-    for pattern, ours, way_out in _WAYS_OUT:
-        if re.search(pattern, said, re.IGNORECASE):
-            return ours(f"store {location} failed: {said}; {way_out}")
-    for theirs, ours, way_out in _CLASSES:
-        if isinstance(error, theirs):
-            return ours(f"store {location} failed: {said}; {way_out}")
-    raise TypeError(f"not an error of the store: {error!r}")

@@ -59,7 +59,8 @@ def test_any_jobs(jobs: list[dict[str, object]]) -> None:
     batch = pa.RecordBatch.from_pylist(jobs, JOB_SCHEMA)
     for form in FORMS:
         path = FOLDER / f"jobs.{form}"
-        assert write_jobs([batch, batch], path, form) == 2 * len(jobs)
+        with path.open("wb") as stream:
+            assert write_jobs([batch, batch], stream, form) == 2 * len(jobs)
         if form == "jsonl" and not jobs:
             continue
         assert read_back(path).equals(pa.Table.from_batches([batch, batch]), check_metadata=False)
@@ -70,7 +71,8 @@ def test_real_jobs(panda_files: list[Path], tmp_path: Path, form: ExportFormat) 
     fill = parse_fill(["processing_type=simul", "end_time=2018-08-15T12:00:00Z"])
     batches = [piece.batch for path in panda_files for piece in source("panda").parse(path, fill)]
     path = tmp_path / f"jobs.{form}"
-    assert write_jobs(batches, path, form) == 13_012
+    with path.open("wb") as stream:
+        assert write_jobs(batches, stream, form) == 13_012
     assert read_back(path).equals(pa.Table.from_batches(batches).drop(ORIGIN))
 
 
@@ -90,7 +92,8 @@ def test_what_csv_looks_like() -> None:
 
 
 def test_a_csv_without_rows_has_its_header(tmp_path: Path) -> None:
-    assert write_jobs([], tmp_path / "none.csv", "csv") == 0
+    with (tmp_path / "none.csv").open("wb") as stream:
+        assert write_jobs([], stream, "csv") == 0
     (piece,) = source("jobs").parse(tmp_path / "none.csv", {})
     assert (piece.rows_in, piece.notes) == (0, ("none.csv: no rows",))
 

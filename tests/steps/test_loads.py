@@ -1,5 +1,6 @@
 """The account of a load is history, and what came to nothing leaves no file."""
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,38 @@ def test_a_file_in_use_stays_when_a_second_process_gives_up(tmp_path: Path) -> N
         with pytest.raises(StoreError):
             esjobs.open(f"duckdb:{path}", settings=session.settings.model_copy(update={"memory": "2GB"}))
         assert path.exists()
+
+
+@pytest.mark.parametrize("size", [0, 5_000, 13_000, 40_000, 100_000, 300_000, 600_000])
+def test_a_first_load_on_a_full_disk_leaves_no_store(tmp_path: Path, size: int) -> None:
+    """Wherever in making the file, laying it out or loading the space ends."""
+    source = job_file(tmp_path / "jobs.csv")
+    store = tmp_path / "new" / "deep" / "jobs.duckdb"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        with pytest.raises(StoreError, match="free some space"), esjobs.open(f"duckdb:{store}") as session:
+            session.ingest("jobs", source)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.iterdir()] == ["jobs.csv"]
+    with esjobs.open(f"duckdb:{store}") as session:
+        assert session.ingest("jobs", source).rows_out == 2160
+
+
+def test_a_later_load_on_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    first, second = job_file(tmp_path / "first.csv", n_sites=2), job_file(tmp_path / "second.csv", n_jobs=800)
+    store = tmp_path / "jobs.duckdb"
+    with esjobs.open(f"duckdb:{store}") as session:
+        session.ingest("jobs", first)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size, hard))
+    try:
+        with pytest.raises(StoreError, match="free some space"), esjobs.open(f"duckdb:{store}") as session:
+            session.ingest("jobs", second)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with esjobs.open(f"duckdb:{store}") as session:
+        assert len(session.jobs()) == 2 * 3 * 60
+        session.ingest("jobs", second)
+        assert len(session.jobs()) == 12 * 3 * 800

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
-from esjobs.store.duck import DuckStore, translated
+from esjobs.store.duck import DuckStore
+from esjobs.store.duck_errors import translated
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import batch, job, put
 

@@ -1,0 +1,55 @@
+"""Text from outside made fit to be looked at: names come from records and files, and may hold anything."""
+
+import re
+import unicodedata
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Categories of Unicode without a sign of their own: controls, formats (direction, zero width, soft hyphen,
+tags), surrogates, private use, unassigned, and separators of lines and paragraphs."""
+
+_ALSO_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters, marks and symbols that are drawn as nothing: joiners, fillers, variation selectors, empty Braille.
+
+Source: the property Default_Ignorable_Code_Point of Unicode, as far as the categories do not have it.
+"""
+
+
+def visible(text: str) -> str:
+    r"""Write out what would be obeyed, or not seen: escapes of a terminal, line ends, direction, zero width.
+
+    Every space but the plain one is written out too: two names that differ must look different.
+
+    >>> visible("\x1b[31mred"), visible("A\u202eB"), visible("A\u200bB")
+    ('\\x1b[31mred', 'A\\u202eB', 'A\\u200bB')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    hidden = category in _UNSEEN or (category == "Zs" and character != " ")
+    if not hidden and not _ALSO_UNSEEN.match(character):
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FORMULA = re.compile(r"(^|;)(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""What a spreadsheet takes for the start of a formula; after a semicolon, which separates cells for some."""
+
+
+def spreadsheet_cell(text: str) -> str:
+    """Text that a spreadsheet takes for text: an apostrophe before what would start a formula.
+
+    A number stays a number. What is not visible is written out, line ends and tabs with it, because some
+    programs begin another cell there.
+
+    >>> [spreadsheet_cell(text) for text in ("=1+1", "-0.3", "A;@B", "CERN-PROD")]
+    ["'=1+1", '-0.3', "A;'@B", 'CERN-PROD']
+    """
+    shown = visible(text)
+    return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'\2", shown)

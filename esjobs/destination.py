@@ -1,0 +1,171 @@
+"""Everything the program writes by name goes through here: complete under its name, or not there at all.
+
+A regular file, or one that is not there yet, is written beside its name and renamed when it is complete, so
+that a full disk, Ctrl-C or ``kill -9`` leave the file of before. Only ``kill -9`` leaves what was written so
+far, as ``.NAME.esjobs-unfinished-XXXXXXXX`` in the same folder. Links are followed: the link stays, its
+target is replaced. Devices, pipes and terminals cannot be replaced; they are opened and written to.
+"""
+
+import contextlib
+import errno
+import io
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from esjobs.core.errors import InputError
+
+STANDARD_OUTPUT = "-"
+UNFINISHED = ".esjobs-unfinished-"
+"""What the names of files that are not complete contain."""
+
+_REFUSED = {
+    stat.S_IFDIR: "it is a folder; name a file in it",
+    stat.S_IFSOCK: "it is a socket; name a file, or pipe standard output (-) to what listens there",
+    stat.S_IFBLK: "it is a disk; name a file",
+}
+"""Kinds that are never written to, and what to do instead."""
+
+
+@contextlib.contextmanager
+def writing(out: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream into the file, device or pipe of this name (``-``: standard output), complete at the end.
+
+    An exception inside leaves a file of before as it was. The mode of the old file is kept, and its owner
+    where the system allows it; other hard links to it keep the old content. Raises :class:`InputError` when
+    it cannot be written.
+    """
+    name = os.fspath(out)
+    try:
+        with _standard_output() if name == STANDARD_OUTPUT else _opened(name) as stream:
+            yield stream
+    except OSError as error:
+        raise unwritable(name, error) from error
+
+
+@contextlib.contextmanager
+def writing_text(out: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Like :func:`writing`, for text in UTF-8; line ends are written as they are."""
+    with writing(out) as stream:
+        if os.fspath(out) == STANDARD_OUTPUT:
+            yield sys.stdout
+            return
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        try:
+            yield text
+            text.flush()
+        finally:
+            # otherwise the wrapper closes the stream when it goes away, before it has been renamed
+            with contextlib.suppress(OSError, ValueError):
+                text.detach()
+
+
+def unwritable(out: str, error: OSError) -> Exception:
+    """The error to raise when output cannot be written; a reader who went away (``| head``) is no error."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    where = "standard output" if out == STANDARD_OUTPUT else out
+    return InputError(f"cannot write {where}: {error.strerror or error}; give a path that can be written")
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    if sys.stdout is None:  # the program was started without one
+        raise InputError("cannot write standard output: it is closed; name a file with --out")
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    try:
+        number = _descriptor(name)
+        if number is not None:
+            there, handle = os.fstat(number), _copy(number, name)
+        else:
+            there, handle = os.stat(name), None
+    except FileNotFoundError:
+        there, handle = None, None
+    except ValueError as error:
+        raise InputError(f"cannot write {name!r}: {error}; give another name") from error
+    if there is not None and (reason := _REFUSED.get(stat.S_IFMT(there.st_mode))):
+        raise InputError(f"cannot write {name}: {reason}")
+    if handle is None and (there is None or stat.S_ISREG(there.st_mode)):
+        with _replacing(name, there) as stream:
+            yield stream
+        return
+    if handle is None:
+        handle = os.open(name, os.O_WRONLY | os.O_NOCTTY)
+    with os.fdopen(handle, "wb") as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _replacing(name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
+    """Write beside what the name leads to, and rename over it at the end."""
+    if not name or name.endswith(os.sep):
+        raise InputError(f"cannot write '{name}': it is no name of a file; give one")
+    target = os.path.realpath(name)
+    if old is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    folder, base = os.path.split(target)
+    beside = Path(folder, f".{base[:40]}{UNFINISHED}{secrets.token_hex(4)}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            if old is not None:
+                _like(handle, old)
+            yield stream
+            stream.flush()
+            # some file systems tell only now that the disk is full
+            os.fsync(handle)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _like(handle: int, old: os.stat_result) -> None:
+    """Give the new file the owner, group and mode of the old one, as far as the system allows it."""
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    with contextlib.suppress(OSError):
+        os.fchown(handle, old.st_uid, -1)
+    try:
+        os.fchown(handle, -1, old.st_gid)
+    except OSError:
+        # the rights of the old group are not for the members of another one
+        mode = mode & 0o707 | (mode & 0o007) << 3
+    os.fchmod(handle, mode)
+
+
+def _descriptor(name: str) -> int | None:
+    """The number of the open descriptor that ``/dev/stdout``, ``/dev/fd/N`` or a link to them leads to.
+
+    What is open is written to where it stands: opened by its name, a file behind ``> file`` would be cut, or
+    replaced under the hands of the shell.
+    """
+    for _ in range(40):  # the system itself follows no more links
+        folder = os.path.realpath(os.path.dirname(name) or ".")
+        last = os.path.basename(name)
+        if folder in ("/dev/fd", f"/proc/{os.getpid()}/fd") and last.isascii() and last.isdigit():
+            return int(last)
+        if not os.path.islink(name):
+            return None
+        name = os.path.join(folder, os.readlink(name))
+    return None
+
+
+def _copy(number: int, name: str) -> int:
+    """A descriptor of our own for one that the program was started with.
+
+    What the program has opened itself, its store for example, is not to be written to.
+    """
+    if stat.S_ISREG(os.fstat(number).st_mode) and not os.get_inheritable(number):
+        raise InputError(f"cannot write {name}: it was not open when the program started; name a file")
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return os.dup(number)

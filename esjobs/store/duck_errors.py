@@ -1,0 +1,62 @@
+"""Errors of DuckDB, the operating system and Arrow as errors of ours, with the way out."""
+
+import re
+
+import duckdb
+import pyarrow as pa
+
+from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+
+_WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
+    (r"Could not set lock", StoreBusyError, "wait until it is done or use another file"),
+    (r"different configuration", StoreBusyError, "close it there first"),
+    (r"not a valid DuckDB database", StoreError, "name another file"),
+    (r"Corrupt database", StoreError, "the file is damaged: restore a copy or ingest into a new file"),
+    (r"Memory must have a number|Unknown unit for memory", StoreError, "write the memory limit like 1GB"),
+    (r"Must have at least 1 thread", StoreError, "give it at least one thread"),
+    (r"Invalid unicode", StoreError, "text must be UTF-8; check where the rows come from"),
+    (r"version number|storage version", SchemaError, "open it with the version of DuckDB that wrote it"),
+    (r"No space left|File too large|disk is full", StoreError, "free some space and run it again"),
+    (r"Permission denied|Read-only file system", StoreError, "make the folder writable or use another one"),
+    (r"Is a directory", StoreError, "name a file inside it"),
+    (r"Cannot open file", StoreError, "name a file in a folder that can be written to"),
+)
+"""What DuckDB says in words only: pattern, our error, what to do. Tried before the class of the error."""
+
+_CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
+    (
+        duckdb.OutOfMemoryException,
+        StoreError,
+        "give it more memory (memory_limit) or room for its spill files",
+    ),
+    (duckdb.SerializationException, SchemaError, "open it with the version of DuckDB that wrote it"),
+    (duckdb.TransactionException, StoreError, "run it again"),
+    (duckdb.InterruptException, StoreError, "interrupted: run it again"),
+    (duckdb.ConstraintException, StoreError, "every job needs job_id, site and end_time"),
+    (duckdb.FatalException, StoreError, "open the store again; what was committed is safe"),
+    (duckdb.InternalException, StoreError, "a defect in DuckDB: open the store again and report it"),
+    (duckdb.IOException, StoreError, "check the file, its folder and the disk"),
+    (duckdb.DataError, StoreError, "a value does not fit; check the rows that were written"),
+    (duckdb.Error, StoreError, "if it persists, report it with this message"),
+    (OSError, StoreError, "check the file, its folder and the disk"),
+    (pa.ArrowException, StoreError, "if it persists, report it with this message"),
+)
+
+
+def translated(error: BaseException, location: str) -> StoreError:
+    """Any error of DuckDB, the operating system or Arrow as one of ours: one line that says what to do."""
+    # DuckDB's own advice names settings that readers of this message cannot reach.
+    said = " ".join(str(error).split("Possible solutions")[0].split())[:300]
+    holder = re.search(r"held in (.+?) \(PID (\d+)\)", said)
+    if holder:
+        return StoreBusyError(
+            f"process {holder[2]} ({holder[1]}) holds the store {location}; "
+            "wait until it is done or use another file"
+        )
+    for pattern, ours, way_out in _WAYS_OUT:
+        if re.search(pattern, said, re.IGNORECASE):
+            return ours(f"store {location} failed: {said}; {way_out}")
+    for theirs, ours, way_out in _CLASSES:
+        if isinstance(error, theirs):
+            return ours(f"store {location} failed: {said}; {way_out}")
+    raise TypeError(f"not an error of the store: {error!r}")
