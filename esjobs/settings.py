@@ -3,26 +3,88 @@
 The command line wins over the environment, the environment over the file. Unknown keys are refused.
 """
 
+import contextlib
 import dataclasses
+import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
-from esjobs.core.rules import CleaningRules
+from esjobs.core.rules import LARGEST, CleaningRules, unusable
 from esjobs.core.words import DEVIATION_LIMIT, Method
 from esjobs.store.elastic.access import without_login
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
-_SIZE = r"(?i)^\s*\d+(\.\d+)?\s*([KMGT]i?B|B|bytes|%)\s*$"
-"""Sizes as DuckDB reads them."""
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)
+"""Sizes as DuckDB reads them: in steps of 1000 or, with an i, of 1024; or a share of the machine's memory."""
+_SMALLEST_MEMORY, _LARGEST_MEMORY = 16 * 10**6, 100 * 10**12
+"""Bytes: with less DuckDB cannot open a store, and more is a slip of the keyboard."""
+
+
+def _no_flag(value: object) -> object:
+    """Python takes ``true`` for 1; who writes it where a number belongs means something else."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("flag", "expected a number")
+    return value
+
+
+def _size(value: object) -> object:
+    size = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if size is not None:
+        number = float(size[1])
+        if size[4]:
+            fits = 0 < number <= 100
+        else:
+            step = 1024 if size[3] else 1000
+            bytes_ = number * step ** " KMGT".index((size[2] or " ").upper())
+            fits = _SMALLEST_MEMORY <= bytes_ <= _LARGEST_MEMORY
+        if fits:
+            return value
+    raise PydanticCustomError(
+        "size", "expected a size such as 1GB or 512MB, from 16MB to 100TB, or a share such as 50%"
+    )
+
+
+def _distinct(methods: tuple[Method, ...]) -> tuple[Method, ...]:
+    if len(set(methods)) < len(methods):
+        raise PydanticCustomError("distinct", "expected each method once")
+    return methods
+
+
+def _list_in(value: object) -> object:
+    if isinstance(value, str) and value.startswith("["):
+        with contextlib.suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
+def _rule_error(name: str, value: object, accepted: str) -> PydanticCustomError:
+    return PydanticCustomError(
+        "rule", "expected {accepted}", {"name": name, "value": value, "accepted": accepted}
+    )
+
+
+_Count = Annotated[int, BeforeValidator(_no_flag), Field(ge=1, le=LARGEST)]
+_Text = Annotated[str, Field(min_length=1)]
 
 
 class FitSettings(BaseModel):
@@ -30,13 +92,16 @@ class FitSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    methods: Annotated[tuple[Method, ...], Field(min_length=1)] = ("gamma", "paper")
+    methods: Annotated[tuple[Method, ...], Field(min_length=1), AfterValidator(_distinct)] = (
+        "gamma",
+        "paper",
+    )
     """Methods to fit, headline first."""
-    min_bucket_jobs: Annotated[int, Field(ge=1)] = 20
+    min_bucket_jobs: _Count = 20
     """Jobs a task must have at a queue (or on a CPU model) to enter the fit."""
-    min_name_jobs: Annotated[int, Field(ge=1)] = 50
+    min_name_jobs: _Count = 50
     """Jobs a name needs for a verdict."""
-    deviation_limit: Annotated[float, Field(gt=0, lt=1)] = DEVIATION_LIMIT
+    deviation_limit: Annotated[float, BeforeValidator(_no_flag), Field(gt=0, lt=1)] = DEVIATION_LIMIT
     """Relative deviation that matters."""
 
 
@@ -47,9 +112,9 @@ class ClusterSettings(BaseModel):
 
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")] = "esjobs"
     """What the names of all indices of esjobs begin with."""
-    jobs_index: str | None = None
+    jobs_index: _Text | None = None
     """Index, alias or pattern of others in which the jobs are; not set: what ``esjobs ingest`` put there."""
-    field_map: str | None = None
+    field_map: _Text | None = None
     """Which foreign field stands for which of the catalogue: a bundled map, or a file (``....toml``)."""
     product: Literal["elasticsearch", "opensearch"] | None = None
     """Which client to use; found out by asking when not set."""
@@ -57,7 +122,7 @@ class ClusterSettings(BaseModel):
     """API key (Elasticsearch), as the cluster gave it out, encoded."""
     token: SecretStr | None = None
     """Bearer token."""
-    user: str | None = None
+    user: _Text | None = None
     password: SecretStr | None = None
     ca_file: Path | None = None
     """Certificates to trust, PEM; the system's when not set."""
@@ -67,8 +132,8 @@ class ClusterSettings(BaseModel):
     """Private key of the client's certificate, PEM."""
     verify: bool = True
     """Whether the cluster's certificate is checked."""
-    timeout_s: Annotated[float, Field(gt=0)] = 60.0
-    retries: Annotated[int, Field(ge=0)] = 3
+    timeout_s: Annotated[float, BeforeValidator(_no_flag), Field(gt=0, le=86_400)] = 60.0
+    retries: Annotated[int, BeforeValidator(_no_flag), Field(ge=0, le=100)] = 3
 
 
 class Settings(BaseSettings):
@@ -84,11 +149,29 @@ class Settings(BaseSettings):
 
     store: str = Field(default_factory=lambda: f"duckdb:{default_store_path()}", repr=False)
     """Where jobs and results live: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
-    memory: Annotated[str, Field(pattern=_SIZE)] = "1GB"
+    memory: Annotated[str, BeforeValidator(_size)] = "1GB"
     """How much memory the embedded store may use before it spills to disk."""
     cluster: ClusterSettings = ClusterSettings()
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _as_written(cls, rules: object) -> object:
+        if not isinstance(rules, Mapping):
+            return rules
+        for name, value in rules.items():
+            if isinstance(value, bool):
+                raise _rule_error(name, value, "no true or false")
+        # pydantic decodes the lists of its own models in the environment, not those of a dataclass
+        return {name: _list_in(value) for name, value in rules.items()}
+
+    @field_validator("rules")
+    @classmethod
+    def _usable(cls, rules: CleaningRules) -> CleaningRules:
+        if (found := unusable(rules)) is not None:
+            raise _rule_error(*found)
+        return rules
 
     @property
     def place(self) -> str:
@@ -165,19 +248,35 @@ def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
     """The first value that is not accepted, by the name that it was set under, and what is accepted."""
     first = error.errors()[0]
     parts = [str(part) for part in first["loc"]]
-    variable = "ESJOBS_" + "__".join(parts[:2]).upper()
-    if parts[0] == "cluster":  # may be a secret
-        return SettingsError(f"setting '{'.'.join(parts)}' ({variable}) is not accepted: {first['msg']}")
-    if variable in os.environ:
-        what, where = f"{variable}={os.environ[variable]}", "the environment"
-    else:
-        what, where = f"setting '{'.'.join(parts)}'", str(config) if config else "the settings"
-    accepted = first["msg"]
+    value, accepted = first["input"], first["msg"]
+    if first["type"] == "rule":
+        parts.append(first["ctx"]["name"])
+        value = first["ctx"]["value"]
     if first["type"] in ("tuple_type", "list_type"):
         accepted = f"expected a list as JSON, such as {_LIST_EXAMPLE}"
-    elif first["type"] == "string_pattern_mismatch":
-        accepted = "expected a size such as 1GB or 512MB"
-    return SettingsError(f"{what} in {where}: {accepted}, found {first['input']!r}")
+    key = ".".join(parts[:2])
+    variables = ("ESJOBS_" + "__".join(parts[:2]).upper(), "ESJOBS_" + parts[0].upper())
+    variable = next((name for name in os.environ if name.upper() in variables), None)
+    if parts[0] == "store" or (parts[0] == "cluster" and key not in _SHOWN):  # may be, or contain, a secret
+        return SettingsError(f"setting '{key}' ({variables[0]}) is not accepted: {accepted}")
+    if variable is not None and variable.upper() == variables[0]:
+        what, where = f"{variable}={os.environ[variable]}", "the environment"
+    else:
+        what = f"setting '{key}'"
+        where = f"the environment ({variable})" if variable else str(config) if config else "the settings"
+    return SettingsError(f"{what} in {where}: {accepted}, found {_short(value)}")
+
+
+_SHOWN = {
+    f"cluster.{name}"
+    for name in ("prefix", "product", "verify", "timeout_s", "retries", "jobs_index", "field_map")
+}
+"""Settings of a cluster that a message may show; all others may be secrets."""
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:99]}…"
 
 
 def _refuse_unknown(values: Mapping[str, object], where: str) -> None:

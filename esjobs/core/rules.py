@@ -57,5 +57,42 @@ class CleaningRules:
         return content_id({name: _plain(value) for name, value in asdict(self).items()})
 
 
+LARGEST = 10**9
+"""No limit may be larger: in seconds it is thirty years, and no job has so many cores or events."""
+
+
+def unusable(rules: CleaningRules) -> tuple[str, object, str] | None:
+    """The first rule that no job could meet, or every one: its name, its value, and what is accepted.
+
+    >>> unusable(CleaningRules()), unusable(CleaningRules(min_cores=0))
+    (None, ('min_cores', 0, 'a whole number from 1 to 1000000000'))
+    """
+    for name in ("min_events", "min_cores"):
+        if not 1 <= getattr(rules, name) <= LARGEST:
+            return name, getattr(rules, name), f"a whole number from 1 to {LARGEST}"
+    for kind in ("wall_s", "efficiency"):
+        low, high = getattr(rules, f"min_{kind}"), getattr(rules, f"max_{kind}")
+        # written so that NaN, which compares with nothing, is refused
+        if not 0 <= low <= LARGEST:
+            return f"min_{kind}", low, f"a number from 0 to {LARGEST}"
+        if not 0 < high <= LARGEST:
+            return f"max_{kind}", high, f"a number above 0 and up to {LARGEST}"
+        if low >= high and high == getattr(
+            CleaningRules, f"max_{kind}"
+        ):  # only the other one can have been set
+            return f"min_{kind}", low, f"a number below max_{kind}, which is {high}"
+        if low >= high:
+            return f"max_{kind}", high, f"a number above min_{kind}, which is {low}"
+    if not rules.finished_states or not all(map(str.strip, rules.finished_states)):
+        return (
+            "finished_states",
+            list(rules.finished_states),
+            "a list of at least one state, none of them empty",
+        )
+    if not all(pattern.strip(" *") for pattern in rules.excluded_types):
+        return "excluded_types", list(rules.excluded_types), "a list of types, none of them empty or only *"
+    return None
+
+
 def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
