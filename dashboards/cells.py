@@ -2,12 +2,12 @@
 
 import json
 import math
-import unicodedata
 from datetime import UTC, datetime
 from typing import Any
 
 from dashboards.rows import Row
 from dashboards.spec import Entry
+from esjobs.core.text import visible
 from esjobs.core.window import format_time
 from esjobs.core.words import HALF_WIDTH_90, noun, standing
 
@@ -15,27 +15,6 @@ MISSING = "–"
 _MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
 _ROUND_OFF = 1e-12
 """What is no larger is what rounding left of a zero."""
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-
-def visible(text: str) -> str:
-    """A name from a job record as text that shows everything it contains.
-
-    Control characters and other invisible or unpaired code points (directional overrides, surrogates) are
-    written as escapes: they would hide a difference, reorder what follows, or not be encoded at all.
-
-    >>> print(visible("A\\nB"), visible("A\\u202eB"))
-    A\\nB A\\u202eB
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _UNSEEN:
-        return character
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def count(value: float | None) -> str:

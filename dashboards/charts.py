@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboards.cells import number, visible
+from dashboards.cells import number
 from dashboards.labels import Frame, Label, place_labels
 from dashboards.marks import (
     BAND,
@@ -28,6 +28,7 @@ from dashboards.rows import Row, complete, records, relative_to_siblings, select
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
 from dashboards.spec import EVERY_LOOK, Panel
 from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
+from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 
 _HEIGHT, _MANY = 460, 120

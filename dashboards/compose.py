@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dashboards.books import books_of
-from dashboards.cells import count, level_name, number, readable_json, visible
+from dashboards.cells import count, level_name, number, readable_json
 from dashboards.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
 from dashboards.evidence import (
     curve_parts,
@@ -37,6 +37,7 @@ from dashboards.parts import (
 )
 from dashboards.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
 from dashboards.spec import Panel
+from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
 
 _TABLES = (

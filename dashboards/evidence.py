@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from dashboards.cells import count, level_name, number, read, visible
+from dashboards.cells import count, level_name, number, read
 from dashboards.expert_charts import (
     Taken,
     by_jobs,
@@ -22,6 +22,7 @@ from dashboards.marks import look
 from dashboards.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
 from dashboards.rows import Row, task_of
 from dashboards.spec import EVERY_LOOK, LOOKS, Look, Panel
+from esjobs.core.text import visible
 
 _TITLE_LETTERS = 44
 _MATRIX_NAMES, _MATRIX_CELL, _MATRIX_LEAST = 270, 38, 9

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from dashboards.cells import MISSING, number, percent, visible
+from dashboards.cells import MISSING, number, percent
 from dashboards.marks import (
     BAND,
     GRID,
@@ -26,6 +26,7 @@ from dashboards.marks import (
 from dashboards.rows import Row, task_of
 from dashboards.scales import Axis, axis_of, log_axis, log_ticks
 from dashboards.spec import STATES, Entry, Panel
+from esjobs.core.text import visible
 
 _CURVE_HEIGHT, _CELL_HEIGHT, _PULLS_HEIGHT, _SCATTER_HEIGHT = 230, 17, 200, 340
 _STEPS, _BINS, _REACH = 40, 20, 5.0

@@ -16,11 +16,12 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from dashboards.cells import count, moment, visible
+from dashboards.cells import count, moment
 from dashboards.compose import Composer, ReportData
 from dashboards.parts import BooksPart, Charts, Section
 from dashboards.spec import LOOKS
 from dashboards.theme import SHAPES, look_names, palette_css
+from esjobs.core.text import visible
 
 __all__ = ["ReportData", "render"]
 

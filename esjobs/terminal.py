@@ -13,7 +13,7 @@ import pandas as pd
 
 from esjobs.core import tables
 from esjobs.core.report import RunReport
-from esjobs.output import visible
+from esjobs.core.text import visible
 from esjobs.steps.aggregate import Progress
 
 _COLUMNS = {
@@ -53,13 +53,14 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    # a name of a file is no markup
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("", total=None)
 
     def tell(what: str, done: int, total: int) -> None:
         bar.start()
-        bar.update(task, description=what, completed=done, total=total or None)
+        bar.update(task, description=visible(what), completed=done, total=total or None)
 
     try:
         yield tell
@@ -77,25 +78,29 @@ def print_report(report: RunReport) -> None:
     else:
         head += f", {report.rows_out:,} {report.rows_become}"
     where = f" [{report.window}]" if report.window else ""
-    click.echo(f"{head}, {report.seconds:.1f} s{where} ({report.run})")
+    click.echo(visible(f"{head}, {report.seconds:.1f} s{where} ({report.run})"))
     for reason, count in report.dropped.items():
-        click.echo(f"    dropped  {count:>12,}  {reason}")
+        click.echo(visible(f"    dropped  {count:>12,}  {reason}"))
     for name, count in counts.items():
-        click.echo(f"             {count:>12,}  {name}")
+        click.echo(visible(f"             {count:>12,}  {name}"))
     for note in report.notes:
-        say(visible(f"    note: {note}"))
+        say(f"    note: {note}")
 
 
 def print_conclusion(conclusions: pd.DataFrame) -> None:
     """The sentence of each level for all types together, headline method, on standard error."""
     together = conclusions[conclusions["processing_type"] == "all"]
     for row in together.drop_duplicates("level").itertuples():
-        say(visible(f"by {row.level}: {row.sentence}"), err=True)
+        say(f"by {row.level}: {row.sentence}", err=True)
     click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """A sentence on a line of its own; on a terminal wrapped on words, so that names stay whole."""
+    """A sentence on a line of its own; on a terminal wrapped on words, so that names stay whole.
+
+    What a terminal would obey is written out.
+    """
+    text = visible(text)
     if (sys.stderr if err else sys.stdout).isatty():
         start = " " * (len(text) - len(text.lstrip()))
         text = textwrap.fill(

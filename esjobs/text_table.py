@@ -1,11 +1,12 @@
-"""Rows as a table of text for people: numbers, ids and names stay whole, only prose is wrapped, on words."""
+"""Rows as a table of text for people: numbers, ids and names are never broken, only prose is, on words."""
 
+import re
 import shutil
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import IO
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 _GAP = "  "
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -13,6 +14,9 @@ _NARROWEST_PROSE = 24
 """Columns of prose are not made narrower than this, unless they are."""
 _WIDEST_PROSE = 80
 """What a line of prose may take where lines run past the edge anyway."""
+
+_WIDEST_NAME = 100
+"""No column but one of prose is made wider than this. The longest names of CPU models have about 60."""
 
 
 def write_text_table(
@@ -26,20 +30,33 @@ def write_text_table(
 ) -> None:
     """Write columns side by side, ``numbers`` to the right.
 
-    What is no terminal gets every row on one line. On a terminal that is too narrow, columns of ``prose``
-    are wrapped on words, then headings are broken at their underscores too; where that is not enough, lines
-    run past the edge, and the terminal folds them: nothing is cut.
+    What is no terminal gets every row on one line, uncut; a name of more than 100 columns pushes the rest of
+    its own row aside, not of all others. On a terminal that is too narrow, columns of ``prose`` are wrapped
+    on words, then headings are broken at their underscores too; where that is not enough, lines run past the
+    edge, and the terminal folds them. Only a name, or a word of prose, of more than 100 columns is cut there,
+    and ends with an ellipsis.
     """
+    right = [name in numbers for name in columns]
+    wrapped = [name in prose for name in columns]
+    if stream.isatty():
+        columns = [_cut(name) for name in columns]
+        rows = [
+            [_cut_words(text) if wraps else _cut(text) for text, wraps in zip(row, wrapped, strict=True)]
+            for row in rows
+        ]
     cells = [[row[place] for row in rows] for place in range(len(columns))]
-    content = [max(map(cell_len, column), default=0) for column in cells]
+    content = [
+        max((cell_len(text) if wraps else min(cell_len(text), _WIDEST_NAME) for text in column), default=0)
+        for column, wraps in zip(cells, wrapped, strict=True)
+    ]
     headings = [[name] for name in columns]
     widths = _widths(headings, content)
     if stream.isatty():
         room = shutil.get_terminal_size().columns - len(_GAP) * (len(columns) - 1)
         least = {
             place: min(content[place], max(_NARROWEST_PROSE, _longest_word(cells[place])))
-            for place, name in enumerate(columns)
-            if name in prose
+            for place, wraps in enumerate(wrapped)
+            if wraps
         }
         broken = [_broken(name, width) for name, width in zip(columns, content, strict=True)]
         if sum(_narrowed(widths, least, room)) > room:
@@ -53,13 +70,15 @@ def write_text_table(
         widths = fitting
     if title:
         stream.write(title + "\n")
-    right = [name in numbers for name in columns]
     height = max(map(len, headings), default=0)
     for line in _lines([[""] * (height - len(lines)) + lines for lines in headings], widths, right):
         stream.write((f"{_BOLD}{line}{_PLAIN}" if stream.isatty() else line) + "\n")
     for row in rows:
-        broken = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
-        for line in _lines(broken, widths, right):
+        pieces = [
+            _wrapped(text, width) if wraps else [text]
+            for text, width, wraps in zip(row, widths, wrapped, strict=True)
+        ]
+        for line in _lines(pieces, widths, right):
             stream.write(line + "\n")
     if not rows:
         stream.write("(no rows)\n")
@@ -78,6 +97,21 @@ def _narrowed(widths: Sequence[int], least: Mapping[int, int], room: int) -> lis
             break
         narrowed[max(wide, key=lambda place: narrowed[place])] -= 1
     return narrowed
+
+
+def _cut(text: str) -> str:
+    """Text that is wider than any column, up to an ellipsis.
+
+    >>> _cut("a" * 1000) == "a" * 99 + "…", _cut("a" * 100) == "a" * 100
+    (True, True)
+    """
+    if cell_len(text) <= _WIDEST_NAME:
+        return text
+    return set_cell_size(text, _WIDEST_NAME - 1).rstrip() + "…"
+
+
+def _cut_words(text: str) -> str:
+    return re.sub(r"\S+", lambda word: _cut(word[0]), text)
 
 
 def _longest_word(texts: Sequence[str]) -> int:

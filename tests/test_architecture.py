@@ -195,3 +195,19 @@ def test_nothing_prints_exits_or_asks_the_clock_below_the_entry_points(name: str
             assert called not in ("datetime.now", "datetime.utcnow", "date.today", "time.time"), (
                 f"{name}:{node.lineno}"
             )
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "esjobs.destination"])
+def test_one_module_writes_files_by_name(name: str) -> None:
+    """Others take a stream from it: whoever opens a name to write cuts links, devices, and files of before."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            assert called not in ("write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "savefig"), (
+                f"{name}:{node.lineno}"
+            )
+            modes = [ast.unparse(each) for each in (*node.args, *(k.value for k in node.keywords))]
+            writes = called in ("open", "fdopen") and any(
+                mode in ("'w'", "'wb'", "'a'", "'x'") for mode in modes
+            )
+            assert not writes, f"{name}:{node.lineno}"

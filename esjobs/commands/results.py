@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from esjobs.commands.options import Context, emit, rows_options, window_option
+from esjobs.core.text import visible
 from esjobs.core.words import LEVELS, METHODS
 
 if TYPE_CHECKING:
@@ -137,12 +138,11 @@ def query(
 
 def _hint(obj: Context, lines: Iterable[str]) -> None:
     """On standard error: what was asked for and is not there."""
-    from esjobs.output import visible
     from esjobs.terminal import say
 
     if not obj.quiet:
         for line in lines:
-            say(visible(f"hint: {line}"), err=True)
+            say(f"hint: {line}", err=True)
 
 
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
@@ -203,7 +203,8 @@ def export(
             chosen = form or ("csv" if out == "-" else None)
             jobs = session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
             if not obj.quiet:
-                click.echo(f"{jobs:,} jobs written to {'standard output' if out == '-' else out}", err=True)
+                target = "standard output" if out == "-" else visible(out)
+                click.echo(f"{jobs:,} jobs written to {target}", err=True)
         _say_window(obj, session, window)
 
 
@@ -214,9 +215,6 @@ def export(
 def report(obj: Context, out: str, run_id: str | None) -> None:
     """One HTML file that works offline: who deviates, by how much, and what it rests on."""
     with obj.session() as session:
-        if out == "-":
-            click.echo(session.report_page(run=run_id), nl=False)
-            return
         session.report(out, run=run_id)
-    if not obj.quiet:
-        click.echo(f"report written to {out}", err=True)
+    if out != "-" and not obj.quiet:
+        click.echo(f"report written to {visible(out)}", err=True)

@@ -18,9 +18,18 @@
 A message is one line and ends with what the reader can do. Everything else that escapes is a defect.
 """
 
+from esjobs.core.text import visible
+
 
 class EsjobsError(Exception):
-    """Root of all errors that are meant for people; ``str(error)`` is one line."""
+    """Root of all errors that are meant for people.
+
+    ``str(error)`` is one line, which a terminal shows and does not obey: names and values that a message
+    quotes come from files and may hold anything.
+    """
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class UsageError(EsjobsError, ValueError):

@@ -2,14 +2,12 @@
 
 import io
 import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from esjobs.text_table import write_text_table
+from tests.cli.terminal import on_terminal
 
 COLUMNS = ("name", "n_tasks", "method_sigmas", "reason")
 NAME = "TAMARIND-LCG2-2_UCORE"
@@ -77,35 +75,3 @@ def test_the_conclusion_of_a_run_is_the_last_thing_on_a_terminal(filled: Path) -
     assert account < sentence
     assert lines[-1].startswith("see: esjobs show flags")
     assert max(map(len, lines[sentence:])) <= 80
-
-
-def on_terminal(width: int, *arguments: str) -> list[str]:
-    """Run the program on a pseudo-terminal; what it shows, without control sequences."""
-    import pty
-
-    screen, inside = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "esjobs", *arguments],
-        stdin=inside,
-        stdout=inside,
-        stderr=inside,
-        env={**os.environ, "COLUMNS": str(width)},
-    ) as process:
-        os.close(inside)
-        said = _all_of(screen)
-    os.close(screen)
-    assert process.returncode == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode().replace("\r\n", "\n"))
-    return [line for line in text.splitlines() if line.strip()]
-
-
-def _all_of(screen: int) -> bytes:
-    said = b""
-    while True:
-        try:
-            piece = os.read(screen, 65536)
-        except OSError:  # Linux's way to say that the other side is closed
-            return said
-        if not piece:
-            return said
-        said += piece
