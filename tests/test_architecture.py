@@ -199,7 +199,7 @@ def test_nothing_prints_exits_or_asks_the_clock_below_the_entry_points(name: str
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "esjobs.destination"])
 def test_one_module_writes_files_by_name(name: str) -> None:
-    """Others take a stream from it: whoever opens a name to write cuts links, devices, and files of before."""
+    """Others take a stream from it: who opens a name to write cuts links, devices, and files of before."""
     for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func).rpartition(".")[2]
