@@ -12,7 +12,7 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow as pa
 
-from esjobs.core.text import visible
+from esjobs.core.text import spreadsheet_cell, visible
 from esjobs.core.window import format_time
 from esjobs.destination import writing, writing_text
 
@@ -20,11 +20,18 @@ FORMATS = ("table", "csv", "json", "parquet")
 
 
 def write_frame(
-    frame: pd.DataFrame, form: str, out: str, *, title: str = "", prose: Collection[str] = ()
+    frame: pd.DataFrame,
+    form: str,
+    out: str,
+    *,
+    title: str = "",
+    prose: Collection[str] = (),
+    spreadsheet: bool = False,
 ) -> None:
     """Write a frame in one of ``FORMATS`` to a file, or to standard output for ``-``.
 
-    ``prose``: columns that a table may wrap on words. Raises :class:`InputError` when the file cannot be
+    ``prose``: columns that a table may wrap on words; ``spreadsheet``: in CSV, text that a spreadsheet would
+    take for a formula is made text for it. Raises :class:`InputError` when the file cannot be
     written; a file of before is then as it was.
     """
     rows = pa.Table.from_pandas(frame, preserve_index=False)
@@ -34,7 +41,7 @@ def write_frame(
         return
     with writing_text(out) as text:
         if form == "csv":
-            _write_csv(rows, text)
+            _write_csv(rows, text, spreadsheet=spreadsheet)
         elif form == "json":
             _write_json(rows, text)
         else:
@@ -47,12 +54,28 @@ def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
     parquet.write_table(rows, stream)
 
 
-def _write_csv(rows: pa.Table, stream: IO[str]) -> None:
-    import csv
+def _write_csv(rows: pa.Table, stream: IO[str], *, spreadsheet: bool) -> None:
+    written = _cell if spreadsheet else _exact
+    stream.write(_csv_line(map(written, rows.column_names)))
+    for row in _records(rows):
+        stream.write(_csv_line(map(written, row.values())))
 
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(rows.column_names)
-    writer.writerows([_exact(value) for value in row.values()] for row in _records(rows))
+
+def _csv_line(cells: Iterable[object]) -> str:
+    # Python's own writer leaves a cell with a carriage return without quotes
+    line = ",".join(map(_quoted, map(str, cells)))
+    return (line or '""') + "\n"
+
+
+def _quoted(text: str) -> str:
+    if any(special in text for special in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _cell(value: object) -> object:
+    """A value of which a spreadsheet makes no formula; numbers are numbers."""
+    return spreadsheet_cell(value) if isinstance(value, str) else _exact(value)
 
 
 def _exact(value: object) -> object:

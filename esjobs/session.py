@@ -393,12 +393,23 @@ class Session:
         form: "ExportFormat | None" = None,
         where: Names = (),
         window: WindowLike = None,
+        spreadsheet: bool = False,
     ) -> int:
-        """Stream stored jobs in canonical columns into a file; how many they were."""
+        """Stream stored jobs in canonical columns into a file; how many they were.
+
+        ``spreadsheet``: in CSV, text that a spreadsheet would take for a formula gets an apostrophe.
+        """
         from esjobs.steps.export import export_jobs
 
         chosen = None if window is None else Window.of(window)
-        return export_jobs(self.store, str(out), form=form, where=_listed(where), window=chosen)
+        return export_jobs(
+            self.store,
+            str(out),
+            form=form,
+            where=_listed(where),
+            window=chosen,
+            spreadsheet=spreadsheet,
+        )
 
     def check_fields(self) -> "pd.DataFrame":
         """Every stored field as the jobs' index has it: foreign name, state, type, and what it costs."""

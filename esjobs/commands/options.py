@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,11 +55,29 @@ class Context:
         return load(self.config, self.store, jobs_index=self.jobs_index, field_map=self.field_map)
 
 
+_SPREADSHEET = "esjobs.spreadsheet"
+
+spreadsheet_option = click.option(
+    "--spreadsheet",
+    is_flag=True,
+    help="CSV for a spreadsheet: text that it would take for a formula gets an apostrophe before it.",
+)
+
+
 def rows_options(function: _Function) -> _Function:
     """Options of every command that prints rows."""
-    function = click.option(
+
+    @wraps(function)
+    def checked(*arguments: Any, spreadsheet: bool, **given: Any) -> Any:
+        if spreadsheet and given["form"] != "csv":
+            raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
+        click.get_current_context().meta[_SPREADSHEET] = spreadsheet
+        return function(*arguments, **given)
+
+    checked = spreadsheet_option(checked)
+    checked = click.option(
         "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
-    )(function)
+    )(checked)
     return click.option(
         "--format",
         "form",
@@ -66,7 +85,7 @@ def rows_options(function: _Function) -> _Function:
         default="table",
         show_default=True,
         help="How rows are written.",
-    )(function)
+    )(checked)  # type: ignore[return-value]
 
 
 window_option = click.option(
@@ -86,7 +105,8 @@ def restriction_options(function: _Function) -> _Function:
 def emit(frame: "pd.DataFrame", form: str, out: str, *, title: str = "", prose: Collection[str] = ()) -> None:
     from esjobs.output import write_frame
 
-    write_frame(frame, form, out, title=title, prose=prose)
+    spreadsheet = click.get_current_context().meta.get(_SPREADSHEET, False)
+    write_frame(frame, form, out, title=title, prose=prose, spreadsheet=spreadsheet)
 
 
 def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from esjobs.commands.options import Context, emit, rows_options, window_option
+from esjobs.commands.options import Context, emit, rows_options, spreadsheet_option, window_option
 from esjobs.core.text import visible
 from esjobs.core.words import LEVELS, METHODS
 
@@ -190,18 +190,29 @@ def check(obj: Context, form: str, out: str) -> None:
 )
 @click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
 @window_option
+@spreadsheet_option
 @click.pass_obj
 def export(
-    obj: Context, what: str, out: str, form: str | None, where: tuple[str, ...], window: str | None
+    obj: Context,
+    what: str,
+    out: str,
+    form: str | None,
+    where: tuple[str, ...],
+    window: str | None,
+    spreadsheet: bool,
 ) -> None:
     """Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged."""
     del what
+    if spreadsheet and form in ("table", "json"):
+        raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
     with obj.session() as session:
         if form in ("table", "json") or (form is None and out.endswith(".json")):
             emit(session.jobs(where=where, window=window), form or "json", out)
         else:
             chosen = form or ("csv" if out == "-" else None)
-            jobs = session.export_jobs(out, form=cast("Any", chosen), where=where, window=window)
+            jobs = session.export_jobs(
+                out, form=cast("Any", chosen), where=where, window=window, spreadsheet=spreadsheet
+            )
             if not obj.quiet:
                 target = "standard output" if out == "-" else visible(out)
                 click.echo(f"{jobs:,} jobs written to {target}", err=True)

@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.errors import UsageError
+from esjobs.core.text import spreadsheet_cell
 
 ExportFormat = Literal["csv", "jsonl", "parquet"]
 """What jobs can be written as."""
@@ -25,30 +26,46 @@ def write_jobs(
     stream: BinaryIO,
     form: ExportFormat,
     schema: pa.Schema = JOB_SCHEMA,
+    *,
+    spreadsheet: bool = False,
 ) -> int:
     """Write batches that share ``schema`` (all of the catalogue, or some fields of it); the number of rows.
 
-    The stream is left open. Memory: one batch. Raises :class:`UsageError` for an unknown form.
+    ``spreadsheet``: in CSV, text that a spreadsheet would take for a formula is made text for it; what is
+    read back is then not always the same. The stream is left open. Memory: one batch.
+
+    Raises :class:`UsageError` for an unknown form.
     """
     if form not in get_args(ExportFormat):
         raise UsageError(f"jobs cannot be written as '{form}'; there are {', '.join(get_args(ExportFormat))}")
     if form == "csv":
-        return _csv(batches, stream, schema)
+        return _csv(batches, stream, schema, spreadsheet=spreadsheet)
     if form == "jsonl":
         return _json_lines(batches, stream, schema)
     return _parquet(batches, stream, schema)
 
 
-def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema) -> int:
+def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema, *, spreadsheet: bool) -> int:
     rows = 0
     texts = pa.schema([pa.field(each.name, _written(each.type)) for each in schema])
     stream.write((",".join(schema.names) + "\n").encode())
     options = pyarrow.csv.WriteOptions(include_header=False)
     for batch in batches:
         written = _iso_times(batch.select(schema.names), texts)
+        if spreadsheet:
+            written = pa.RecordBatch.from_arrays([_as_cells(each) for each in written.columns], schema=texts)
         pyarrow.csv.write_csv(written, stream, options)
         rows += batch.num_rows
     return rows
+
+
+def _as_cells(column: pa.Array) -> pa.Array:
+    """Texts as cells of a spreadsheet; every different one is looked at once."""
+    if not pa.types.is_string(column.type):
+        return column
+    distinct = column.dictionary_encode()
+    cells = [spreadsheet_cell(text) for text in distinct.dictionary.to_pylist()]
+    return pa.array(cells, pa.string()).take(distinct.indices)
 
 
 def _json_lines(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema) -> int:

@@ -23,17 +23,21 @@ def export_jobs(
     form: ExportFormat | None = None,
     where: Sequence[str] = (),
     window: Window | None = None,
+    spreadsheet: bool = False,
 ) -> int:
     """Stream the jobs of a window to a file (``-``: standard output); how many they were.
 
-    ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None. A file of
-    before is replaced when the new one is complete. Raises :class:`InputError` when it cannot be written.
+    ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None.
+    ``spreadsheet``: cells of CSV that would be formulas become text. A file of before is replaced when the
+    new one is complete. Raises :class:`InputError` when it cannot be written.
     """
     chosen = form or _SUFFIXES.get(Path(out).suffix)
     if chosen is None:
         raise UsageError(f"cannot tell the format of '{out}'; give --format csv, jsonl or parquet")
+    if spreadsheet and chosen != "csv":
+        raise UsageError(f"only CSV is written for spreadsheets, not {chosen}; give --format csv")
     with writing(out) as stream:
-        return write_jobs(stored_jobs(store, where, window), stream, chosen)
+        return write_jobs(stored_jobs(store, where, window), stream, chosen, spreadsheet=spreadsheet)
 
 
 def stored_jobs(

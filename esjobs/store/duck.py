@@ -150,7 +150,7 @@ class DuckStore:
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
         done = duck_results.compare_and_set(self._session, key, old, new)
-        self._used |= done
+        self._used |= done and new is not None
         return done
 
     def capabilities(self) -> Capabilities:

@@ -1,5 +1,8 @@
 """What comes from outside is shown, not obeyed: in errors, hints, notes, logs, progress and tables."""
 
+import csv
+import io
+import json
 import logging
 import re
 import sys
@@ -147,3 +150,52 @@ def test_a_giant_name_is_cut_on_a_terminal_only(tmp_path: Path) -> None:
     out = tmp_path / "out.txt"
     run(*command, "--out", str(out), store=store)
     assert name in out.read_text()
+
+
+FORMULAS = ["=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "a;=1+1", " =1", "＝1", "\n@x"]
+HARMLESS = ["-0.3", "+7", "-1e5", "CERN-PROD", "a=b", "x; y", "Zürich"]
+
+
+def test_a_spreadsheet_is_given_no_formula(tmp_path: Path) -> None:
+    jobs, store = tmp_path / "jobs.jsonl", tmp_path / "jobs.duckdb"
+    lines = [
+        {"job_id": f"j{n}", "site": site, "end_time": "2018-08-10T12:00:00Z", "cpu_s": 0.5, "user": site}
+        for n, site in enumerate([*FORMULAS, *HARMLESS])
+    ]
+    jobs.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert run("ingest", "jobs", str(jobs), store=store).exit_code == 0
+    for command, column in (
+        (("query", "--by", "site", "--metric", "jobs,cpu_h"), "site"),
+        (("export", "jobs"), "site"),
+    ):
+        said = run(*command, "--format", "csv", "--spreadsheet", store=store).stdout_bytes.decode()
+        rows = list(csv.DictReader(io.StringIO(said, newline="")))
+        assert len(rows) == len(lines)
+        cells = {row[column] for row in rows}
+        assert set(HARMLESS) <= cells
+        assert {"'=cmd|'/C calc'!A0", "'+1+1", "'-2+3", "'@SUM(A1)", "a;'=1+1", "' =1", "'＝1"} <= cells
+        for row in rows:
+            for cell in row.values():
+                is_number = re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", cell)
+                assert is_number or not re.search(r"(^|[;\t\r\n])\s*[=+\-@＝]", cell)
+        exact = run(*command, "--format", "csv", store=store).stdout_bytes.decode()
+        assert {row[column] for row in csv.DictReader(io.StringIO(exact, newline=""))} == set(FORMULAS) | set(
+            HARMLESS
+        )
+
+
+def test_negative_numbers_stay_numbers_in_a_spreadsheet(filled: Path) -> None:
+    command = ("show", "flags", "--format", "csv")
+    plain, cells = (run(*command, *more, store=filled).stdout for more in ((), ("--spreadsheet",)))
+    assert re.search(r",-0\.\d", plain)
+    assert cells == plain
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("show", "flags"), ("show", "flags", "--format", "json"), ("export", "jobs", "--format", "parquet")],
+)
+def test_only_csv_is_for_spreadsheets(filled: Path, command: tuple[str, ...]) -> None:
+    result = run(*command, "--spreadsheet", store=filled)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--format csv" in result.stderr
