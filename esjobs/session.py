@@ -14,7 +14,7 @@ from esjobs.core import fields, tables
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
-from esjobs.core.query import Filter, In
+from esjobs.core.query import Days, Filter, In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.frames import frame_of
@@ -476,7 +476,7 @@ class Session:
 
 def _within(table: tables.Table, window: Window) -> list[Filter]:
     if table.partition == "day":
-        return [In("day", tuple(map(str, window.days())))]
+        return [Days.of_window(window)]
     if "window_start" in table.column_names:
         return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
     raise UsageError(f"{table.name} belong to no window; leave the window out")

@@ -21,7 +21,10 @@ def parse_time(text: str) -> datetime:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise WindowError(f"'{text}' is not an ISO date or time; {_TIME}") from error
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise WindowError(f"'{text}' lies outside the years 1 to 9999 in UTC; {_TIME}") from error
 
 
 def format_time(moment: datetime) -> str:
@@ -80,6 +83,10 @@ class Window:
     @classmethod
     def of_days(cls, first: date, last: date) -> "Window":
         """The whole days from the first to the last, both included."""
+        if last == date.max:
+            raise WindowError(
+                f"no window ends after {last}, the last day there is; mend the times of the jobs"
+            )
         return cls(
             datetime.combine(first, time(0), UTC), datetime.combine(last + timedelta(days=1), time(0), UTC)
         )
@@ -98,11 +105,15 @@ class Window:
             )
         return self
 
-    def days(self) -> list[date]:
-        """The days that the window touches, in order."""
-        last = (self.end - timedelta(microseconds=1)).astimezone(UTC).date()
-        first = self.start.astimezone(UTC).date()
-        return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    @property
+    def first_day(self) -> date:
+        """The first day that the window touches."""
+        return self.start.astimezone(UTC).date()
+
+    @property
+    def last_day(self) -> date:
+        """The last day that the window touches."""
+        return (self.end - timedelta(microseconds=1)).astimezone(UTC).date()
 
     def __str__(self) -> str:
         return f"{format_time(self.start)}/{format_time(self.end)}"

@@ -13,7 +13,7 @@ from esjobs.analysis.cpu_models import RESOLVER_VERSION
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
-from esjobs.core.query import Count, In, Query, Sum, SumProduct
+from esjobs.core.query import Count, Days, Query, Sum, SumProduct
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
@@ -85,7 +85,7 @@ def aggregate(
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     marks = {row["day"]: row["mark"] for row in prints}
-    days = [day for day in window.days() if day in marks]
+    days = sorted(marks)
     fresh = {
         row["day"]
         for row in known
@@ -121,7 +121,7 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
 
     A run is named by its rules: fitting other buckets under that name would be a false statement.
     """
-    days = In("day", tuple(map(str, window.days())))
+    days = Days.of_window(window)
     made = read_table(store, tables.DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
     others = {row["day"] for row in made if not _is_current(row, rules)}
     if others:
@@ -146,10 +146,14 @@ def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
 
 def _emptied(window: Window, span: Span, unstored: set[date]) -> list[Retired]:
     """Retire what stands on days that have no jobs any more, as far as the window and the span tell."""
-    inside = set(window.days())
     first, last = (None if moment is None else moment.date() for moment in (span.first, span.last))
     return retired_days(
-        day for day in unstored if day in inside or first is None or last is None or not first <= day <= last
+        day
+        for day in unstored
+        if window.first_day <= day <= window.last_day
+        or first is None
+        or last is None
+        or not first <= day <= last
     )
 
 

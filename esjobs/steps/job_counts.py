@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core import tables
-from esjobs.core.query import Count, Filter, In, Query
+from esjobs.core.query import Count, Days, Filter, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.steps.publication import read_table
@@ -36,7 +36,7 @@ class JobCounts:
 
 def counts_of_books(store: JobStore, window: Window, rules: CleaningRules) -> JobCounts:
     """Add up the books of the aggregated days of a window; nothing where none is aggregated."""
-    days = In("day", tuple(map(str, window.days())))
+    days = Days.of_window(window)
     return _added(read_table(store, tables.DAYS, [days]).to_pylist(), rules)
 
 

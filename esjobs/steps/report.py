@@ -8,7 +8,7 @@ from typing import Any
 from dashboards.report import ReportData, render
 from esjobs import __version__
 from esjobs.core import tables
-from esjobs.core.query import In
+from esjobs.core.query import Days, In
 from esjobs.core.window import Window
 from esjobs.destination import writing_text
 from esjobs.frames import frame_of
@@ -40,7 +40,7 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
     question = Question.of_run(found)
     frames = {name: frame_of(read_results(store, tables.table(name), found)) for name in MADE_BY}
     loads = read_table(store, tables.LOADS).to_pylist()
-    days = In("day", tuple(map(str, found.window.days())))
+    days = Days.of_window(found.window)
     stored = store.day_fingerprints(found.window)
     return ReportData(
         **frames,

@@ -14,6 +14,7 @@ from esjobs.core.errors import UsageError
 from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, Quotient, Resolved
 from esjobs.core.query import (
     Count,
+    Days,
     DropRule,
     Either,
     Filter,
@@ -279,6 +280,11 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
             return _membership(resolve(name), values, bound)
         case Range():
             return _range(resolve(item.field), item, bound)
+        case Days(name, first, last):
+            column = resolve(name)
+            if column.type != "day":
+                raise UsageError(f"'{column.name}' is no day")
+            return f"({column.sql} BETWEEN {bound.bind(first)} AND {bound.bind(last)})"
         case NotLike(name, patterns):
             column = resolve(name)
             likes = _likes(column, patterns, bound)

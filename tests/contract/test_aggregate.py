@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from esjobs.core.errors import UsageError
-from esjobs.core.query import Count, In, Maximum, Metric, Minimum, Query, Sum, SumProduct, SumWhere
+from esjobs.core.query import Count, In, Maximum, Metric, Minimum, Query, Select, Sum, SumProduct, SumWhere
+from esjobs.core.window import Window
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 from tests.contract.jobs import batch, day, groups, hours, job, put
@@ -52,6 +53,15 @@ def test_the_types_of_the_answer(store: JobStore) -> None:
         pa.int64(),
         pa.date32(),
     ]
+
+
+@pytest.mark.parametrize("window", ["0001-01-01/9999-12-31", "1600-01-01/2300-01-01"])
+def test_thousands_of_years_hold_what_they_hold(store: JobStore, window: str) -> None:
+    years = Window.parse(window)
+    put(store, "a", job(1), job(2, end_time=hours(30)))
+    assert groups(store, Query(("day",), (Count(),), years)).keys() == {(day(0),), (day(1),)}
+    assert store.day_fingerprints(years).column("day").to_pylist() == [day(0), day(1)]
+    assert sum(found.num_rows for found in store.select(Select(("job_id",), years))) == 2
 
 
 def test_a_missing_key_is_a_group(store: JobStore) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.errors import UsageError
 from esjobs.core.query import (
     Count,
+    Days,
     DropRule,
     Either,
     Filter,
@@ -124,6 +126,8 @@ WHERE: list[tuple[Filter, ...]] = [
     (Present("weight"), In("good", ("true",))),
     (In("day", (str(day(1)), str(day(5)))), Range("nodes", le=2)),
     (NotLike("kind", ("Z*",)),),
+    (Days("day", day(1), day(5)),),
+    (Days("day", date.min, date.max), Present("weight")),
 ]
 METRICS: tuple[Metric, ...] = (
     Count("n"),
@@ -153,6 +157,8 @@ def _expected(rows: list[Row], keys: tuple[str, ...], where: tuple[Filter, ...])
                 return (
                     v is not None and (item.ge is None or v >= item.ge) and (item.le is None or v <= item.le)
                 )
+            case Days(name, first, last):
+                return r[name] is not None and first <= r[name] <= last
             case NotLike(name, _):
                 return r[name] is None or not r[name].lower().startswith("z")
 

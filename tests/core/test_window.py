@@ -41,9 +41,26 @@ def test_offsets_become_utc() -> None:
 
 
 def test_days_touched() -> None:
-    assert Window.parse("2018-08-01/2018-08-03").days() == [date(2018, 8, 1), date(2018, 8, 2)]
-    assert Window.parse("2018-08-01T23:00/2018-08-02T01:00").days() == [date(2018, 8, 1), date(2018, 8, 2)]
-    assert Window.of_days(date(2018, 8, 1), date(2018, 8, 1)).days() == [date(2018, 8, 1)]
+    for text, first, last in (
+        ("2018-08-01/2018-08-03", date(2018, 8, 1), date(2018, 8, 2)),
+        ("2018-08-01T23:00/2018-08-02T01:00", date(2018, 8, 1), date(2018, 8, 2)),
+        ("2018-08-01/2018-08-02", date(2018, 8, 1), date(2018, 8, 1)),
+        ("0001-01-01/9999-12-31", date(1, 1, 1), date(9999, 12, 30)),
+    ):
+        window = Window.parse(text)
+        assert (window.first_day, window.last_day) == (first, last)
+    assert str(Window.of_days(date(2018, 8, 1), date(2018, 8, 1))) == "2018-08-01/2018-08-02"
+    with pytest.raises(WindowError, match="the last day there is"):
+        Window.of_days(date(2018, 8, 1), date.max)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0001-01-01T00:00:00+14:00/2018-08-01", "2018-08-01/9999-12-31T23:59:59-12:00", "1/2", "10000-01-01/2"],
+)
+def test_times_that_no_calendar_has_are_refused(text: str) -> None:
+    with pytest.raises(WindowError):
+        Window.parse(text)
 
 
 def test_whole_days() -> None:

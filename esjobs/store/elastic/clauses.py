@@ -12,9 +12,9 @@ from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.fields import CoreClassOf, DayOf, Field, Quotient
-from esjobs.core.query import DropRule, Either, Filter, In, Missing, NotLike, Present, Range
+from esjobs.core.query import Days, DropRule, Either, Filter, In, Missing, NotLike, Present, Range
 from esjobs.core.window import Window
-from esjobs.store.elastic.days import within
+from esjobs.store.elastic.days import days_between, within
 from esjobs.store.elastic.layout import LONGEST_TERM
 from esjobs.store.elastic.live_fields import LiveField
 from esjobs.store.values import typed
@@ -68,6 +68,8 @@ class Clauses:
                 return self._membership(name, values)
             case Range():
                 return self._range(item)
+            case Days():
+                return self._days(item)
             case NotLike(name, patterns):
                 return self._unlike(name, patterns)
 
@@ -148,6 +150,13 @@ class Clauses:
         if live.state in ("constant", "absent"):
             return NONE
         return _first_of(live, _between(live, item)) if live.askable else None
+
+    def _days(self, item: Days) -> Clause | None:
+        derived = self._field(item.field).derived
+        if isinstance(derived, DayOf):  # from the times of jobs, which may have no such field
+            return None
+        live = self.live[item.field]
+        return days_between(live.paths[0], item) if live.askable and live.paths else None
 
     def _unlike(self, name: str, patterns: Sequence[str]) -> Clause | None:
         if self._field(name).derived is not None:

@@ -6,20 +6,35 @@ from typing import Any
 
 import pyarrow as pa
 
+from esjobs.core.query import Days
 from esjobs.core.window import Window
 from esjobs.store.elastic.scan import PointInTime
 from esjobs.store.promises import FINGERPRINTS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(2262, 4, 11, tzinfo=UTC)
+"""The last midnight that 63 bits of nanoseconds reach."""
 
 
 def within(path: str, window: Window | None) -> list[dict[str, Any]]:
     """The clauses of a window: none for all times, else one."""
     if window is None:
         return []
-    low, high = (_written(moment) for moment in (window.start, window.end))
-    limits = {"gte": low, "lt": high, "format": "strict_date_optional_time_nanos"}
-    return [{"range": {path: limits}}]
+    # An index of nanoseconds refuses to be asked for times that it cannot hold: such a bound is left out
+    # where it excludes nothing, else the nearest one that can be asked for excludes everything.
+    limits = {}
+    if window.start > _EPOCH:
+        limits["gte"] = _written(min(window.start, _LAST))
+    if window.end <= _LAST:
+        limits["lt"] = _written(max(window.end, _EPOCH))
+    if not limits:
+        return [{"exists": {"field": path}}]
+    return [{"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}]
+
+
+def days_between(path: str, days: Days) -> dict[str, Any]:
+    """The clause of a field of days."""
+    return {"range": {path: {"gte": str(days.first), "lte": str(days.last), "format": "strict_date"}}}
 
 
 def per_day(path: str, inner: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,4 +74,5 @@ def fingerprints(
 
 
 def _written(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # not strftime: it writes the year 1 with one digit
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

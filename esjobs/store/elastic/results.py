@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
-from esjobs.core.query import Filter, In
+from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
 from esjobs.store.base import Generation, Retired
 from esjobs.store.batches import blocks
 from esjobs.store.elastic.cluster import Cluster, ask
+from esjobs.store.elastic.days import days_between
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
 from esjobs.store.elastic.lines import PIECE_BYTES, PIECE_ROWS, create_lines
@@ -192,7 +193,9 @@ class Results:
 
 
 def clause(table: Table, item: Filter) -> dict[str, Any] | None:
-    """A filter that names values of an indexed text or day, as part of a query; None for any other."""
+    """A filter that names values of an indexed text, or days, as part of a query; None for any other."""
+    if isinstance(item, Days):
+        return days_between(item.field, item)
     if not isinstance(item, In) or len(item.values) > _MOST_VALUES:
         return None
     texts = [str(value) for value in item.values]
