@@ -28,6 +28,10 @@ BROKEN_PIPE = 128 + 13
 """What a shell reports of a program that the signal SIGPIPE ended."""
 
 
+_NO_MEMORY = ("can't start new thread", "failed to map segment", "Cannot allocate memory", "bad_alloc")
+"""What other errors say when memory for a thread or a library is lacking."""
+
+
 class _Group(click.Group):
     """Turns our errors into one line and an exit code; leaves defects to their traceback."""
 
@@ -54,7 +58,15 @@ class _Group(click.Group):
             _interrupted()
         except BrokenPipeError:
             _reader_gone()
+        except MemoryError:
+            _out_of_memory()
+        except ImportError as error:
+            if not any(words in str(error) for words in _NO_MEMORY):
+                raise
+            _out_of_memory()
         except RuntimeError as error:
+            if any(words in str(error) for words in _NO_MEMORY):
+                _out_of_memory()
             # what Python makes of Ctrl-C while it builds a class of a module that is being imported
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise
@@ -78,6 +90,15 @@ def _shown() -> Iterator[None]:
 def _interrupted() -> NoReturn:
     click.echo("esjobs: interrupted; results published before are untouched, run again", err=True)
     sys.exit(130)
+
+
+def _out_of_memory() -> NoReturn:
+    click.echo(
+        "esjobs: out of memory; nothing half-written is visible: give the process more (ulimit -v), "
+        "or read less at a time",
+        err=True,
+    )
+    sys.exit(1)
 
 
 def _flush() -> None:

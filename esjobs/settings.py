@@ -85,6 +85,8 @@ def _rule_error(name: str, value: object, accepted: str) -> PydanticCustomError:
 
 _Count = Annotated[int, BeforeValidator(_no_flag), Field(ge=1, le=LARGEST)]
 _Text = Annotated[str, Field(min_length=1)]
+_LARGEST_FILE = 64 << 10
+"""Bytes of a settings file: reading TOML takes time that grows with the square of its keys."""
 
 
 class FitSettings(BaseModel):
@@ -219,13 +221,15 @@ def load(
     values: dict[str, object] = {}
     if config is not None:
         try:
-            values = tomllib.loads(config.read_text(encoding="utf-8"))
+            values = tomllib.loads(_text(config))
         except FileNotFoundError:
             raise SettingsError(f"no configuration file {config}; create it or leave --config out") from None
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"cannot read the configuration file {config}: {error}") from error
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:
             raise SettingsError(f"{config} is not TOML: {error}") from error
+        except RecursionError as error:
+            raise SettingsError(f"{config} is nested too deeply; settings stand in one table each") from error
     where = str(config) if config is not None else "the environment (ESJOBS_...)"
     _refuse_unknown(values, where)
     _refuse_unknown(_named_in_environment(), "the environment (ESJOBS_...)")
@@ -242,6 +246,14 @@ def load(
     chosen = {name: value for name, value in given.items() if value is not None}
     cluster = settings.cluster.model_copy(update=chosen)
     return settings.model_copy(update={"cluster": cluster} | ({} if store is None else {"store": store}))
+
+
+def _text(config: Path) -> str:
+    with config.open("rb") as stream:
+        content = stream.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise SettingsError(f"{config} is larger than {_LARGEST_FILE >> 10} KiB; name a file of settings")
+    return content.decode("utf-8")
 
 
 def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:

@@ -34,7 +34,9 @@ def open_parquet(
             buffer_size=_READ_AHEAD,
             pre_buffer=False,
         )
-    except (pa.ArrowException, OSError) as error:
+    except MemoryError:  # an ArrowException, too
+        raise
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file.name}: broken Parquet ({_one_line(error)}); write the file again") from error
     schema = parquet.schema_arrow
     binding = bind(layout, schema.names, file.name)
@@ -62,7 +64,9 @@ def read_parquet(
     while True:
         try:
             batch = next(batches, None)
-        except (pa.ArrowException, OSError) as error:
+        except MemoryError:
+            raise
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(
                 f"{refusals.file}, after row {row - 1}: broken Parquet ({_one_line(error)}); "
                 "write the file again"
@@ -128,4 +132,6 @@ def _accepted(kind: str) -> str:
 
 
 def _one_line(error: BaseException) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "the name of a column is not UTF-8"
     return " ".join(str(error).split())[:EXCERPT]

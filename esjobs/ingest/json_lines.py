@@ -25,6 +25,10 @@ MAX_DEPTH = 100
 """Brackets on a line up to which the columnar parser is trusted: it recurses without a limit."""
 
 
+_SAMPLE = 32
+"""Lines of a block that are looked at for their names."""
+
+
 def read_json_lines(
     feed: LineFeed, layout: Layout, refusals: Refusals, way: Way = "typed"
 ) -> Iterator[tuple[Block, Binding]]:
@@ -48,7 +52,7 @@ def _columnar(feed: LineFeed, lines: Lines, layout: Layout) -> tuple[Block, Bind
     if not len(index.numbers) or index.longest > MAX_LINE or not is_utf8(data) or not _flat(data, index):
         return None
     probe = _first_record(data, index)
-    if probe is None:
+    if probe is None or _names_keep_changing(data, index):
         return None
     table = _parsed(data, index, probe)
     if table is None or table.num_rows != len(index.numbers):
@@ -81,6 +85,23 @@ def _first_record(data: bytes, index: Index) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, object]", record)
+
+
+def _names_keep_changing(data: bytes, index: Index) -> bool:
+    """Whether most lines have names of their own: the parser makes each a column as long as the block."""
+    lines = np.linspace(0, len(index.starts) - 1, _SAMPLE).astype(int)
+    known: set[str] = set()
+    fresh = 0
+    for line in np.unique(lines):
+        try:
+            record = json.loads(data[index.starts[line] : index.ends[line]])
+        except (ValueError, RecursionError):
+            return True
+        inner = record.get("_source")
+        names = set(record) | (set(inner) if isinstance(inner, dict) else set())
+        fresh += not names <= known
+        known |= names
+    return fresh > _SAMPLE // 2
 
 
 def _parsed(data: bytes, index: Index, probe: dict[str, object]) -> pa.Table | None:

@@ -30,6 +30,8 @@ _ACCEPTED = (
     "rc_site, parent_corepower, source"
 )
 _NAMES_SHOWN = 5
+_SHOWN = 60
+"""Characters of a cell that a message quotes."""
 _LARGEST_FILE = 64 << 20
 """Bytes; CRIC describes all queues of ATLAS in a tenth of it."""
 _LARGEST = 100.0
@@ -252,7 +254,8 @@ def _time(where: str, column: str, text: str | None) -> datetime:
         return parse_time(text or "1970-01-01")
     except WindowError as error:
         raise InputError(
-            f"{where}, column {column}: '{text}' is no ISO date or time, such as 2018-08-01"
+            f"{where}, column {column}: '{(text or '')[:_SHOWN]}' is no ISO date or time of the years 1 to "
+            "9999 in UTC, such as 2018-08-01"
         ) from error
 
 
@@ -267,7 +270,7 @@ def _number(where: str, column: str, text: str) -> float | None:
         return None
     if not 0 < value < _LARGEST:
         raise InputError(
-            f"{where}, column {column}: '{text}' is no corepower; expected a score per core, "
+            f"{where}, column {column}: '{text[:_SHOWN]}' is no corepower; expected a score per core, "
             f"above 0 and below {_LARGEST:g}, or nothing"
         )
     return value
@@ -282,6 +285,15 @@ def _cric(text: str, path: Path, defaults: Mapping[str, str | None]) -> Iterator
         ) from error
     except RecursionError as error:
         raise InputError(f"{path}: nested too deeply to be a queue description of CRIC") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON that can be read ({error}); expected CRIC queues") from error
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{path}: half of a surrogate pair in a text; accepted: whole characters"
+            ) from error
     queues = document
     if isinstance(document, dict):
         queues = [document] if "corepower" in document else list(document.values())

@@ -95,6 +95,8 @@ def _read(path: Path, wanted: list[str]) -> pa.Table:
         rows = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=True))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; give an existing file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} has a column whose name is not UTF-8; write the file again") from error
     except pa.ArrowInvalid as error:
         first = str(error).splitlines()[0]
         raise InputError(f"{path} is neither CSV nor Parquet that can be read: {first}") from error

@@ -24,6 +24,7 @@ _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
 """What DuckDB says in words only: pattern, our error, what to do. Tried before the class of the error."""
 
 _CLASSES: tuple[tuple[type[BaseException], type[StoreError], str], ...] = (
+    (pa.ArrowMemoryError, StoreError, "give the process more memory (ulimit -v)"),
     (
         duckdb.OutOfMemoryException,
         StoreError,
