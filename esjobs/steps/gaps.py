@@ -40,9 +40,9 @@ class Gaps:
             rows = self._rows[name]
             if not rows:
                 continue
-            cost = "such jobs count for their sites, not for any CPU model"
+            cost = "a job without counts for its site, not for any CPU model"
             if name in reasons:
-                cost = f"such jobs are dropped ({reasons[name]}) and enter no fit"
+                cost = f"a job without is dropped ({reasons[name]}) and enters no fit"
             notes.append(f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} {words}: {cost}")
         return notes
 

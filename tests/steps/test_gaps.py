@@ -41,10 +41,10 @@ def load(session: Session, report: RunReport) -> dict[str, object]:
 
 
 LACKING = (
-    "5 rows lack a task id: such jobs are dropped (no task) and enter no fit",
-    "5 rows lack events: such jobs are dropped (no events) and enter no fit",
-    "5 rows lack cores: such jobs are dropped (no cores) and enter no fit",
-    "5 rows lack a CPU model: such jobs count for their sites, not for any CPU model",
+    "5 rows lack a task id: a job without is dropped (no task) and enters no fit",
+    "5 rows lack events: a job without is dropped (no events) and enters no fit",
+    "5 rows lack cores: a job without is dropped (no cores) and enters no fit",
+    "5 rows lack a CPU model: a job without counts for its site, not for any CPU model",
 )
 
 
