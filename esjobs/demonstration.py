@@ -1,7 +1,6 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,18 +9,17 @@ import pandas as pd
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, standing
 from esjobs.demo.grid import Grid
 from esjobs.destination import writing, writing_text
 from esjobs.ingest.export import write_jobs
 from esjobs.session import open as open_session
 from esjobs.steps.aggregate import Progress
 
-_SHOWN = ["name", "corepower", "origin", "k", "k_err", "deviation", "deviation_err", "verdict", "stable"]
-
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What the demo shows: reports of the steps, verdicts of the sites, closing lines."""
+    """What the demo shows: reports of the steps, flags of the queues (all columns), closing lines."""
 
     reports: tuple[RunReport, ...]
     verdicts: pd.DataFrame
@@ -66,30 +64,24 @@ def demonstrate(
         reports = session.run(window)
         report = session.report(folder / "report.html")
         headline = session.settings.fit.methods[0]
-        flags = session.flags(level="site", type="all", method=headline)
-        sentence = session.conclusions(level="site", type="all", method=headline)["sentence"].iloc[0]
-    score = grid.score(dict(zip(flags["name"], flags["verdict"], strict=True)))
+        flags = session.flags(level="site", type=ALL_TYPES, method=headline)
+        sentence = session.conclusions(level="site", type=ALL_TYPES, method=headline)["sentence"].iloc[0]
+    flagged = zip(flags["name"], flags["verdict"], flags["confirmed"].tolist(), strict=True)
+    score = grid.score({name: standing(verdict, sure is True) for name, verdict, sure in flagged})
     verdicts = flags.sort_values(
         ["verdict", "deviation"],
         key=lambda column: column.map(_order) if column.name == "verdict" else column,
-    )[_SHOWN]
+    )
     lines = (
         str(sentence),
         f"report: {report}",
-        f"truth: {score.sentence}{_stable(flags, score.others)}",
+        f"truth: {score.sentence}",
     )
     return Demonstration((ingested, *reports), verdicts.reset_index(drop=True), lines)
 
 
-def _stable(flags: pd.DataFrame, others: Sequence[str]) -> str:
-    if not others:
-        return ""
-    stable = int(flags[flags["name"].isin(others)]["stable"].sum())
-    return f" ({stable} of them stable)"
-
-
 def _order(verdict: str) -> int:
-    order = ["deviates", "undecided", "ok"]
+    order = ("deviates", "undecided", "ok")
     return order.index(verdict) if verdict in order else len(order)
 
 

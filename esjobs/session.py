@@ -360,15 +360,17 @@ class Session:
         )
         return frame_of(table)
 
-    def compare(self, run_a: str | None = None, run_b: str | None = None) -> "pd.DataFrame":
+    def compare(
+        self, run_a: str | None = None, run_b: str | None = None, *, method: Names = ()
+    ) -> "pd.DataFrame":
         """What changed between two runs: factors in sigma, and verdicts.
 
         One run is compared with the latest; without any, the latest with the one before it of a window as
-        long. The last columns name both.
+        long. Columns name both. ``method``: only these; :class:`NoResultError` where neither has them.
         """
         from esjobs.steps.compare import compare_runs
 
-        return frame_of(compare_runs(self.store, run_a, run_b))
+        return frame_of(compare_runs(self.store, run_a, run_b, methods=_listed(method)))
 
     def runs_compared(
         self, run_a: str | None = None, run_b: str | None = None
@@ -438,14 +440,19 @@ class Session:
         method: str | None = None,
         run: str | None = None,
     ) -> "alt.TopLevelMixin":
-        """The report's chart of factors against declared corepower, for notebooks."""
-        from dashboards.charts import plot_line
+        """The report's chart of factors against declared corepower, for notebooks.
 
-        chosen = method or self.settings.fit.methods[0]
-        run = self._find("flags", run, None).run
-        flags = self.flags(level=level, type=type, method=chosen, run=run)
-        lines = self.lines(level=level, type=type, method=chosen, run=run)
-        return plot_line(flags, lines, limit=self.settings.fit.deviation_limit)
+        ``method``: the headline of the run unless it is named.
+        """
+        from dashboards.charts import plot_line
+        from esjobs.steps.chain import Question
+
+        drawn = self._find("flags", run, None)
+        fit = Question.of_run(drawn).fit
+        chosen = method or fit.methods[0]
+        flags = self.flags(level=level, type=type, method=chosen, run=drawn.run)
+        lines = self.lines(level=level, type=type, method=chosen, run=drawn.run)
+        return plot_line(flags, lines, limit=fit.deviation_limit)
 
     def stored_window(self) -> Window:
         """The whole days that the stored jobs span; :class:`NoJobsError` when there are none."""

@@ -11,36 +11,10 @@ from typing import Any
 import click
 import pandas as pd
 
-from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
+from esjobs.core.words import ALL_TYPES, noun
 from esjobs.steps.aggregate import Progress
-
-_COLUMNS = {
-    "factors": "level name processing_type method k k_err k_raw rho method_sigmas component via n_tasks "
-    "n_jobs events_per_job status reason",
-    "flags": "level name processing_type method corepower origin k k_err deviation deviation_err verdict "
-    "q_value significant stable n_tasks n_jobs",
-    "fits": "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof sigma_int "
-    "sigma_int_kind minuit_valid reason",
-    "lines": "level processing_type method benchmark status slope slope_err tau n_names n_sites pearson "
-    "spearman pearson_sites reason",
-    "components": "level processing_type method component n_names n_tasks n_jobs names link",
-    "tasks": "task_id core_class task_type work_kind n_jobs n_sites events_per_job events_ratio rho rho_err "
-    "slope slope_err decision reason",
-    "residuals": "level method rank task_id core_class task_type work_kind name n_jobs events_per_job "
-    "cpu_s_per_event expected_cpu_s_per_event deviation pull status",
-    "conclusions": "level processing_type method n_names n_deviates n_stable n_ok n_undecided n_undeclared "
-    "sentence",
-    "runs": "run step at window_start window_end rows_in rows_out seconds",
-    "loads": "load_id state format files filled rows_in stored updated rejected loaded_at",
-    "corepower": "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id",
-    "rejects": "load_id reason n_rows file line field detail excerpt",
-}
-"""Columns that fit a terminal; the other formats give all of them."""
-
-_TITLED = ("level", "processing_type", "method")
-"""Columns that go into the title when every row says the same."""
 
 
 @contextmanager
@@ -89,9 +63,9 @@ def print_report(report: RunReport) -> None:
 
 def print_conclusion(conclusions: pd.DataFrame) -> None:
     """The sentence of each level for all types together, headline method, on standard error."""
-    together = conclusions[conclusions["processing_type"] == "all"]
+    together = conclusions[conclusions["processing_type"] == ALL_TYPES]
     for row in together.drop_duplicates("level").itertuples():
-        say(f"by {row.level}: {row.sentence}", err=True)
+        say(f"by {noun(str(row.level), 1)}: {row.sentence}", err=True)
     click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
 
 
@@ -132,13 +106,3 @@ def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
         for report in reports
     ]
     return pd.DataFrame(rows)
-
-
-def for_people(what: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, str, list[str]]:
-    """The columns of a result table for a terminal, a title with what is the same in every row, the prose."""
-    columns = _COLUMNS.get(what)
-    shown = frame if columns is None else frame[columns.split()]
-    alike = [name for name in _TITLED if name in shown.columns and len(shown[name].unique()) == 1]
-    title = ", ".join(f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike)
-    prose = [column.name for column in tables.table(what).columns if column.type == "text"]
-    return shown.drop(columns=alike), title, prose

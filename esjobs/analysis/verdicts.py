@@ -7,7 +7,8 @@ The rules, in the order in which they are asked (the first that applies decides)
 3. a factor more than three times off the median: ``implausible``, check the records;
 4. no declared value, or a default: ``undeclared``;
 5. no line that verdicts may rest on: ``too few``;
-6. ``deviates`` when |d| - 1.645 s > limit, ``ok`` when |d| + 1.645 s < limit, else ``undecided``.
+6. with h the half-width of the 90 % interval of d: ``deviates`` when |d| - h > limit, ``ok`` when |d| + h <
+   limit, else ``undecided``.
 """
 
 import math

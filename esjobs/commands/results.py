@@ -55,7 +55,10 @@ def show(
     form: str,
     out: str,
 ) -> None:
-    """Show stored results; those of the newest window, of the unrestricted run made last for it."""
+    """Show stored results; those of the newest window, of the unrestricted run made last for it.
+
+    Tables show the headline method unless --method names another; other formats have every row and column.
+    """
     with obj.session() as session:
         shown = session.run_shown(what, run=run_id, window=window)
         only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
@@ -72,9 +75,10 @@ def show(
             window=window,
         )
     if form == "table":
-        from esjobs.terminal import for_people
+        from esjobs.shown_tables import for_people
 
-        frame, title, prose = for_people(what, frame)
+        headline = [] if methods or shown is None or shown.headline is None else [shown.headline]
+        frame, title, prose = for_people(what, frame, headline)
         titles = ("" if shown is None else shown.title, only_restricted, title)
         emit(frame, form, out, title=", ".join(filter(None, titles)), prose=prose)
     else:
@@ -84,19 +88,28 @@ def show(
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)
+@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
 @rows_options
 @click.pass_obj
-def compare(obj: Context, run_a: str | None, run_b: str | None, form: str, out: str) -> None:
+def compare(
+    obj: Context, run_a: str | None, run_b: str | None, methods: tuple[str, ...], form: str, out: str
+) -> None:
     """What changed between two runs, in sigma; of one run: until the latest.
 
-    Without a run: between the latest and the one before it of a window as long.
+    Without a run: between the latest and the one before it of a window as long. Tables show the headline
+    method unless --method names another; the other formats have every row.
     """
     with obj.session() as session:
         first, second = session.runs_compared(run_a, run_b)
-        frame = session.compare(first.run, second.run)
+        frame = session.compare(first.run, second.run, method=methods)
+    title = f"a: {first.title}; b: {second.title}"
     if form == "table":
-        frame = frame.drop(columns=["run_a", "run_b"])
-    emit(frame, form, out, title=f"a: {first.title}; b: {second.title}")
+        from esjobs.shown_tables import compared_for_people
+
+        headlines = [] if methods else [run.headline for run in (first, second) if run.headline is not None]
+        frame, alike = compared_for_people(frame, headlines)
+        title = "; ".join(filter(None, (title, alike)))
+    emit(frame, form, out, title=title)
 
 
 @click.command("query")

@@ -17,12 +17,14 @@ from esjobs.commands.options import Context, emit, emit_reports, rows_options
 def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
     """Make up a grid whose truth is known, run the whole chain on it, and say what was found."""
     from esjobs.demonstration import demonstrate
+    from esjobs.shown_tables import for_people
     from esjobs.terminal import progress_bar, say
 
     with progress_bar(quiet=obj.quiet) as progress:
         shown = demonstrate(out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress)
     emit_reports(list(shown.reports), "table", "-")
-    emit(shown.verdicts, "table", "-")
+    verdicts, title, _ = for_people("flags", shown.verdicts)
+    emit(verdicts, "table", "-", title=title)
     for line in shown.lines:
         say(line)
 

@@ -127,9 +127,9 @@ class Grid:
         ]
         return queues + models
 
-    def score(self, verdicts: Mapping[str, str]) -> Score:
-        """Compare verdicts (queue name to verdict) with the planted misdeclared queues."""
-        return score(self._truth, verdicts)
+    def score(self, standings: Mapping[str, str]) -> Score:
+        """Compare what is said of queues (name to ``confirmed``, ``candidate``, ...) with what is planted."""
+        return score(self._truth, standings)
 
     @property
     def _tasks_per_day(self) -> int:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from esjobs.core.words import CANDIDATE, CONFIRMED
+
 CoreClass = Literal["single", "multi"]
 """One core or several."""
 
@@ -133,40 +135,56 @@ class Declaration:
 class Score:
     """How a table of verdicts compares with what was planted.
 
-    ``found``, ``missed``: planted misdeclared queues with and without the verdict ``deviates``.
-    ``others``: queues with that verdict though their declaration is honest, by name.
+    ``found``: planted misdeclared queues whose deviation is confirmed; ``candidates``: those that are only
+    candidates; ``missed``: those that are neither. ``others`` and ``other_candidates``: queues that are
+    confirmed or candidates though their declaration is honest, by name.
     """
 
     found: tuple[str, ...]
     missed: tuple[str, ...]
     others: tuple[str, ...]
+    candidates: tuple[str, ...] = ()
+    other_candidates: tuple[str, ...] = ()
 
     @property
     def planted(self) -> int:
         """Number of planted misdeclared queues."""
-        return len(self.found) + len(self.missed)
+        return len(self.found) + len(self.candidates) + len(self.missed)
 
     @property
     def sentence(self) -> str:
         """The score in one sentence.
 
         >>> Score(found=("A", "B"), missed=("C",), others=()).sentence
-        '2 of 3 planted misdeclared queues found (missed: C), 0 others flagged'
+        '2 of 3 planted misdeclared queues confirmed (missed: C), 0 others confirmed'
+        >>> Score(("A",), (), (), candidates=("B",), other_candidates=("D",)).sentence
+        '1 of 2 planted misdeclared queues confirmed (candidates: B), 0 others confirmed (candidates: D)'
         """
-        missed = f" (missed: {', '.join(self.missed)})" if self.missed else ""
-        others = f": {', '.join(self.others)}" if self.others else ""
         return (
-            f"{len(self.found)} of {self.planted} planted misdeclared queues found{missed}, "
-            f"{len(self.others)} others flagged{others}"
+            f"{len(self.found)} of {self.planted} planted misdeclared queues confirmed"
+            f"{_named(candidates=self.candidates, missed=self.missed)}, {len(self.others)} others confirmed"
+            f"{_named(confirmed=self.others, candidates=self.other_candidates)}"
         )
 
 
-def score(truth: Truth, verdicts: Mapping[str, str]) -> Score:
-    """Compare verdicts (queue name to verdict) with the truth; a queue without a verdict is not flagged."""
-    flagged = {name for name, verdict in verdicts.items() if verdict == "deviates"}
+def _named(**groups: tuple[str, ...]) -> str:
+    named = [f"{word}: {', '.join(names)}" for word, names in groups.items() if names]
+    return f" ({'; '.join(named)})" if named else ""
+
+
+def score(truth: Truth, standings: Mapping[str, str]) -> Score:
+    """Compare what is said of queues with the truth.
+
+    ``standings``: queue name to its verdict as people read it, ``confirmed`` or ``candidate`` for one that
+    deviates; a queue without any is neither.
+    """
+    confirmed = {name for name, word in standings.items() if word == CONFIRMED}
+    candidates = {name for name, word in standings.items() if word == CANDIDATE}
     planted = truth.misdeclared
     return Score(
-        found=tuple(name for name in planted if name in flagged),
-        missed=tuple(name for name in planted if name not in flagged),
-        others=tuple(sorted(flagged.difference(planted))),
+        found=tuple(name for name in planted if name in confirmed),
+        missed=tuple(name for name in planted if name not in confirmed | candidates),
+        others=tuple(sorted(confirmed.difference(planted))),
+        candidates=tuple(name for name in planted if name in candidates),
+        other_candidates=tuple(sorted(candidates.difference(planted))),
     )

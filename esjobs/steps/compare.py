@@ -1,5 +1,6 @@
 """What changed between two runs, in sigma: factors on a common scale, and verdicts."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 
 from esjobs.core import tables
 from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.query import In
 from esjobs.steps.results import StoredRun, find_run, read_results, run_before
 from esjobs.store.base import JobStore
 
@@ -25,6 +27,8 @@ _SCHEMA = pa.schema(
         ("n_jobs_b", pa.int64()),
         ("run_a", pa.string()),
         ("run_b", pa.string()),
+        ("confirmed_a", pa.bool_()),
+        ("confirmed_b", pa.bool_()),
     ]
 )
 
@@ -51,16 +55,24 @@ def runs_compared(
     return first, second
 
 
-def compare_runs(store: JobStore, run_a: str | None = None, run_b: str | None = None) -> pa.Table:
-    """One row per name of either run, largest change first; :func:`runs_compared` says which runs.
+def compare_runs(
+    store: JobStore,
+    run_a: str | None = None,
+    run_b: str | None = None,
+    *,
+    methods: Collection[str] = (),
+) -> pa.Table:
+    """One row per name and method of either run, largest change first; :func:`runs_compared` says which runs.
 
     ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
     the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
     overstates it when the runs share jobs. ``sigma`` is ln(1 + change) over its error: the other order of
-    runs gives the same with the other sign. Null where a run has no factor.
+    runs gives the same with the other sign. Null where a run has no factor, and where only one name is
+    common: its own ratio would be the scale, and the change 0 by construction. ``methods``: only these.
     """
     runs = runs_compared(store, run_a, run_b)
-    factors = [_by_key(read_results(store, tables.FACTORS, run)) for run in runs]
+    chosen = [In("method", tuple(methods))] if methods else []
+    factors = [_by_key(read_results(store, tables.FACTORS, run, chosen)) for run in runs]
     verdicts = [_verdicts(store, run) for run in runs]
     scales = _scales(*factors)
     rows = []
@@ -74,7 +86,8 @@ def compare_runs(store: JobStore, run_a: str | None = None, run_b: str | None = 
             "n_jobs_b": b.get("n_jobs"),
         }
         row |= {"run_a": runs[0].run, "run_b": runs[1].run}
-        row |= {"verdict_a": verdicts[0].get(key), "verdict_b": verdicts[1].get(key)}
+        for side, known in zip("ab", verdicts, strict=True):
+            row[f"verdict_{side}"], row[f"confirmed_{side}"] = known.get(key, (None, None))
         scale = scales.get(key[:3])
         if scale is not None and _comparable(a) and _comparable(b):
             change = b["k"] / a["k"] / scale - 1
@@ -85,8 +98,10 @@ def compare_runs(store: JobStore, run_a: str | None = None, run_b: str | None = 
             row |= {"change": change, "change_err": (1 + change) * relative, "sigma": sigma}
         rows.append(row)
     if not rows:
+        of_method = f" of method {' or '.join(methods)}" if methods else ""
         raise NoResultError(
-            f"runs {runs[0].run} and {runs[1].run} have no factors to compare; see: esjobs show runs"
+            f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; "
+            "see: esjobs show runs"
         )
     rows.sort(key=lambda row: -abs(row.get("sigma") or 0.0))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
@@ -96,9 +111,10 @@ def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
     return {tuple(row[name] for name in _KEY): row for row in rows.to_pylist()}
 
 
-def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], str]:
+def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], tuple[str, bool | None]]:
+    """By key, the verdict and whether it is confirmed."""
     rows = read_results(store, tables.FLAGS, run)
-    return {key: row["verdict"] for key, row in _by_key(rows).items()}
+    return {key: (row["verdict"], row["confirmed"]) for key, row in _by_key(rows).items()}
 
 
 def _comparable(row: dict[str, Any]) -> bool:
@@ -113,4 +129,4 @@ def _scales(
         b = second.get(key, {})
         if _comparable(a) and _comparable(b):
             ratios.setdefault(key[:3], []).append(float(np.log(b["k"] / a["k"])))
-    return {key: float(np.exp(np.median(values))) for key, values in ratios.items()}
+    return {key: float(np.exp(np.median(values))) for key, values in ratios.items() if len(values) > 1}

@@ -56,6 +56,11 @@ class StoredRun:
         return (*self.settings.get("tasks", ()), *self.settings.get("where", ()))
 
     @property
+    def headline(self) -> str | None:
+        """The method that people see unless they ask for another: the first of its settings."""
+        return next(iter(self.settings.get("fit", {}).get("methods", ())), None)
+
+    @property
     def title(self) -> str:
         """Run, window and restriction, as headers name them."""
         restricted = [f"restricted to {condition}" for condition in self.restriction]

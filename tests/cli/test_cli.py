@@ -53,7 +53,7 @@ def test_the_deviating_site_is_found(filled: Path) -> None:
     assert set(verdicts.values()) == {"ok"}
     found = next(row for row in rows if row["name"] == "SITE11")
     assert float(found["proposed_corepower"]) == pytest.approx(48, rel=0.1)
-    assert found["stable"] == "true"
+    assert (found["stable"], found["confirmed"]) == ("true", "true")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_what_is_no_terminal_gets_a_row_a_line(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_the_conclusion_of_a_run_is_the_last_thing_on_a_terminal(filled: Path) -> None:
     lines = on_terminal(80, "--store", f"duckdb:{filled}", "run")
-    sentence = next(number for number, line in enumerate(lines) if line.startswith("by site: "))
+    sentence = next(number for number, line in enumerate(lines) if line.startswith("by queue: "))
     account = max(number for number, line in enumerate(lines) if line.startswith("flag: "))
     assert account < sentence
     assert lines[-1].startswith("see: esjobs show flags")

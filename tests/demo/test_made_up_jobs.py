@@ -237,7 +237,7 @@ def test_planted_declarations_are_found_by_a_plain_estimate(grid: Grid, kept: pd
     own = [name for name in found.index if truth.queue(name).origin in {"own", "inherited"}]
     deviation = found[own] - np.log([truth.queue(name).declared or np.nan for name in own])
     deviation = np.expm1(deviation - deviation.median())
-    score = grid.score({name: "deviates" if abs(d) > 0.2 else "ok" for name, d in deviation.items()})
+    score = grid.score({name: "confirmed" if abs(d) > 0.2 else "ok" for name, d in deviation.items()})
     assert score.found == truth.misdeclared
     assert score.others == ()
 

@@ -128,14 +128,19 @@ def test_the_score_counts_found_missed_and_others(truth: Truth) -> None:
     grid = Grid(seed=1)
     planted = truth.misdeclared
     good = next(queue.name for queue in truth.queues if honest(queue))
-    verdicts = dict.fromkeys(planted[1:], "deviates") | {planted[0]: "undecided", good: "deviates"}
-    score = grid.score(verdicts)
+    said = dict.fromkeys(planted[2:], "confirmed") | {planted[1]: "candidate", planted[0]: "undecided"}
+    score = grid.score(said | {good: "confirmed"})
     assert score.missed == (planted[0],)
-    assert score.found == planted[1:]
+    assert score.candidates == (planted[1],)
+    assert score.found == planted[2:]
     assert score.others == (good,)
     assert score.planted == 6
     assert score.sentence == (
-        f"5 of 6 planted misdeclared queues found (missed: {planted[0]}), 1 others flagged: {good}"
+        f"4 of 6 planted misdeclared queues confirmed (candidates: {planted[1]}; missed: {planted[0]}), "
+        f"1 others confirmed (confirmed: {good})"
+    )
+    assert grid.score(dict.fromkeys(planted, "confirmed") | {good: "candidate"}).sentence == (
+        f"6 of 6 planted misdeclared queues confirmed, 0 others confirmed (candidates: {good})"
     )
     assert grid.score({}).missed == planted
 

@@ -26,13 +26,15 @@ def test_the_last_line_says_what_was_found(shown: tuple[str, Path]) -> None:
     """The numbers of the line are those of the stored verdicts, counted again against the truth."""
     out, folder = shown
     line = out.splitlines()[-1]
-    said = re.match(r"truth: (\d+) of (\d+) planted misdeclared queues found.*, (\d+) others flagged", line)
+    said = re.match(
+        r"truth: (\d+) of (\d+) planted misdeclared queues confirmed.*, (\d+) others confirmed", line
+    )
     assert said
     found, planted, others = map(int, said.groups())
     truth = Grid.of_size(60_000, seed=3).truth()
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         flags = session.flags(level="site", type="all", method="gamma")
-    flagged = set(flags.loc[flags["verdict"] == "deviates", "name"])
+    flagged = set(flags.loc[flags["confirmed"].eq(True), "name"])
     assert planted == len(truth.misdeclared) > 0
     assert found == len(flagged & set(truth.misdeclared))
     assert others == len(flagged - set(truth.misdeclared))

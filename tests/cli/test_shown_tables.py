@@ -1,0 +1,177 @@
+"""What people see of result tables: the headline, few columns, words; and that files keep everything."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import esjobs
+from esjobs.core.errors import NoResultError
+from esjobs.shown_tables import compared_for_people, for_people
+from tests.cli.running import job_file, run
+
+BY_METHOD = ("factors", "flags", "fits", "lines", "conclusions", "components")
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("what", BY_METHOD)
+def test_tables_show_the_headline_and_files_have_all(filled: Path, what: str) -> None:
+    everything = rows_of(run("show", what, "--format", "csv", store=filled).stdout)
+    assert {row["method"] for row in everything} == {"gamma", "paper"}
+    title, heading, *lines = run("show", what, store=filled).stdout.splitlines()
+    assert "method gamma" in title
+    assert "method" not in heading.split()
+    mine = [row for row in everything if (row["method"], row["processing_type"]) == ("gamma", "all")]
+    assert len(lines) == len(mine)
+    asked = run("show", what, "--method", "paper", store=filled).stdout.splitlines()
+    assert "method paper" in asked[0]
+    assert len(asked) == len(lines) + 2
+
+
+def test_the_headline_is_that_of_the_run_not_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "jobs.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    monkeypatch.setenv("ESJOBS_FIT__METHODS", '["paper", "gamma"]')
+    assert run("run", store=store).exit_code == 0
+    monkeypatch.delenv("ESJOBS_FIT__METHODS")
+    assert "method paper" in run("show", "flags", store=store).stdout.splitlines()[0]
+    with esjobs.open(f"duckdb:{store}") as session:
+        assert session.run_shown("flags").headline == "paper"  # type: ignore[union-attr]
+        assert session.plot_line().to_dict()["datasets"]["points"]
+
+
+def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:
+    """Every job is of one type: its fit is that of all types, and stands in files."""
+    title, _, *lines = run("show", "flags", "--level", "site", store=filled).stdout.splitlines()
+    assert "processing type all" in title
+    assert title.endswith("every job is simul")
+    assert len(lines) == 12
+    asked = run("show", "flags", "--level", "site", "--type", "simul", store=filled).stdout.splitlines()
+    assert len(asked) == 14
+    assert "processing type simul" in asked[0]
+
+
+def flags(types: tuple[str, ...], deviation: float = 0.5) -> pd.DataFrame:
+    """One confirmed and one candidate queue per type; those of the second type deviate as told."""
+    rows = [
+        {
+            "level": "site",
+            "name": name,
+            "processing_type": kind,
+            "method": "gamma",
+            "verdict": "deviates",
+            "confirmed": confirmed,
+            "deviation": 0.5 if place == 0 else deviation,
+            "deviation_err": 0.1,
+            "corepower": 10.0,
+            "benchmark": "HS06",
+            "origin": "own",
+            "proposed_corepower": None,
+            "n_distinct_tasks": 3,
+            "n_jobs": 100,
+        }
+        for place, kind in enumerate(types)
+        for name, confirmed in (("A", True), ("B", False))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_type_of_its_own_numbers_is_shown() -> None:
+    same, title, _ = for_people("flags", flags(("all", "simul")))
+    assert len(same) == 2
+    assert title == "level site, processing type all, method gamma, every job is simul"
+    other, title, _ = for_people("flags", flags(("all", "simul"), deviation=0.51))
+    assert len(other) == 4
+    assert title == "level site, method gamma"
+    many, _, _ = for_people("flags", flags(("all", "evgen", "simul")))
+    assert len(many) == 6
+
+
+def test_people_read_confirmed_or_candidate_with_the_interval() -> None:
+    shown, _, _ = for_people("flags", flags(("all",)))
+    assert shown["verdict"].tolist() == ["confirmed", "candidate"]
+    assert shown["deviation (90 %)"].tolist() == ["+50 ± 16 %"] * 2
+    older, _, _ = for_people("flags", flags(("all",)).assign(confirmed=None))
+    assert older["verdict"].tolist() == ["candidate", "candidate"]
+
+
+def test_the_account_of_a_run_counts_what_is_confirmed(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    done = run("run", store=store)
+    assert " 1  queues: confirmed" in done.stdout
+    assert "by queue: 1 of 12 comparable queues deviates by more than 20 %, confirmed: SITE11 " in done.stderr
+    restricted = run("run", "--task", "task1", store=store)
+    assert " 0  queues: confirmed" in restricted.stdout
+    assert "by queue: Restricted to task_id=task1. " in restricted.stderr
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    run("ingest", "jobs", str(job_file(folder / "jobs.csv")), store=folder / "jobs.duckdb")
+    for window in ("2018-08-10/2018-08-12", "2018-08-12/2018-08-14"):
+        assert run("run", "--window", window, store=folder / "jobs.duckdb").exit_code == 0
+    return folder / "jobs.duckdb"
+
+
+def test_a_comparison_shows_the_headline_and_files_have_all(two_runs: Path) -> None:
+    title, heading, *lines = run("compare", store=two_runs).stdout.splitlines()
+    assert "method gamma, every job is simul" in title
+    assert heading.split()[:4] == ["level", "name", "verdict_a", "verdict_b"]
+    everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)
+    mine = [row for row in everything if (row["method"], row["processing_type"]) == ("gamma", "all")]
+    assert len(lines) == len(mine)
+    assert {row["method"] for row in everything} == {"gamma", "paper"}
+    assert {row["confirmed_a"] for row in everything} <= {True, False, None}
+    paper = json.loads(run("compare", "--method", "paper", "--format", "json", store=two_runs).stdout)
+    assert paper == [row for row in everything if row["method"] == "paper"]
+    assert "method paper" in run("compare", "--method", "paper", store=two_runs).stdout.splitlines()[0]
+
+
+def test_a_method_that_no_run_has_is_not_compared(two_runs: Path) -> None:
+    with esjobs.open(f"duckdb:{two_runs}") as session, pytest.raises(NoResultError, match="of method least"):
+        session.compare(method="least squares")
+
+
+def test_a_change_that_is_its_own_scale_is_none(tmp_path: Path) -> None:
+    """One name in common: its ratio would be the scale of the two runs, and its change 0 by construction."""
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    run("--store", store, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv")))
+    sets = ("SITE00", "SITE01", "SITE02"), ("SITE02", "SITE03", "SITE04"), ("SITE01", "SITE02", "SITE05")
+    with esjobs.open(store) as session:
+        ids = [session.run(where=[f"site={name}" for name in names])[-1].run for names in sets]
+        lone = session.compare(ids[0], ids[1], method="gamma").query("level == 'site'")
+        assert lone.dropna(subset=["k_a", "k_b"])["name"].unique().tolist() == ["SITE02"]
+        assert lone[["change", "change_err", "sigma"]].isna().all(axis=None)
+        two = session.compare(ids[0], ids[2], method="gamma").query("level == 'site'")
+        assert set(two.dropna(subset=["sigma"])["name"]) == {"SITE01", "SITE02"}
+
+
+def test_verdicts_of_a_comparison_are_words() -> None:
+    frame = pd.DataFrame(
+        {
+            **{key: ["x", "x"] for key in ("level", "processing_type", "method", "name")},
+            "verdict_a": ["deviates", None],
+            "verdict_b": ["deviates", "ok"],
+            "confirmed_a": [False, None],
+            "confirmed_b": [True, False],
+            "change": [0.031, None],
+            "change_err": [0.01, None],
+            **{key: [1.0, 2.0] for key in ("sigma", "k_a", "k_b", "n_jobs_a", "n_jobs_b")},
+        }
+    )
+    shown, _ = compared_for_people(frame)
+    assert shown["verdict_a"][0] == "candidate"
+    assert pd.isna(shown["verdict_a"][1])
+    assert shown["verdict_b"].tolist() == ["confirmed", "ok"]
+    assert shown["change (90 %)"][0] == "+3 ± 2 %"
+    assert pd.isna(shown["change (90 %)"][1])
