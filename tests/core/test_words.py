@@ -5,15 +5,16 @@ from pathlib import Path
 import fitters
 from esjobs.core import words
 from esjobs.settings import FitSettings
-from fitters import deviations, line
+from fitters.line.deviations import false_discovery_rate
+from fitters.line.line import usual_limit
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_library_judges_by_the_same_limits() -> None:
     """It stands alone and imports nothing of esjobs, so that its numbers are its own."""
-    assert deviations.false_discovery_rate == words.FALSE_DISCOVERY_RATE
-    assert line.usual_limit == words.DEVIATION_LIMIT == FitSettings().deviation_limit
+    assert false_discovery_rate == words.FALSE_DISCOVERY_RATE
+    assert usual_limit == words.DEVIATION_LIMIT == FitSettings().deviation_limit
     many = fitters.fit_line([1.0] * 12, [0.01] * 11 + [0.2], [1.0] * 12)
     assert many.points.verdict[0] == "ok"
 
