@@ -94,11 +94,16 @@ def _standings(verdicts: pd.Series, confirmed: pd.Series) -> list[str | None]:
 
 
 def _intervals(values: pd.Series, errors: pd.Series) -> list[str | None]:
-    """Relative numbers in percent with the half-width of their 90 % interval; None where there is none."""
+    """Relative numbers in percent with the half-width of their 90 % interval; None where one is missing."""
+    pairs = zip(values, errors, strict=True)
     return [
-        None if pd.isna(value) else f"{100 * value:+z.0f} ± {100 * HALF_WIDTH_90 * error:.0f} %"
-        for value, error in zip(values, errors, strict=True)
+        None if pd.isna(value) or pd.isna(error) else f"{100 * value:+z.0f} ± {_half_width(error)} %"
+        for value, error in pairs
     ]
+
+
+def _half_width(error: float) -> str:
+    return f"{100 * HALF_WIDTH_90 * error:.0f}"
 
 
 def _titled(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -107,7 +112,7 @@ def _titled(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     alike = [name for name in _TITLED if name in shown.columns and len(shown[name].unique()) == 1]
     facts = [f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike]
     if only_type is not None:
-        facts.append(f"every job is {only_type}")
+        facts.append(f"every job of the fits is {only_type}")
     return shown.drop(columns=alike), ", ".join(facts)
 
 

@@ -52,7 +52,7 @@ def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:
     """Every job is of one type: its fit is that of all types, and stands in files."""
     title, _, *lines = run("show", "flags", "--level", "site", store=filled).stdout.splitlines()
     assert "processing type all" in title
-    assert title.endswith("every job is simul")
+    assert title.endswith("every job of the fits is simul")
     assert len(lines) == 12
     asked = run("show", "flags", "--level", "site", "--type", "simul", store=filled).stdout.splitlines()
     assert len(asked) == 14
@@ -87,7 +87,7 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pd.DataFrame:
 def test_a_type_of_its_own_numbers_is_shown() -> None:
     same, title, _ = for_people("flags", flags(("all", "simul")))
     assert len(same) == 2
-    assert title == "level site, processing type all, method gamma, every job is simul"
+    assert title == "level site, processing type all, method gamma, every job of the fits is simul"
     other, title, _ = for_people("flags", flags(("all", "simul"), deviation=0.51))
     assert len(other) == 4
     assert title == "level site, method gamma"
@@ -125,7 +125,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_comparison_shows_the_headline_and_files_have_all(two_runs: Path) -> None:
     title, heading, *lines = run("compare", store=two_runs).stdout.splitlines()
-    assert "method gamma, every job is simul" in title
+    assert "method gamma, every job of the fits is simul" in title
     assert heading.split()[:4] == ["level", "name", "verdict_a", "verdict_b"]
     everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)
     mine = [row for row in everything if (row["method"], row["processing_type"]) == ("gamma", "all")]

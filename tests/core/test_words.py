@@ -5,16 +5,16 @@ from pathlib import Path
 import fitters
 from esjobs.core import words
 from esjobs.settings import FitSettings
-from fitters.line.deviations import false_discovery_rate
-from fitters.line.line import usual_limit
+from fitters.line.deviations import FALSE_DISCOVERY_RATE
+from fitters.line.line import USUAL_LIMIT
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_library_judges_by_the_same_limits() -> None:
     """It stands alone and imports nothing of esjobs, so that its numbers are its own."""
-    assert false_discovery_rate == words.FALSE_DISCOVERY_RATE
-    assert usual_limit == words.DEVIATION_LIMIT == FitSettings().deviation_limit
+    assert FALSE_DISCOVERY_RATE == words.FALSE_DISCOVERY_RATE
+    assert USUAL_LIMIT == words.DEVIATION_LIMIT == FitSettings().deviation_limit
     many = fitters.fit_line([1.0] * 12, [0.01] * 11 + [0.2], [1.0] * 12)
     assert many.points.verdict[0] == "ok"
 
