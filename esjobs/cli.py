@@ -28,7 +28,13 @@ BROKEN_PIPE = 128 + 13
 """What a shell reports of a program that the signal SIGPIPE ended."""
 
 
-_NO_MEMORY = ("can't start new thread", "failed to map segment", "Cannot allocate memory", "bad_alloc")
+_NO_MEMORY = (
+    "can't start new thread",
+    "failed to map segment",
+    "Cannot allocate memory",
+    "bad_alloc",
+    "launch worker thread",
+)
 """What other errors say when memory for a thread or a library is lacking."""
 
 
@@ -60,11 +66,7 @@ class _Group(click.Group):
             _reader_gone()
         except MemoryError:
             _out_of_memory()
-        except ImportError as error:
-            if not any(words in str(error) for words in _NO_MEMORY):
-                raise
-            _out_of_memory()
-        except RuntimeError as error:
+        except Exception as error:
             if any(words in str(error) for words in _NO_MEMORY):
                 _out_of_memory()
             # what Python makes of Ctrl-C while it builds a class of a module that is being imported

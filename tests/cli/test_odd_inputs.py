@@ -112,6 +112,7 @@ def test_lines_that_each_have_names_of_their_own(tmp_path: Path) -> None:
         MemoryError(),
         pa.ArrowMemoryError("malloc of size 4194304 failed"),
         RuntimeError("can't start new thread"),
+        pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"),
         ImportError("libarrow.so: failed to map segment from shared object"),
     ],
     ids=repr,
