@@ -35,7 +35,7 @@ _HEIGHT, _MANY = 460, 120
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _FASTER = "Deviation (faster →)"
 
-ROOMY, NARROW = Frame("roomy", 640.0, 24), Frame("narrow", 300.0, 6)
+ROOMY, NARROW = Frame("roomy", 640.0, 24), Frame("narrow", 260.0, 6)
 PAGE_FRAMES = (ROOMY, NARROW)
 """Names beside marks are placed once for a page and once for a telephone; the page shows what fits."""
 
@@ -113,7 +113,7 @@ def scatter_line(
     spots = [(mark["x"], mark["y"]) for mark in marks]
     named = _named(rows, up.column, y_axis)
     placed = {
-        frame.name: place_labels(spots, named[: frame.most], x_axis, y_axis, _HEIGHT, frame.width)
+        frame.name: place_labels(spots, _fitting(named, frame), x_axis, y_axis, _HEIGHT, frame.width)
         for frame in frames
     }
     order = {look.label: place for place, look in enumerate(EVERY_LOOK)}
@@ -154,6 +154,11 @@ def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]
     chosen = [n for n, row in enumerate(rows) if row["confirmed"] is True or not axis.holds(row[column])]
     chosen.sort(key=lambda n: -abs(rows[n]["deviation"] or 0.0))
     return [(n, _label(rows[n], column, axis)) for n in chosen]
+
+
+def _fitting(named: Sequence[tuple[int, str]], frame: Frame) -> list[tuple[int, str]]:
+    """The first of the names, none longer than half the frame."""
+    return [(place, _short(text, frame.letters)) for place, text in named[: frame.most]]
 
 
 def _label(row: Row, column: str, axis: Axis) -> str:
@@ -354,5 +359,5 @@ def _group_labels(marks: Sequence[Row], across: Axis, up: Axis, frame: Frame) ->
     logs = [(math.log(mark["x"]), math.log(mark["y"])) for mark in marks]
     right, high = (Axis(math.log(axis.low), math.log(axis.high)) for axis in (across, up))
     named = [(place, _short(group)) for group, place in ends.items()]
-    placed = place_labels(logs, named[: frame.most], right, high, _SIBLINGS_HEIGHT, frame.width)
+    placed = place_labels(logs, _fitting(named, frame), right, high, _SIBLINGS_HEIGHT, frame.width)
     return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side) for at in placed]

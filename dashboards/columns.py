@@ -24,6 +24,8 @@ DEVIATION = Entry(
     note="k over what the line expects, less 1: above 0 ran faster than declared",
 )
 SENTENCE = Entry("sentence", "In words", "sentence")
+FINDING = Entry("finding", "In words", "sentence")
+ADVICE = Entry("advice", "Asked of", "shared")
 K = Entry("k", "k", "number", error="k_err", note="speed factor with standard error")
 K_RAW = Entry("k_raw", "k raw", "number", note="without correction for fixed cost per job")
 RHO = Entry("rho", "ρ, events", "number", note="fixed cost per job that was taken out, mean over its jobs")

@@ -102,6 +102,8 @@ class Composer:
         self.data = data
         self.charts = Charts()
         self.tables = {name: records(complete(name, getattr(data, name))) for name in _TABLES}
+        for row in self.tables["flags"]:
+            row["finding"] = row["finding"] or row["sentence"]  # of runs that did not keep them apart
         factors = self.tables["factors"]
         methods = dict.fromkeys(row["method"] for row in factors)
         self.method = data.method if data.method in methods or not methods else next(iter(methods))

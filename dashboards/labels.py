@@ -15,6 +15,8 @@ Side = Literal["right", "left"]
 _LETTER, _LINE, _GAP, _MARK = 6.4, 13.0, 9.0, 5.0
 _SIDES: tuple[Side, Side] = ("right", "left")
 _SPOTS = tuple((lift, side) for lift in (0, 1, -1, 2, -2, 3, -3) for side in _SIDES)
+_CUT_COST = 300
+"""Per pixel out of the frame: a name that is cut reads worse than one that covers marks."""
 _LIFT_COST = np.array([8.0 * abs(lift) for lift, _ in _SPOTS])
 
 
@@ -25,6 +27,11 @@ class Frame:
     name: str
     width: float
     most: int
+
+    @property
+    def letters(self) -> int:
+        """How many letters fit into half of it."""
+        return int(self.width / 2 / _LETTER)
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,11 @@ def place_labels(
     for order, (mark, text) in enumerate(named):
         x, y = place[mark]
         boxes = np.array([_box(x, y + lift * _LINE, len(text) * _LETTER, side) for lift, side in _SPOTS])
-        cost = _overlap(boxes, taken[: len(marks) + order]) + 30 * _outside(boxes, width, height) + _LIFT_COST
+        cost = (
+            _overlap(boxes, taken[: len(marks) + order])
+            + _CUT_COST * _outside(boxes, width, height)
+            + _LIFT_COST
+        )
         best = int(np.argmin(cost))
         taken[len(marks) + order] = boxes[best]
         lift, side = _SPOTS[best]

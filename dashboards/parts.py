@@ -1,10 +1,12 @@
 """What a page is made of: tables, figures, tiles, paragraphs, as plain records that a template prints."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.books import Books
-from dashboards.cells import numeric, read, value_of
+from dashboards.cells import count, numeric, read, value_of, visible
 from dashboards.marks import Drawing
 from dashboards.rows import Row
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
@@ -45,12 +47,13 @@ class TableRow:
 
 @dataclass(frozen=True)
 class TablePart:
-    """A table that can be sorted and, when it is long, filtered."""
+    """A table that can be sorted and, when it is long, filtered; ``shared``: what stands once above it."""
 
     headings: tuple[Heading, ...]
     rows: tuple["TableRow", ...]
     caption: str
     folded: bool = False
+    shared: tuple[str, ...] = ()
     kind: str = "table"
 
     @property
@@ -217,7 +220,7 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
         for place, entry in enumerate(panel.fields)
         if place == 0 or entry.always or any(value_of(row, entry) is not None for row in rows)
     ]
-    columns = [entry for entry in found if entry.show != "sentence"]
+    columns = [entry for entry in found if entry.show not in {"sentence", "shared"}]
     sentences = [entry for entry in found if entry.show == "sentence"]
     headings = tuple(Heading(entry.title, _style(entry), entry.note) for entry in columns)
     body = tuple(
@@ -227,7 +230,19 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
         )
         for row in rows
     )
-    return TablePart(headings, body, panel.title, folded)
+    return TablePart(headings, body, panel.title, folded, shared=_shared(found, rows))
+
+
+def _shared(entries: Iterable[Entry], rows: Sequence[Row]) -> tuple[str, ...]:
+    """Each text of the shared columns once, with how many of the rows it is for."""
+    texts = []
+    for entry in entries:
+        if entry.show == "shared":
+            held = Counter(row[entry.column] for row in rows if row[entry.column] is not None)
+            for text, n in held.items():
+                who = "each" if n == len(rows) else f"{count(n)} of {count(len(rows))}"
+                texts.append(f"{entry.title} {who}: {visible(str(text))}")
+    return tuple(texts)
 
 
 def _style(entry: Entry) -> str:

@@ -44,6 +44,7 @@ Show = Literal[
     "name",
     "text",
     "sentence",
+    "shared",
     "count",
     "number",
     "declared",
@@ -62,8 +63,9 @@ Show = Literal[
 """How a value reads: ``number`` three significant digits, ``declared`` every digit that was declared,
 ``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation,
 ``fraction`` a share between 0 and 1 written as percent, ``shift`` and ``size`` a small relative number in
-percent with one decimal, with and without its sign, ``names`` a long list of names,
-``json`` a JSON list or object written as words, ``sentence`` a text that needs the width of a table."""
+percent with one decimal, with and without its sign, ``names`` a long list of names, ``json`` a JSON list or
+object written as words, ``sentence`` a text that needs the width of a table, ``shared`` a text that many rows
+have alike and that is told once above them."""
 
 Role = Literal["label", "x", "y", "category", "group", "detail"]
 """``label`` names the row, ``category`` chooses colour and shape, ``group`` joins rows, ``detail`` is a

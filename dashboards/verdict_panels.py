@@ -1,8 +1,10 @@
 """Panels about verdicts: counts, conclusion, who deviates, the chart of the line, and everyone else."""
 
 from dashboards.columns import (
+    ADVICE,
     COREPOWER,
     DEVIATION,
+    FINDING,
     JOBS,
     LEVEL,
     MODEL,
@@ -168,7 +170,8 @@ DEVIATING = Panel(
         VIA,
         JOBS,
         TASKS,
-        SENTENCE,
+        FINDING,
+        ADVICE,
     ),
     where=_CONFIRMED,
     level="site",

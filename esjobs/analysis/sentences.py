@@ -1,6 +1,7 @@
 """Verdicts in words that may be sent to a site: relative to the others, with an interval, never an order."""
 
 import math
+from dataclasses import dataclass
 
 from esjobs.analysis.declarations import Declared
 from esjobs.analysis.proposals import NOT_CONFIRMED, Proposal
@@ -8,7 +9,30 @@ from esjobs.analysis.verdicts import FEW_JOBS_BRIDGE, Evidence
 from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
 
 
-def sentence(
+@dataclass(frozen=True)
+class Told:
+    """A verdict in words. What is asked to be done reads alike for many names, so it can be had apart."""
+
+    before: str
+    advice: str = ""
+    after: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it, as it is sent."""
+        return _joined(self.before, self.advice, self.after)
+
+    @property
+    def finding(self) -> str:
+        """The same without the advice, for lists that give it once."""
+        return _joined(self.before, self.after)
+
+
+def _joined(*texts: str) -> str:
+    return " ".join(text for text in texts if text)
+
+
+def told(
     evidence: Evidence,
     verdict: Verdict,
     why: str,
@@ -17,25 +41,27 @@ def sentence(
     level: str = "site",
     significant: bool | None = None,
     unstable_under: str | None = None,
-) -> str:
-    """One sentence a coordinator may read out: relative to the others, with its interval, never an order.
+) -> Told:
+    """What a coordinator may read out: relative to the others, with its interval, never an order.
 
     ``significant``: over all tests of the run. ``unstable_under``: the change that turns the verdict. A
     deviation that lacks either is a candidate, and its sentence says that it is not to be sent, and why.
     """
     declared = evidence.declared
     if verdict not in JUDGED:
-        shown = _declared_note(declared)
-        return f"{verdict.capitalize()}: {why}.{shown}"
-    ran = _ran_like(evidence, level) + _bridge(evidence.via)
-    if verdict == "deviates":
-        lacking = _lacking(significant, unstable_under)
-        if lacking:
-            reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
-            ran += f" Candidate, not to be sent: {'; '.join(reasons)}."
-        else:
-            ran += _advice(proposal, level) + (f" {proposal.note}" if proposal.note else "")
-    return ran + _declared_note(declared)
+        return Told(_joined(f"{verdict.capitalize()}: {why}.", _declared_note(declared)))
+    ran = _joined(_ran_like(evidence, level), _bridge(evidence.via))
+    note = _declared_note(declared)
+    if verdict != "deviates":
+        return Told(_joined(ran, note))
+    lacking = _lacking(significant, unstable_under)
+    if lacking:
+        reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
+        return Told(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
+    after = _joined(proposal.note or "", note)
+    if proposal.corepower is None:
+        return Told(_joined(ran, f"Nothing is proposed: {proposal.reason}.", after))
+    return Told(ran, _advice(level), after)
 
 
 def _ran_like(evidence: Evidence, level: str) -> str:
@@ -59,12 +85,10 @@ def _lacking(significant: bool | None, unstable_under: str | None) -> list[str]:
     return [*lacking, f"not stable ({unstable_under})"] if unstable_under else lacking
 
 
-def _advice(proposal: Proposal, level: str) -> str:
-    if proposal.corepower is None:
-        return f" Nothing is proposed: {proposal.reason}."
+def _advice(level: str) -> str:
     if level == "cpu_model":
-        return " Please check the reference score, and whether its hosts share SMT or overcommit."
-    return " If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+        return "Please check the reference score, and whether its hosts share SMT or overcommit."
+    return "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
 
 
 def _bridge(via: str) -> str:
@@ -72,8 +96,8 @@ def _bridge(via: str) -> str:
     if not via:
         return ""
     if via == FEW_JOBS_BRIDGE:
-        return " Compared through buckets of fewer than 50 jobs only."
-    return f" Compared via {via} only."
+        return "Compared through buckets of fewer than 50 jobs only."
+    return f"Compared via {via} only."
 
 
 def percent(value: float, sign: str = "+") -> str:
@@ -105,4 +129,4 @@ def _declared_note(declared: Declared) -> str:
         notes.append("the declared value changed inside the window")
     if declared.origin == "inherited":
         notes.append("the declared value is inherited from its site")
-    return f" Note: {'; '.join(notes)}." if notes else ""
+    return f"Note: {'; '.join(notes)}." if notes else ""

@@ -368,6 +368,8 @@ FLAGS = Table(
             "boolean",
             "deviates, significant and stable: it may be sent; null where nothing was compared",
         ),
+        _c("finding", "text", "the sentence without what it asks to be done"),
+        _c("advice", "text", "what the sentence asks to be done, alike for many names; null where nothing"),
     ),
     time="window_end",
 )

@@ -13,7 +13,7 @@ from esjobs import __version__
 from esjobs.analysis.conclusions import conclude
 from esjobs.analysis.declarations import Declared
 from esjobs.analysis.proposals import propose, share_among_siblings
-from esjobs.analysis.sentences import sentence
+from esjobs.analysis.sentences import told
 from esjobs.analysis.verdicts import Evidence, decide, is_confirmed
 from esjobs.core import tables
 from esjobs.core.report import RunReport
@@ -230,6 +230,15 @@ def _flag_rows(
     ):
         evidence, declared = item.evidence, item.evidence.declared
         unstable_under = unstable.get(evidence.name) if item.verdict in JUDGED else None
+        words = told(
+            evidence,
+            item.verdict,
+            item.why,
+            proposal,
+            level=factors.level,
+            significant=significant,
+            unstable_under=unstable_under,
+        )
         yield {
             **_fit_of(factors),
             "name": evidence.name,
@@ -247,15 +256,7 @@ def _flag_rows(
             "stable": stable,
             "proposed_corepower": proposal.corepower,
             "proposed_corepower_err": proposal.corepower_err,
-            "sentence": sentence(
-                evidence,
-                item.verdict,
-                item.why,
-                proposal,
-                level=factors.level,
-                significant=significant,
-                unstable_under=unstable_under,
-            ),
+            "sentence": words.sentence,
             "n_tasks": evidence.n_tasks,
             "n_jobs": evidence.n_jobs,
             "component": item.component,
@@ -272,6 +273,8 @@ def _flag_rows(
             "via": evidence.via or None,
             "n_distinct_tasks": evidence.n_distinct_tasks,
             "confirmed": is_confirmed(item.verdict, significant, stable),
+            "finding": words.finding,
+            "advice": words.advice or None,
         }
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from esjobs.analysis.declarations import Declared
 from esjobs.analysis.proposals import Proposal, propose, share_among_siblings
-from esjobs.analysis.sentences import interval, sentence
+from esjobs.analysis.sentences import interval, told
 from esjobs.analysis.verdicts import Evidence, compare, decide, is_confirmed
 from esjobs.core.words import VERDICTS
 
@@ -82,7 +82,7 @@ def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, why: str)
     assert proposal.corepower is None
     assert proposal.corepower_err is None
     assert why in proposal.reason
-    said = sentence(evidence, "deviates", "", proposal, significant=True)
+    said = told(evidence, "deviates", "", proposal, significant=True).sentence
     assert f"Nothing is proposed: {proposal.reason}." in said
 
 
@@ -104,16 +104,28 @@ def test_a_proposal_and_its_wording() -> None:
     proposal = propose(changed(deviation_err=0.01), "deviates", 50, confirmed=True)
     assert proposal.corepower == pytest.approx(15.75)
     assert proposal.corepower_err == pytest.approx(0.05 * 15.75)
-    assert sentence(GOOD, "deviates", "", proposal, significant=True) == (
+    assert told(GOOD, "deviates", "", proposal, significant=True).sentence == (
         "Relative to what 20 other WLCG sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
         "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
         "please benchmark again."
     )
-    assert sentence(GOOD, "deviates", "", proposal, level="cpu_model", significant=True) == (
+    assert told(GOOD, "deviates", "", proposal, level="cpu_model", significant=True).sentence == (
         "Relative to the reference scores of 20 other CPU models, these jobs ran like 15.8 (14.9 to 16.6, "
         "90 %) HS06 per core; 10.50 is its score (+50 %). Please check the reference score, and whether its "
         "hosts share SMT or overcommit."
     )
+
+
+def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
+    noted = Proposal(15.75, 0.8, "", "Its queues agree.")
+    words = told(changed(via="S_B"), "deviates", "", noted, significant=True)
+    assert (
+        words.advice == "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+    )
+    assert words.finding.endswith("Compared via S_B only. Its queues agree.")
+    assert "SMT" not in words.finding
+    before, after = words.sentence.split(words.advice)
+    assert f"{before.strip()} {after.strip()}" == words.finding
 
 
 @pytest.mark.parametrize(
@@ -136,9 +148,9 @@ def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
 ) -> None:
     evidence = changed(n_distinct_tasks=tasks)
     proposal = propose(evidence, "deviates", 50, confirmed=False)
-    said = sentence(
-        evidence, "deviates", "", proposal, significant=significant, unstable_under=unstable_under
-    )
+    words = told(evidence, "deviates", "", proposal, significant=significant, unstable_under=unstable_under)
+    said = words.sentence
+    assert (words.advice, words.finding) == ("", said)
     assert said.endswith(f"10.50 is declared (+50 %). Candidate, not to be sent: {why}.")
     assert "please benchmark" not in said
 
@@ -151,7 +163,8 @@ def test_the_interval_holds_the_value_and_is_never_negative(deviation: float, er
 
 @given(st.sampled_from(["too few", "not comparable", "undeclared"]), st.text())
 def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
-    text = sentence(GOOD, verdict, why, propose(GOOD, "ok", 50, confirmed=None))  # type: ignore[arg-type]
+    proposal = propose(GOOD, "ok", 50, confirmed=None)
+    text = told(GOOD, verdict, why, proposal).sentence  # type: ignore[arg-type]
     assert why in text
 
 
@@ -171,7 +184,7 @@ def test_queues_of_a_site_that_agree_get_one_proposal() -> None:
         == pytest.approx((8 / 0.64 + 9 / 0.16) / (1 / 0.64 + 1 / 0.16))
     )
     assert found[0].corepower_err == pytest.approx(0.05 * (found[0].corepower or 0))  # 0.4 is below 5 %
-    assert "serves S_B of S as well" in sentence(names[0], "deviates", "", found[0], significant=True)
+    assert "serves S_B of S as well" in told(names[0], "deviates", "", found[0], significant=True).sentence
     assert found[2:] == [Proposal(20.0, 1.0), Proposal(None, None, "one task")]
 
 
@@ -180,5 +193,5 @@ def test_queues_of_a_site_that_differ_keep_their_own_proposals() -> None:
     found = share_among_siblings(names, [Proposal(8.0, 0.5), Proposal(12.0, 0.6)])
     assert [each.corepower for each in found] == [8.0, 12.0]
     assert all(
-        "see their CPU models" in sentence(GOOD, "deviates", "", each, significant=True) for each in found
+        "see their CPU models" in told(GOOD, "deviates", "", each, significant=True).finding for each in found
     )

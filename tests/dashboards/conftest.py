@@ -1,8 +1,11 @@
 """A made-up run in the shape of the result tables, with every kind of verdict and of hostile name."""
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,11 @@ from esjobs.analysis.conclusions import conclude
 from esjobs.analysis.verdicts import is_confirmed
 from esjobs.core.tables import table
 from esjobs.core.words import Verdict
+from tests.dashboards.browser import without
 from tests.dashboards.made_tasks import residual_rows, task_rows
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 Rows = list[dict[str, object]]
 MakeData = Callable[..., ReportData]
@@ -80,12 +87,14 @@ def _verdict(deviation: float, error: float, origin: str) -> Verdict:
     return "ok" if abs(deviation) + 1.645 * error < 0.2 else "undecided"
 
 
-def _sentence(name: str, corepower: float, deviation: float, error: float, others: int) -> str:
+ADVICE = "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+
+
+def _finding(name: str, corepower: float, deviation: float, error: float, others: int) -> str:
     middle, low, high = (corepower * (1 + deviation + side * 1.645 * error) for side in (0, -1, 1))
     return (
         f"Relative to what {others} other WLCG sites declare, the jobs of {name} ran like {middle:.1f} "
-        f"({low:.1f} to {high:.1f}, 90 %) HS06 per core. If your hardware list disagrees, check SMT and "
-        "overcommit; please benchmark again."
+        f"({low:.1f} to {high:.1f}, 90 %) HS06 per core."
     )
 
 
@@ -169,9 +178,12 @@ def _site_rows(count: int, kind: str, method: str, rng: np.random.Generator) -> 
                 "unstable_under": None if stable or not judged else "method paper",
                 "proposed_corepower": corepower * (1 + deviation) if verdict == "deviates" else None,
                 "proposed_corepower_err": 0.6 if verdict == "deviates" else None,
-                "sentence": _sentence(name, corepower, deviation, deviation_err, max(count - 9, 2)),
+                "finding": _finding(name, corepower, deviation, deviation_err, max(count - 9, 2)),
             }
         )
+        advised = flags[-1]["confirmed"] is True
+        flags[-1]["advice"] = ADVICE if advised else None
+        flags[-1]["sentence"] = f"{flags[-1]['finding']}{f' {ADVICE}' if advised else ''}"
     return factors, flags
 
 
@@ -346,3 +358,19 @@ def make_data() -> MakeData:
 def data() -> ReportData:
     """A run over 60 sites."""
     return build()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """One headless browser for all tests."""
+    if find_spec("playwright") is None:
+        without("playwright is missing: pip install playwright")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        without("chromium is missing: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as control:
+        started = control.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()

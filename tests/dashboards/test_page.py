@@ -1,26 +1,21 @@
 """The page in a browser: nothing is fetched, nothing runs that is not ours, everything is drawn."""
 
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dashboards.report import ReportData, render
+from dashboards.report import ReportData
+from tests.dashboards.browser import DRAWN, Opened, open_page
 from tests.dashboards.conftest import HOSTILE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
-_DRAWN = """() => [...document.querySelectorAll('.chart')]
-    .filter((chart) => !chart.parentElement.closest('details:not([open])'))
-    .every((chart) => ['drawn', 'failed'].includes(chart.dataset.state))"""
 _MARKS = """() => [...document.querySelectorAll('figure')].map((figure) => ({
     panel: figure.closest('[data-panel]').dataset.panel,
     rows: Number(figure.dataset.marks),
@@ -33,72 +28,12 @@ _WITHOUT_BARS = ("task-curves", "matrix", "pulls")
 _EXPERT = (*_WITHOUT_BARS, "efficiency")
 
 
-@dataclass
-class Opened:
-    """A page that was opened from disk, and everything it did that it should not do."""
-
-    page: "Page"
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-
-def without(message: str) -> NoReturn:
-    """Skip for want of a tool; on CI nothing may be skipped."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """One headless browser for all tests."""
-    if find_spec("playwright") is None:
-        without("playwright is missing: pip install playwright")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        without("chromium is missing: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as control:
-        started = control.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
-
-
-def open_page(
-    browser: "Browser", data: ReportData, folder: Path, scheme: Literal["light", "dark"] = "light"
-) -> Opened:
-    """Write the report, open it with the network cut, and wait until every chart in sight is drawn."""
-    file = folder / "report.html"
-    file.write_text(render(data), encoding="utf-8")
-    context = browser.new_context(
-        color_scheme=scheme, viewport={"width": 1280, "height": 900}, offline=True, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    opened = Opened(page)
-    page.on("request", lambda request: opened.requests.append(request.url))
-    page.on("console", lambda message: opened.complaints.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-
-    def refuse(dialog: "Dialog") -> None:
-        opened.complaints.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    page.on("dialog", refuse)
-    page.route(
-        "**/*", lambda route: route.continue_() if route.request.url == file.as_uri() else route.abort()
-    )
-    page.goto(file.as_uri())
-    page.wait_for_function(_DRAWN, timeout=20_000)
-    return opened
-
-
 @pytest.fixture(scope="module")
 def opened(browser: "Browser", data: ReportData, tmp_path_factory: pytest.TempPathFactory) -> Opened:
     """The report over 60 sites, every fold opened."""
     found = open_page(browser, data, tmp_path_factory.mktemp("report"))
     found.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    found.page.wait_for_function(_DRAWN, timeout=20_000)
+    found.page.wait_for_function(DRAWN, timeout=20_000)
     return found
 
 
