@@ -35,7 +35,7 @@ _HEIGHT, _MANY = 460, 120
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _FASTER = "Deviation (faster →)"
 
-ROOMY, NARROW = Frame("roomy", 640.0, 24), Frame("narrow", 260.0, 6)
+ROOMY, NARROW = Frame("roomy", 640.0, 24), Frame("narrow", 300.0, 6)
 PAGE_FRAMES = (ROOMY, NARROW)
 """Names beside marks are placed once for a page and once for a telephone; the page shows what fits."""
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.books import Books
-from dashboards.cells import count, numeric, read, value_of, visible
+from dashboards.cells import count, numeric, read, value_of
 from dashboards.marks import Drawing
 from dashboards.rows import Row
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
+from esjobs.core.text import visible
 
 _LONG = {"name": 48, "sentence": 600}
 _FILTER_FROM = 10
