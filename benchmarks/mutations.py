@@ -262,7 +262,8 @@ def plant(mistake: Mistake, folder: Path) -> None:
     for package in ("fitters", "esjobs", "dashboards"):  # esjobs takes only its own neighbours
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     ignored = shutil.ignore_patterns("__pycache__", "test_speed.py")
-    shutil.copytree(ROOT / "tests" / "fitters", folder / "tests" / "fitters", ignore=ignored)
+    for tests in ("fitters", "servers"):  # the latter holds fixtures that all tests load
+        shutil.copytree(ROOT / "tests" / tests, folder / "tests" / tests, ignore=ignored)
     shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     target = folder / "fitters" / mistake.file
@@ -296,7 +297,7 @@ def caught_by(mistake: Mistake, *, everything: bool) -> tuple[str, float]:
         )
         seconds = time.perf_counter() - began
     if run.returncode not in (0, 1):
-        raise RuntimeError(f"{mistake.name}: pytest ended with {run.returncode}\n{run.stdout[-2000:]}")
+        raise RuntimeError(f"{mistake.name}: pytest ended with {run.returncode}\n{run.stderr[-2000:]}")
     if run.returncode and "FAILED" not in run.stdout:
         raise RuntimeError(f"{mistake.name}: the tests do not even start\n{run.stdout[-2000:]}")
     failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
