@@ -27,10 +27,10 @@ from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import BUCKETS
 from esjobs.core.window import Window
+from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS, aggregate
 from esjobs.settings import ClusterSettings, Settings
-from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS, aggregate
 from esjobs.store.base import JobStore
-from esjobs.store.elastic.lines import documents
+from esjobs.store.elastic.results.lines import documents
 from esjobs.wiring import open_store
 
 if TYPE_CHECKING:

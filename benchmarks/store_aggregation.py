@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import esjobs
-from esjobs.analysis.cpu_models import resolve_names
 from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
+from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.names.cpu_models import resolve_names
 from esjobs.settings import Settings
-from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS
 
 WAYS = ("store", "sql", "step", "sql-table")
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from esjobs.demo import Grid
-from esjobs.ingest.export import write_jobs
+from esjobs.output.jobs import write_jobs
 
 DIRTY_EVERY = 1000
 

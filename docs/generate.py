@@ -7,7 +7,7 @@ import click
 from esjobs import cli
 from esjobs.core import fields, tables
 from esjobs.core.rules import CleaningRules
-from esjobs.steps.query import METRICS
+from esjobs.jobs.query import METRICS
 
 HERE = Path(__file__).parent
 _NOTE = "This page is generated from the code: `make docs`.\n"

@@ -108,7 +108,7 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        from esjobs.destination import unwritable
+        from esjobs.output.destination import unwritable
 
         raise unwritable("-", error) from error
 

@@ -11,10 +11,10 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, standing
 from esjobs.demo.grid import Grid
-from esjobs.destination import writing, writing_text
-from esjobs.ingest.export import write_jobs
+from esjobs.jobs.aggregate import Progress
+from esjobs.output.destination import writing, writing_text
+from esjobs.output.jobs import write_jobs
 from esjobs.session import open as open_session
-from esjobs.steps.aggregate import Progress
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from esjobs.core import tables
 from esjobs.core.errors import EsjobsError
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
-from esjobs.frames import frame_of
+from esjobs.jobs.field_check import COSTS, check_fields
+from esjobs.output.frames import frame_of
+from esjobs.runs.finding import stored_runs
+from esjobs.runs.publication import read_table
 from esjobs.session import Session
 from esjobs.session import open as open_session
 from esjobs.settings import Settings
-from esjobs.steps.field_check import COSTS, check_fields
-from esjobs.steps.publication import read_table
-from esjobs.steps.results import stored_runs
 
 _PACKAGES = (
     "duckdb",

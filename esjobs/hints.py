@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from esjobs.core.window import Window
+from esjobs.jobs.conditions import parse_conditions
+from esjobs.names.spelling import accepted
 from esjobs.session import Session
-from esjobs.steps.conditions import parse_conditions
-from esjobs.steps.spelling import accepted
 
 
 def unmatched_conditions(

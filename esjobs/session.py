@@ -17,9 +17,9 @@ from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageErro
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.frames import frame_of
+from esjobs.jobs.aggregate import Progress
+from esjobs.output.frames import frame_of
 from esjobs.settings import Settings, load
-from esjobs.steps.aggregate import Progress
 from esjobs.store.base import JobStore
 from esjobs.wiring import open_store, require_address
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-    from esjobs.ingest.export import ExportFormat
-    from esjobs.steps.chain import Chain, Question
-    from esjobs.steps.results import StoredRun
+    from esjobs.output.jobs import ExportFormat
+    from esjobs.runs.finding import StoredRun
+    from esjobs.speed.chain import Chain, Question
 
 WindowLike = Window | str | tuple[str, str] | None
 """``"A/B"``, a pair of ISO dates or times, or None for all that is stored."""
@@ -131,8 +131,8 @@ class Session:
         ``fill``: ``FIELD=VALUE`` texts or a mapping; fills canonical fields where a record lacks them.
         """
         from esjobs.ingest.base import parse_fill
-        from esjobs.ingest.sources import source
-        from esjobs.steps.ingest import ingest
+        from esjobs.ingest.formats.sources import source
+        from esjobs.jobs.ingest import ingest
 
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
@@ -148,7 +148,7 @@ class Session:
 
     def undo(self, load: str) -> RunReport:
         """Take a load back and bring back what it had replaced."""
-        from esjobs.steps.ingest import undo
+        from esjobs.jobs.ingest import undo
 
         return undo(self.store, load)
 
@@ -162,7 +162,7 @@ class Session:
         valid_from: str | None = None,
     ) -> RunReport:
         """Import declared values by queue or CPU model, from CSV or CRIC's description (``cric``)."""
-        from esjobs.steps.corepower import import_corepower
+        from esjobs.declared.imports import import_corepower
 
         return import_corepower(
             lambda: self.store,
@@ -176,7 +176,7 @@ class Session:
 
     def remove_corepower(self, import_id: str) -> RunReport:
         """Take an import of declared values back; :class:`NoResultError` when there is no such import."""
-        from esjobs.steps.corepower import remove_corepower
+        from esjobs.declared.imports import remove_corepower
 
         return remove_corepower(self.store, import_id)
 
@@ -213,7 +213,7 @@ class Session:
 
         Jobs, buckets and what people entered stay.
         """
-        from esjobs.steps.prune import prune
+        from esjobs.runs.retention import prune
 
         return prune(self.store, keep, dry_run=dry_run)
 
@@ -264,7 +264,7 @@ class Session:
         Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError) for an
         unknown filter, and :class:`UsageError` for a value that no row has; both name what is close.
         """
-        from esjobs.steps import spelling
+        from esjobs.names import spelling
 
         spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
         table = tables.table(what)
@@ -291,9 +291,10 @@ class Session:
         chosen: Mapping[str, Sequence[str]],
     ) -> pa.Table:
         """The rows of a result table that have the chosen values, in the order in which they are shown."""
-        from esjobs.steps import conditions, results
-        from esjobs.steps.declarations import declared_table
-        from esjobs.steps.publication import read_table
+        from esjobs.declared.values import declared_table
+        from esjobs.jobs import conditions
+        from esjobs.runs import finding as results
+        from esjobs.runs.publication import read_table
 
         where = list(conditions.row_filters(table, chosen))
         if table.name in results.MADE_BY:
@@ -324,13 +325,13 @@ class Session:
 
         Raises :class:`NoResultError` when no run has the results.
         """
-        from esjobs.steps import results
+        from esjobs.runs import finding as results
 
         within = None if window is None else Window.of(window)
         return self._find(what, run, within) if what in results.MADE_BY else None
 
     def _find(self, what: str, run: str | None, window: Window | None) -> "StoredRun":
-        from esjobs.steps import results
+        from esjobs.runs import finding as results
 
         return results.find_run(self.store, (results.MADE_BY[what],), run, window)
 
@@ -348,7 +349,7 @@ class Session:
         ``where``: ``FIELD=VALUE`` texts; the same field again means or, another field means and. All stored
         jobs count unless ``clean``. Ratios are ratios of sums over the jobs that have every term.
         """
-        from esjobs.steps.query import query_jobs
+        from esjobs.jobs.query import query_jobs
 
         table = query_jobs(
             self.store,
@@ -368,7 +369,7 @@ class Session:
         One run is compared with the latest; without any, the latest with the one before it of a window as
         long. Columns name both. ``method``: only these; :class:`NoResultError` where neither has them.
         """
-        from esjobs.steps.compare import compare_runs
+        from esjobs.speed.compare import compare_runs
 
         return frame_of(compare_runs(self.store, run_a, run_b, methods=_listed(method)))
 
@@ -376,13 +377,13 @@ class Session:
         self, run_a: str | None = None, run_b: str | None = None
     ) -> "tuple[StoredRun, StoredRun]":
         """The two runs that :meth:`compare` holds against each other."""
-        from esjobs.steps.compare import runs_compared
+        from esjobs.speed.compare import runs_compared
 
         return runs_compared(self.store, run_a, run_b)
 
     def jobs(self, *, where: Names = (), window: WindowLike = None) -> "pd.DataFrame":
         """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``."""
-        from esjobs.steps.export import stored_jobs
+        from esjobs.jobs.export import stored_jobs
 
         chosen = None if window is None else Window.of(window)
         batches = stored_jobs(self.store, _listed(where), chosen)
@@ -401,7 +402,7 @@ class Session:
 
         ``spreadsheet``: in CSV, text that a spreadsheet would take for a formula gets an apostrophe.
         """
-        from esjobs.steps.export import export_jobs
+        from esjobs.jobs.export import export_jobs
 
         chosen = None if window is None else Window.of(window)
         return export_jobs(
@@ -417,19 +418,19 @@ class Session:
         """Every stored field as the jobs' index has it: foreign name, state, type, and what it costs."""
         import pandas as pd
 
-        from esjobs.steps.field_check import check_fields
+        from esjobs.jobs.field_check import check_fields
 
         return pd.DataFrame([asdict(row) for row in check_fields(self.store)])
 
     def report(self, out: str | Path, *, run: str | None = None) -> Path:
         """Write the report of a run (None: the latest) as one HTML file that needs no network; its path."""
-        from esjobs.steps.report import write_report
+        from esjobs.report import write_report
 
         return write_report(self.store, out, run=run)
 
     def report_page(self, *, run: str | None = None) -> str:
         """The report of a run as HTML, as :meth:`report` writes it."""
-        from esjobs.steps.report import report_page
+        from esjobs.report import report_page
 
         return report_page(self.store, run)
 
@@ -445,7 +446,7 @@ class Session:
         ``method``: the headline of the run unless it is named.
         """
         from dashboards.charts import plot_line
-        from esjobs.steps.chain import Question
+        from esjobs.speed.chain import Question
 
         drawn = self._find("flags", run, None)
         fit = Question.of_run(drawn).fit
@@ -462,13 +463,13 @@ class Session:
         return Window.of_days(span.first.date(), span.last.date())
 
     def _chain(self) -> "Chain":
-        from esjobs.steps.chain import Chain
+        from esjobs.speed.chain import Chain
 
         return Chain(self.store, self._clock, self._progress)
 
     def _question(self, window: WindowLike, tasks: Names = (), where: Names = ()) -> "Question":
-        from esjobs.steps.chain import Question
-        from esjobs.steps.conditions import canonical
+        from esjobs.jobs.conditions import canonical
+        from esjobs.speed.chain import Question
 
         conditions = canonical(_listed(where))
         return Question(
@@ -495,7 +496,7 @@ def _listed(values: Names) -> tuple[str, ...]:
 
 def fields_frame() -> "pd.DataFrame":
     """Every field and metric that queries take: kind, name, type, unit, meaning."""
-    from esjobs.steps.query import METRICS
+    from esjobs.jobs.query import METRICS
 
     rows: list[dict[str, object]] = [
         {

@@ -15,7 +15,6 @@ from typing import Annotated, Literal
 
 from platformdirs import user_data_path
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -29,22 +28,16 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
-from esjobs.core.rules import LARGEST, CleaningRules, unusable
-from esjobs.core.words import DEVIATION_LIMIT, Method
-from esjobs.store.elastic.access import without_login
+from esjobs.core.rules import CleaningRules, unusable
+from esjobs.setting_types import no_flag
+from esjobs.speed.settings import FitSettings
+from esjobs.store.elastic.transport.access import without_login
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)
 """Sizes as DuckDB reads them: in steps of 1000 or, with an i, of 1024; or a share of the machine's memory."""
 _SMALLEST_MEMORY, _LARGEST_MEMORY = 16 * 10**6, 100 * 10**12
 """Bytes: with less DuckDB cannot open a store, and more is a slip of the keyboard."""
-
-
-def _no_flag(value: object) -> object:
-    """Python takes ``true`` for 1; who writes it where a number belongs means something else."""
-    if isinstance(value, bool):
-        raise PydanticCustomError("flag", "expected a number")
-    return value
 
 
 def _size(value: object) -> object:
@@ -64,12 +57,6 @@ def _size(value: object) -> object:
     )
 
 
-def _distinct(methods: tuple[Method, ...]) -> tuple[Method, ...]:
-    if len(set(methods)) < len(methods):
-        raise PydanticCustomError("distinct", "expected each method once")
-    return methods
-
-
 def _list_in(value: object) -> object:
     if isinstance(value, str) and value.startswith("["):
         with contextlib.suppress(ValueError):
@@ -83,28 +70,9 @@ def _rule_error(name: str, value: object, accepted: str) -> PydanticCustomError:
     )
 
 
-_Count = Annotated[int, BeforeValidator(_no_flag), Field(ge=1, le=LARGEST)]
 _Text = Annotated[str, Field(min_length=1)]
 _LARGEST_FILE = 64 << 10
 """Bytes of a settings file: reading TOML takes time that grows with the square of its keys."""
-
-
-class FitSettings(BaseModel):
-    """What enters the fits and when a name gets a verdict."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    methods: Annotated[tuple[Method, ...], Field(min_length=1), AfterValidator(_distinct)] = (
-        "gamma",
-        "paper",
-    )
-    """Methods to fit, headline first."""
-    min_bucket_jobs: _Count = 20
-    """Jobs a task must have at a queue (or on a CPU model) to enter the fit."""
-    min_name_jobs: _Count = 50
-    """Jobs a name needs for a verdict."""
-    deviation_limit: Annotated[float, BeforeValidator(_no_flag), Field(gt=0, lt=1)] = DEVIATION_LIMIT
-    """Relative deviation that matters."""
 
 
 class ClusterSettings(BaseModel):
@@ -134,8 +102,8 @@ class ClusterSettings(BaseModel):
     """Private key of the client's certificate, PEM."""
     verify: bool = True
     """Whether the cluster's certificate is checked."""
-    timeout_s: Annotated[float, BeforeValidator(_no_flag), Field(gt=0, le=86_400)] = 60.0
-    retries: Annotated[int, BeforeValidator(_no_flag), Field(ge=0, le=100)] = 3
+    timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 60.0
+    retries: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=100)] = 3
 
 
 class Settings(BaseSettings):

@@ -14,7 +14,7 @@ import pandas as pd
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, noun
-from esjobs.steps.aggregate import Progress
+from esjobs.jobs.aggregate import Progress
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
     require_address(settings)
     if _is_cluster(settings):
         return _open_cluster(settings)
-    from esjobs.store.duck import DuckStore
+    from esjobs.store.duck.store import DuckStore
 
     rest = settings.store.partition(":")[2]
     if rest == ":memory:":
@@ -55,10 +55,10 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
 
 
 def _open_cluster(settings: Settings) -> JobStore:
-    from esjobs.store.elastic.access import Access, split_user
-    from esjobs.store.elastic.connect import connect
-    from esjobs.store.elastic.field_map import load_field_map
+    from esjobs.store.elastic.fields.field_map import load_field_map
     from esjobs.store.elastic.store import ElasticStore
+    from esjobs.store.elastic.transport.access import Access, split_user
+    from esjobs.store.elastic.transport.connect import connect
 
     given = settings.cluster
     location, user, password = split_user(settings.store)

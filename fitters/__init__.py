@@ -8,10 +8,10 @@ from fitters.fit.bridges import Bridges, find_bridges
 from fitters.fit.comparison import compare
 from fitters.fit.factors import fit_speed_factors
 from fitters.fit.residuals import BucketTable, bucket_table
-from fitters.fit.results import FitResult
+from fitters.fit.results import Components, FitResult, Units
 from fitters.fit.stability import leave_one_task_out
 from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
-from fitters.fixed_cost.estimate import FixedCosts, estimate_fixed_cost
+from fitters.fixed_cost.estimate import CostTable, FixedCosts, estimate_fixed_cost
 from fitters.layout.buckets import Buckets
 from fitters.layout.columns import Labels, factorise
 from fitters.line.line import LineResult, fit_line
@@ -23,7 +23,9 @@ __all__ = [
     "Bridges",
     "BucketTable",
     "Buckets",
+    "Components",
     "CorrectedSums",
+    "CostTable",
     "FitError",
     "FitResult",
     "FixedCosts",
@@ -32,6 +34,7 @@ __all__ = [
     "LineResult",
     "Mixtures",
     "SettingError",
+    "Units",
     "UnknownNameError",
     "benjamini_hochberg",
     "bucket_table",

@@ -45,8 +45,8 @@ def fit_file(
 ) -> None:
     """Fit speed factors straight from a CSV or Parquet table; no store is opened."""
     del obj
-    from esjobs.frames import frame_of
-    from esjobs.steps import files
+    from esjobs.output.frames import frame_of
+    from esjobs.speed import files
 
     columns = files.Columns(task, unit, value, cpu, events, jobs, group)
     options = {"objective": objective, "weights": weights, "robust": robust, "minos": minos}
@@ -78,8 +78,8 @@ def line_file(
 ) -> None:
     """Compare factors in a CSV or Parquet table with declared values by a line through the origin."""
     del obj
-    from esjobs.frames import frame_of
-    from esjobs.steps import files
+    from esjobs.output.frames import frame_of
+    from esjobs.speed import files
 
     rows = files.line_file(
         file, name=name, k=k, k_err=k_err, corepower=corepower, corepower_err=corepower_err

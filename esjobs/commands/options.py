@@ -103,7 +103,7 @@ def restriction_options(function: _Function) -> _Function:
 
 
 def emit(frame: "pd.DataFrame", form: str, out: str, *, title: str = "", prose: Collection[str] = ()) -> None:
-    from esjobs.output import write_frame
+    from esjobs.output.rows import write_frame
 
     spreadsheet = click.get_current_context().meta.get(_SPREADSHEET, False)
     write_frame(frame, form, out, title=title, prose=prose, spreadsheet=spreadsheet)

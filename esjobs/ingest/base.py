@@ -16,7 +16,7 @@ from esjobs.core.errors import UsageError, WindowError
 from esjobs.core.fields import Field, field
 from esjobs.core.window import parse_time
 from esjobs.core.words import ALL_TYPES
-from esjobs.ingest.inputs import Input
+from esjobs.ingest.reading.inputs import Input
 
 EXCERPT = 200
 """Characters of a refused row that are kept."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.ingest.base import FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, RESERVED
-from esjobs.ingest.layout import Codes, Column, Layout, Values
+from esjobs.ingest.reading.layout import Codes, Column, Layout, Values
 
 REASONS = (
     "",

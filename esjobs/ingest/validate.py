@@ -15,7 +15,7 @@ from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
 from esjobs.ingest.convert import INFINITE, NOT_NUMBER, NOT_WHOLE, NUL, REASONS, RESERVED_VALUE, convert
-from esjobs.ingest.layout import Binding, Column, Values
+from esjobs.ingest.reading.layout import Binding, Column, Values
 from esjobs.ingest.refusals import Refusals
 
 MISSING = 100

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from esjobs.core.tables import TABLES
 from esjobs.store.base import JobStore
-from esjobs.store.duck import DuckStore
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
+from esjobs.store.duck.store import DuckStore
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.contract.made_up import MADE_UP
 from tests.servers.products import PRODUCTS
 

@@ -9,10 +9,10 @@ import pytest
 from esjobs.core import fields
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.window import Window
-from esjobs.steps.conditions import job_filters
-from esjobs.steps.corepower import import_corepower
-from esjobs.steps.query import query_jobs
-from esjobs.steps.resolution import resolvers
+from esjobs.declared.imports import import_corepower
+from esjobs.jobs.conditions import job_filters
+from esjobs.jobs.query import query_jobs
+from esjobs.jobs.resolution import resolvers
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
 

@@ -7,7 +7,7 @@ from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, table_schema
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query, SumProduct, filter_fields, metric_fields
 from esjobs.core.rules import CleaningRules
-from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 
 CONTRACT = {
     "factors": "run level name processing_type method k k_err k_err_stat k_err_sandwich k_raw rho component "

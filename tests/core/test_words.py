@@ -4,7 +4,7 @@ from pathlib import Path
 
 import fitters
 from esjobs.core import words
-from esjobs.settings import FitSettings
+from esjobs.speed.settings import FitSettings
 from fitters.line.deviations import FALSE_DISCOVERY_RATE
 from fitters.line.line import USUAL_LIMIT
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from dashboards.report import ReportData
-from esjobs.analysis.conclusions import conclude
-from esjobs.analysis.verdicts import is_confirmed
 from esjobs.core.tables import table
 from esjobs.core.words import Verdict
+from esjobs.speed.judging.conclusions import conclude
+from esjobs.speed.judging.verdicts import is_confirmed
 from tests.dashboards.browser import without
 from tests.dashboards.made_tasks import residual_rows, task_rows
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from esjobs.analysis.cpu_models import resolve_names
-from esjobs.analysis.site_names import guess_rc_site
 from esjobs.core.errors import UsageError
 from esjobs.demo import LAST_DAY, Grid, QueueTruth, Truth
+from esjobs.names.cpu_models import resolve_names
+from esjobs.names.sites import guess_rc_site
 
 
 @pytest.fixture(scope="module")

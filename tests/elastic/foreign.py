@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
-from esjobs.store.elastic.field_map import FieldMap
+from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.servers.server import Server
 
 Document = Mapping[str, Any]

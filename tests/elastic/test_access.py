@@ -10,10 +10,10 @@ import pytest
 from esjobs.core.errors import EsjobsError, StoreError
 from esjobs.doctor import examine
 from esjobs.settings import load, secret
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.setup import role
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.cli.running import run_apart
 from tests.contract.jobs import job
 from tests.elastic.foreign import CATALOGUE, make_index, plain

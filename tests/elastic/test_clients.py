@@ -10,10 +10,10 @@ import opensearchpy
 import pytest
 
 from esjobs.core.errors import StoreBusyError, StoreError
-from esjobs.store.elastic.access import Access, split_user
-from esjobs.store.elastic.cluster import RefusedError, UnreachableError, refusal
-from esjobs.store.elastic.elasticsearch_client import ElasticsearchCluster
-from esjobs.store.elastic.opensearch_client import OpenSearchCluster
+from esjobs.store.elastic.transport.access import Access, split_user
+from esjobs.store.elastic.transport.cluster import RefusedError, UnreachableError, refusal
+from esjobs.store.elastic.transport.elasticsearch_client import ElasticsearchCluster
+from esjobs.store.elastic.transport.opensearch_client import OpenSearchCluster
 
 META = elastic_transport.ApiResponseMeta(
     status=418, http_version="1.1", headers=elastic_transport.HttpHeaders(), duration=0.0,

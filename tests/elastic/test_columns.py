@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from esjobs.core.errors import StoreError
 from esjobs.core.tables import DAYS
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import RefusedError
-from esjobs.store.elastic.connect import connect
-from esjobs.store.elastic.hits import Reader
-from esjobs.store.elastic.lines import create_lines
-from esjobs.store.elastic.scan import PAGE
-from esjobs.store.elastic.stamps import identities, stamped
+from esjobs.store.elastic.asking.hits import Reader
+from esjobs.store.elastic.jobs.stamps import identities, stamped
+from esjobs.store.elastic.results.lines import create_lines
 from esjobs.store.elastic.store import ElasticStore
-from esjobs.store.elastic.writing import sent
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import RefusedError
+from esjobs.store.elastic.transport.connect import connect
+from esjobs.store.elastic.transport.scan import PAGE
+from esjobs.store.elastic.transport.writing import sent
 from tests.contract.jobs import batch, job, table_batch
 from tests.servers.server import Server
 

@@ -16,14 +16,14 @@ from esjobs.cli import main
 from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.core.query import Count, In, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
+from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
-from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.store.elastic import aggregation
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
-from esjobs.store.elastic.field_map import bundled, load_field_map
-from esjobs.store.elastic.foreign_jobs import ForeignJobs
+from esjobs.store.elastic.asking import aggregation
+from esjobs.store.elastic.fields.field_map import bundled, load_field_map
+from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import groups, hours, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.servers.server import Server

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from esjobs.core.errors import StoreBusyError, StoreError
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import Cluster, RefusedError, UnreachableError
-from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, UnreachableError
+from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import job, put, selected
 from tests.elastic.faults import COMMIT, SEARCH, writes_jobs
 from tests.elastic.table import BEFORE, PRODUCTS, SAME, scene

@@ -4,10 +4,10 @@ import pytest
 
 from esjobs.core.errors import SchemaError
 from esjobs.core.tables import BUCKETS, TABLES
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import hours, job, put, table_batch, visible
 from tests.servers.server import Server
 

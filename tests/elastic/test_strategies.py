@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from esjobs.core.query import Count, DropRule, Filter, In, Missing, NotLike, Query, Range, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.steps.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.store.base import Aggregate
-from esjobs.store.elastic import aggregation, composite
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.clauses import EVERY
-from esjobs.store.elastic.connect import connect
-from esjobs.store.elastic.field_map import load_field_map
-from esjobs.store.elastic.foreign_jobs import ForeignJobs
+from esjobs.store.elastic.asking import aggregation, composite
+from esjobs.store.elastic.asking.clauses import EVERY
+from esjobs.store.elastic.fields.field_map import load_field_map
+from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.contract import model
 from tests.contract.jobs import hours, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain

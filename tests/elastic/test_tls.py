@@ -9,10 +9,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from esjobs.core.errors import EsjobsError, SettingsError
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.cluster import UnreachableError
-from esjobs.store.elastic.connect import connect
-from esjobs.store.elastic.tls import context
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import UnreachableError
+from esjobs.store.elastic.transport.connect import connect
+from esjobs.store.elastic.transport.tls import context
 from tests.cli.running import job_file, run_apart
 from tests.elastic.stage import opened
 from tests.servers.certificates import Authority, Pair

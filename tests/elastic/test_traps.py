@@ -10,12 +10,13 @@ from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.core.query import Count, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import BUCKETS, TABLES
-from esjobs.store.elastic import composite, scan
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
-from esjobs.store.elastic.field_map import load_field_map
+from esjobs.store.elastic.asking import composite
+from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport import scan
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import books, groups, hours, job, put, table_batch, visible
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.servers.server import Server

@@ -11,11 +11,11 @@ import pytest
 
 from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.core.tables import BUCKETS
-from esjobs.store.elastic.access import Access
-from esjobs.store.elastic.connect import connect
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
 from esjobs.store.lease import Lease  # noqa: F401  for the process that dies
 from tests.contract.jobs import batch, hours, job, put, selected, table_batch, visible
 from tests.servers.plugin import server_params

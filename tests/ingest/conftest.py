@@ -7,7 +7,7 @@ import pytest
 
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.ingest.base import Reject
-from esjobs.ingest.sources import source
+from esjobs.ingest.formats.sources import source
 
 Rows = tuple[list[dict[str, object]], list[Reject]]
 

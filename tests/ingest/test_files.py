@@ -14,9 +14,9 @@ import pytest
 
 from esjobs.core.errors import EsjobsError, InputError
 from esjobs.ingest.base import Reject
-from esjobs.ingest.canonical import LAYOUT
-from esjobs.ingest.reading import parse_file
-from esjobs.ingest.sources import source
+from esjobs.ingest.formats.canonical import LAYOUT
+from esjobs.ingest.formats.sources import source
+from esjobs.ingest.reading.batches import parse_file
 from esjobs.ingest.validate import Context
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]

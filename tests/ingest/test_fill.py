@@ -8,7 +8,7 @@ import pytest
 
 from esjobs.core.errors import UsageError
 from esjobs.ingest.base import Reject, parse_fill
-from esjobs.ingest.sources import SOURCES, source
+from esjobs.ingest.formats.sources import SOURCES, source
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 

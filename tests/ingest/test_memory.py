@@ -13,9 +13,9 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import InputError
-from esjobs.ingest.lines import LineFeed
+from esjobs.ingest.formats.sources import source
+from esjobs.ingest.reading.lines import LineFeed
 from esjobs.ingest.refusals import LISTED
-from esjobs.ingest.sources import source
 
 HEADER = b"pandaid,computingsite,endtime\n"
 LINE = b"1,CERN,2018-08-15 12:00:00\n"

@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from esjobs.ingest.base import Reject
-from esjobs.ingest.panda import task_in
-from esjobs.ingest.sources import source
+from esjobs.ingest.formats.panda import task_in
+from esjobs.ingest.formats.sources import source
 
 Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from esjobs.core.errors import InputError
 from esjobs.ingest.base import parse_fill
-from esjobs.ingest.sources import source
+from esjobs.ingest.formats.sources import source
 
 FILL = ["processing_type=simul", "end_time=2018-08-15T12:00:00Z"]
 ROWS = {"13332803": 668, "13743294": 994, "14773217": 464, "15350577": 10_886}

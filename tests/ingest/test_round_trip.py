@@ -14,8 +14,8 @@ from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.ingest.base import MAX_INTEGER, RESERVED, parse_fill
-from esjobs.ingest.export import ExportFormat, write_jobs
-from esjobs.ingest.sources import source
+from esjobs.ingest.formats.sources import source
+from esjobs.output.jobs import ExportFormat, write_jobs
 
 FORMS: tuple[ExportFormat, ...] = ("csv", "jsonl", "parquet")
 ORIGIN = ["origin_file", "origin_line"]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from esjobs.ingest import delimited, json_lines, lines
 from esjobs.ingest.base import Reject
-from esjobs.ingest.delimited import Way
-from esjobs.ingest.lines import BLOCK
-from esjobs.ingest.panda import LAYOUT
-from esjobs.ingest.reading import parse_file
+from esjobs.ingest.formats.panda import LAYOUT
+from esjobs.ingest.reading import delimited, json_lines, lines
+from esjobs.ingest.reading.batches import parse_file
+from esjobs.ingest.reading.delimited import Way
+from esjobs.ingest.reading.lines import BLOCK
 from esjobs.ingest.validate import Context
 
 COLUMNS = ("PandaID", "computingsite", "endtime", "starttime", "nevents", "cpuconsumptiontime", "dbTime")

@@ -17,11 +17,11 @@ from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
+from esjobs.runs.publication import read_table
 from esjobs.session import Session
 from esjobs.settings import Settings
-from esjobs.steps.fit_input import FitInputs
-from esjobs.steps.publication import read_table
-from esjobs.steps.unit_sums import read_sums
+from esjobs.speed.fit_input import FitInputs
+from esjobs.speed.unit_sums import read_sums
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
 

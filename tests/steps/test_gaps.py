@@ -9,8 +9,8 @@ from esjobs.core import tables
 from esjobs.core.query import Select
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.runs.publication import read_table
 from esjobs.session import Session
-from esjobs.steps.publication import read_table
 
 ROWS = 5
 FULL = (

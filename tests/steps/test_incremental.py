@@ -16,7 +16,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import Aggregate
-from esjobs.store.duck import DuckStore
+from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session
 from tests.steps.grids import DAY, grid_jobs, load
 

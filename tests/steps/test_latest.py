@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from esjobs.core.errors import NoResultError, UsageError
+from esjobs.report import report_data
 from esjobs.session import Session
-from esjobs.steps.report import report_data
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load
 
@@ -49,7 +49,7 @@ def session(filled: Session) -> Iterator[Session]:
 
 
 def _forget(session: Session, run: str) -> None:
-    from esjobs.steps.results import retired_results
+    from esjobs.runs.finding import retired_results
 
     steps = session.show("runs", run=run)["step"].tolist()
     session.store.publish(retired_results(run, steps))

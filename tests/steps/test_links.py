@@ -3,8 +3,8 @@
 import numpy as np
 
 import fitters
-from esjobs.steps.fit_input import FitInput
-from esjobs.steps.links import what_would_link
+from esjobs.speed.fit_input import FitInput
+from esjobs.speed.links import what_would_link
 
 
 def columns(*rows: tuple[str, str, int]) -> FitInput:

@@ -9,9 +9,9 @@ import esjobs
 from esjobs.core import tables
 from esjobs.core.errors import InputError, NoResultError, StoreError
 from esjobs.ingest.refusals import LISTED
+from esjobs.runs.publication import read_table
 from esjobs.session import Session
-from esjobs.steps.publication import read_table
-from esjobs.store.duck import DuckStore
+from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
 
 HEADER = "job_id,site,end_time,cpu_s\n"

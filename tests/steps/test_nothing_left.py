@@ -9,7 +9,7 @@ import pytest
 
 from esjobs.core.errors import EsjobsError, NoResultError
 from esjobs.session import Session
-from esjobs.steps import chain
+from esjobs.speed import chain
 from tests.steps.grids import grid_jobs, load
 
 WINDOW = "2018-08-10/2018-08-12"

@@ -15,7 +15,8 @@ from esjobs.core import tables
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.window import Window
 from esjobs.session import Session
-from esjobs.settings import FitSettings, Settings
+from esjobs.settings import Settings
+from esjobs.speed.settings import FitSettings
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load, site_names, write_jobs
 

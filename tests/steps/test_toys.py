@@ -11,21 +11,21 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from esjobs.analysis.declarations import Declared
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoResultError
 from esjobs.core.window import Window
+from esjobs.declared.origin import Declared
+from esjobs.runs.publication import Outcome
 from esjobs.session import Session
-from esjobs.settings import FitSettings
-from esjobs.steps.correlate import compare_with_declared
-from esjobs.steps.factors import Factors
-from esjobs.steps.fit import fit
-from esjobs.steps.fit_input import FitInputs
-from esjobs.steps.flag import judge
-from esjobs.steps.mixed_tasks import CheckedBuckets
-from esjobs.steps.publication import Outcome
-from esjobs.steps.unit_sums import Adder
+from esjobs.speed.factors import Factors
+from esjobs.speed.fit import fit
+from esjobs.speed.fit_input import FitInputs
+from esjobs.speed.judging.flag import judge
+from esjobs.speed.line import compare_with_declared
+from esjobs.speed.mixed_tasks import CheckedBuckets
+from esjobs.speed.settings import FitSettings
+from esjobs.speed.unit_sums import Adder
 from tests.steps.grids import grid_jobs, load, site_names
 
 Floats = NDArray[np.float64]

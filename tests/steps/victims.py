@@ -18,12 +18,12 @@ _CONTEXT.set_forkserver_preload(
     [
         "tests.steps.victims",
         "tests.steps.warm",
-        "esjobs.steps.chain",
-        "esjobs.steps.ingest",
-        "esjobs.steps.prune",
-        "esjobs.steps.report",
-        "esjobs.ingest.sources",
-        "esjobs.store.duck",
+        "esjobs.speed.chain",
+        "esjobs.jobs.ingest",
+        "esjobs.runs.retention",
+        "esjobs.report",
+        "esjobs.ingest.formats.sources",
+        "esjobs.store.duck.store",
     ]
 )
 """Processes start with everything imported: in milliseconds, and the kill finds them at work."""

@@ -31,7 +31,7 @@ from esjobs.core.query import (
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import FACTORS, RUNS
 from esjobs.core.window import Window
-from esjobs.store.compile_sql import (
+from esjobs.store.duck.compile_sql import (
     Compiled,
     compile_aggregate,
     compile_books,

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from esjobs.core.query import Select
-from esjobs.store import duck_jobs
-from esjobs.store.duck import DuckStore
+from esjobs.store.duck import jobs as duck_jobs
+from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import hours, job, put, selected
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
-from esjobs.store.duck import DuckStore
-from esjobs.store.duck_errors import translated
+from esjobs.store.duck.errors import translated
+from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import batch, job, put
 
@@ -113,7 +113,7 @@ def test_the_second_process_learns_who_holds_the_file(tmp_path: Path) -> None:
 OPEN = """
 import sys
 from esjobs.core.errors import StoreError
-from esjobs.store.duck import DuckStore
+from esjobs.store.duck.store import DuckStore
 try:
     DuckStore(sys.argv[1])
 except StoreError as error:
@@ -132,7 +132,7 @@ FILL = """
 import resource, sys
 import pyarrow as pa
 from esjobs.core.errors import StoreError
-from esjobs.store.duck import DuckStore
+from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import batch, job, put

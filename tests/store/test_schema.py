@@ -8,8 +8,8 @@ import pytest
 from esjobs.core.errors import SchemaError
 from esjobs.core.fields import JOB_FIELDS
 from esjobs.core.tables import FACTORS, TABLES
-from esjobs.store import schema
-from esjobs.store.duck import DuckStore
+from esjobs.store.duck import schema
+from esjobs.store.duck.store import DuckStore
 from tests.contract.jobs import job, put, selected, table_batch, visible
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.errors import SchemaError
-from esjobs.store.elastic.cluster import Cluster, RefusedError, ask
 from esjobs.store.elastic.layout import LAYOUT
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
 
 _EXISTS = "resource_already_exists_exception"
 

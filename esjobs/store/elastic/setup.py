@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator
 
 from esjobs.core.identity import content_id
 from esjobs.core.tables import Table
-from esjobs.store.elastic.cluster import Body, Cluster, RefusedError, ask
 from esjobs.store.elastic.indices import ensure_index, require_layout
 from esjobs.store.elastic.layout import LAYOUT, Names, jobs_index, rows_index, state_index
-from esjobs.store.elastic.results import ensure_alias, has_alias
+from esjobs.store.elastic.results.generations import ensure_alias, has_alias
+from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
 
 _FORBIDDEN = 403
 

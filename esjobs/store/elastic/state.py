@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esjobs.core.errors import StoreBusyError
-from esjobs.store.elastic.cluster import Cluster, RefusedError, UnreachableError, ask
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import Names, state_index
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, UnreachableError, ask
 
 _CONFLICT = 409
 _COMMIT = "commit"

@@ -24,23 +24,23 @@ from esjobs.store.base import (
     Retired,
     Span,
 )
-from esjobs.store.compile_sql import compile_read, compile_select
-from esjobs.store.elastic.aggregation import aggregate
-from esjobs.store.elastic.cluster import Cluster
-from esjobs.store.elastic.field_map import FieldMap, load_field_map
-from esjobs.store.elastic.foreign_jobs import ForeignJobs
+from esjobs.store.checks import by_name, require_known
+from esjobs.store.duck.compile_sql import compile_read, compile_select
+from esjobs.store.elastic.asking.aggregation import aggregate
+from esjobs.store.elastic.asking.row_groups import aggregate_rows
+from esjobs.store.elastic.asking.selection import selected
+from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
+from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.indices import require_layout
-from esjobs.store.elastic.job_index import JobIndex
-from esjobs.store.elastic.jobs import Jobs
+from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
+from esjobs.store.elastic.jobs.job_index import JobIndex
+from esjobs.store.elastic.jobs.loads import Jobs
+from esjobs.store.elastic.jobs.own_jobs import OwnJobs
 from esjobs.store.elastic.layout import LAYOUT, Names
-from esjobs.store.elastic.live_fields import LiveField
-from esjobs.store.elastic.own_jobs import OwnJobs
-from esjobs.store.elastic.results import Results
-from esjobs.store.elastic.row_groups import aggregate_rows
-from esjobs.store.elastic.selection import selected
+from esjobs.store.elastic.results.generations import Results
 from esjobs.store.elastic.setup import lacking_rights, role, set_up
 from esjobs.store.elastic.state import State
-from esjobs.store.promises import by_name, require_known
+from esjobs.store.elastic.transport.cluster import Cluster
 
 
 class ElasticStore:

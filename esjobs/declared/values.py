@@ -1,0 +1,176 @@
+"""Brings together what was imported and what the records say, for every name of a level."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.core import tables
+from esjobs.core.arrow import table_schema
+from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
+from esjobs.core.window import Window
+from esjobs.declared.origin import (
+    RECORDS,
+    Declaration,
+    Declared,
+    RecordedValue,
+    declare,
+    newest_valid,
+    site_named,
+)
+from esjobs.names.cpu_models import resolve_names
+from esjobs.names.sites import rc_site
+from esjobs.runs.publication import read_table
+from esjobs.store.base import JobStore
+
+
+def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
+    """What each name declares in the window, with origin and site. One read and, for queues, one query."""
+    imported = _imported(store, level)
+    recorded = recorded_values(store, window) if level == "site" else {}
+    found: dict[str, Declared] = {}
+    sites = _sites(imported, window.end)
+    newest: dict[str, Declaration | None] = {}
+    for name, rows in imported.items():
+        row = newest_valid(rows, window.end)
+        newest[name] = replace(row, rc_site=sites.get(name)) if row else None
+    site_values: dict[str, float] = {}
+    for row in newest.values():
+        if row and row.rc_site and row.parent_corepower is not None:
+            site_values.setdefault(row.rc_site, row.parent_corepower)
+    for name in names:
+        found[name] = declare(
+            name,
+            newest.get(name),
+            recorded.get(name),
+            guessed_site=rc_site(name, {}).name if level == "site" else name,
+            site_values=site_values,
+        )
+    return found
+
+
+def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
+    """The WLCG site behind each queue, as imported tables name it that are valid before the window's end.
+
+    ``window`` None: all that is stored. One read.
+    """
+    if window is None:
+        span = store.span()
+        if span.first is None or span.last is None:
+            return {}
+        window = Window.of_days(span.first.date(), span.last.date())
+    return _sites(_imported(store, "site"), window.end)
+
+
+def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str, str]:
+    named = {name: site_named(rows, at) for name, rows in imported.items()}
+    return {name: site for name, site in named.items() if site is not None}
+
+
+def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
+    rows = read_table(store, tables.COREPOWER, [In("level", (level,))]).to_pylist()
+    names = [row["name"] for row in rows]
+    resolved = resolve_names(names) if level == "cpu_model" else names
+    canonical = {raw: name or raw for raw, name in zip(names, resolved, strict=True)}
+    found: dict[str, list[Declaration]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row["imported_at"]):
+        found[canonical[row["name"]]].append(
+            Declaration(
+                canonical[row["name"]],
+                row["corepower"],
+                row["benchmark"],
+                row["valid_from"],
+                row["rc_site"],
+                row["parent_corepower"],
+                row["source"],
+            )
+        )
+    return found
+
+
+def declared_table(store: JobStore, window: Window | None) -> pa.Table:
+    """Imported values as they stand, and those that follow from the records of the window (None: all).
+
+    The columns of ``corepower``, and ``origin`` for the value that is in force at the window's end.
+    """
+    imported = read_table(store, tables.COREPOWER).to_pylist()
+    span = store.span()
+    if window is None and span.first is not None and span.last is not None:
+        window = Window.of_days(span.first.date(), span.last.date())
+    in_force: dict[tuple[str, str], Declared] = {}
+    recorded = {} if window is None else recorded_values(store, window)
+    if window is not None:
+        for level in ("site", "cpu_model"):
+            names = {row["name"] for row in imported if row["level"] == level}
+            names |= set(recorded) if level == "site" else set()
+            settled = declared_values(store, window, level, names)
+            in_force |= {(level, name): found for name, found in settled.items()}
+    rows = [
+        {**row, "origin": found.origin if found and _is(row, found) else None}
+        for row in imported
+        for found in [in_force.get((row["level"], row["name"]))]
+    ]
+    rows += [
+        {
+            "level": "site",
+            "name": name,
+            "corepower": value.value,
+            "benchmark": "HS06",
+            "rc_site": in_force["site", name].rc_site,
+            "source": RECORDS,
+            "origin": in_force["site", name].origin if in_force["site", name].source == RECORDS else None,
+        }
+        for name, value in recorded.items()
+    ]
+    rows.sort(key=lambda row: (row["level"] != "site", row["name"], row.get("valid_from") is None))
+    schema = table_schema(tables.COREPOWER).append(pa.field("origin", pa.string()))
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _is(row: Mapping[str, Any], found: Declared) -> bool:
+    """Whether an imported row is the one in force."""
+    return (row["corepower"], row["source"]) == (found.corepower, found.source)
+
+
+def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:
+    """Sums over the jobs of each queue that carry normalised work, wall time and cores.
+
+    Grouped by cores as well, so that products with wall x cores follow without an expression in the store.
+    """
+    query = Query(
+        keys=("site", "cores"),
+        metrics=(
+            Count(),
+            Sum("hs06_s", "work"),
+            Sum("wall_s", "wall"),
+            SumProduct("hs06_s", "hs06_s", "work_sq"),
+            SumProduct("hs06_s", "wall_s", "work_wall"),
+            SumProduct("wall_s", "wall_s", "wall_sq"),
+        ),
+        window=window,
+        where=(Range("hs06_s", gt=0), Range("wall_s", gt=0), Range("cores", gt=0)),
+    )
+    table = store.aggregate(query).table
+    cores = _column(table, "cores")
+    sums = {
+        "n_jobs": _column(table, "n_jobs"),
+        "work": _column(table, "work"),
+        "core_s": _column(table, "wall") * cores,
+        "work_sq": _column(table, "work_sq"),
+        "work_core_s": _column(table, "work_wall") * cores,
+        "core_s_sq": _column(table, "wall_sq") * cores**2,
+    }
+    totals: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(sums, 0.0))
+    for position, site in enumerate(table.column("site").to_pylist()):
+        for name, values in sums.items():
+            totals[site][name] += float(values[position])
+    return {site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total) for site, total in totals.items()}
+
+
+def _column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
+    return np.asarray(table.column(name).to_numpy(), np.float64)

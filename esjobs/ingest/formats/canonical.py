@@ -1,0 +1,31 @@
+"""The format ``jobs``: the catalogue's own columns and units, as ``esjobs export jobs`` writes them.
+
+An empty cell is missing, and so is text of nothing but blanks; all other text is kept to the letter.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from esjobs.core.fields import JOB_FIELDS
+from esjobs.ingest.base import Parsed
+from esjobs.ingest.reading.batches import parse_file
+from esjobs.ingest.reading.inputs import Input
+from esjobs.ingest.reading.layout import Column, Layout
+from esjobs.ingest.validate import Context
+
+LAYOUT = Layout(
+    "jobs",
+    tuple(Column(known.name, (known.name,), known.type, bounded=known.bounded) for known in JOB_FIELDS),
+)
+
+
+@dataclass(frozen=True)
+class JobsSource:
+    """CSV, JSON lines or Parquet with canonical columns; columns that are computed or unknown are ignored."""
+
+    name: str = "jobs"
+    default_source: str = "jobs"
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Stream one file; see :class:`esjobs.ingest.base.Source`."""
+        return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill))

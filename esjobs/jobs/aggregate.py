@@ -1,0 +1,271 @@
+"""Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core import tables
+from esjobs.core.arrow import table_schema
+from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
+from esjobs.core.query import Count, Days, Query, Sum, SumProduct
+from esjobs.core.report import RunReport
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window, format_time
+from esjobs.jobs.day_spans import spans
+from esjobs.jobs.resolution import resolve_keys, resolvers, store_keys
+from esjobs.names.cpu_models import RESOLVER_VERSION
+from esjobs.runs.publication import Change, read_table
+from esjobs.store.base import JobStore, Retired, Span
+
+_KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
+BUCKET_KEYS = store_keys(_KEYS)
+"""What a store groups by to make buckets; the CPU model is resolved above it."""
+BUCKET_METRICS = (
+    Count("n_jobs"),
+    Sum("events", "events"),
+    SumProduct("events", "events", "events_sq"),
+    Sum("cpu_s", "cpu_s"),
+    SumProduct("cpu_s", "cpu_s", "cpu_s_sq"),
+    SumProduct("events", "cpu_s", "events_cpu_s"),
+    Sum("wall_s", "wall_s"),
+    Sum("core_s", "core_s"),
+    Sum("cpu_s_per_event", "cpe_sum"),
+    SumProduct("cpu_s_per_event", "cpu_s_per_event", "cpe_sq"),
+)
+"""What a bucket sums. Nothing here may contain the declared corepower."""
+
+_ATTEMPTS = 3
+_LOG = logging.getLogger(__name__)
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many units are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """Generations of buckets and books, still invisible, and the report."""
+
+    changes: list[Change]
+    report: RunReport
+
+
+def aggregate(
+    store: JobStore,
+    window: Window,
+    rules: CleaningRules,
+    *,
+    run: str,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> Aggregated:
+    """Make the buckets of the whole days of a window that are missing or stale.
+
+    A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated;
+    ``rebuild`` takes every day as stale. Per day, jobs in = jobs binned + jobs dropped by reason, or
+    :class:`BooksError` is raised and nothing is published. Days that have no jobs any more are retired: those
+    of the window, and those before or after all that is stored. Raises :class:`NoJobsError` for an empty
+    window.
+
+    Days that do not balance, because jobs arrived in between or a cluster answered for a part, are made
+    again, three times at most.
+
+    Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days, of up to
+    250 000 jobs. Memory, beside the store's: the buckets of a span, or of the largest day.
+    """
+    window.require_whole_days("aggregate")
+    prints = store.day_fingerprints(window).to_pylist()
+    known = read_table(store, tables.DAYS).to_pylist()
+    emptied = _emptied(window, store.span(), {row["day"] for row in known} - {row["day"] for row in prints})
+    if not prints:
+        store.publish(emptied)
+        raise NoJobsError(_nothing_stored(store, window))
+    marks = {row["day"]: row["mark"] for row in prints}
+    days = sorted(marks)
+    fresh = {
+        row["day"]
+        for row in known
+        if not rebuild and row["mark"] == marks.get(row["day"]) and _is_current(row, rules)
+    }
+    stale = [day for day in days if day not in fresh]
+    changes: list[Change] = [*emptied]
+    books = [row for row in known if row["day"] in fresh]
+    n_buckets = 0
+    n_jobs = {row["day"]: row["n_jobs"] for row in prints}
+    for span in _contiguous(stale, n_jobs, store.capabilities().days_per_aggregate):
+        if progress:
+            progress("aggregating", stale.index(span[0]), len(stale))
+        held = {row["day"]: row for row in prints}
+        for day, buckets, rows in _balanced_span(store, span, rules, held):
+            changes.append(store.replace(tables.BUCKETS, str(day), buckets.to_batches()))
+            changes.append(
+                store.replace(
+                    tables.DAYS,
+                    str(day),
+                    pa.Table.from_pylist(rows, schema=table_schema(tables.DAYS)).to_batches(),
+                )
+            )
+            books.extend(rows)
+            n_buckets += buckets.num_rows
+    if progress:
+        progress("aggregating", len(stale), len(stale))
+    return Aggregated(changes, _report(run, window, rules, books, len(days), len(stale), n_buckets))
+
+
+def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None:
+    """Raise :class:`NoResultError` unless every bucket of the window was made under these rules.
+
+    A run is named by its rules: fitting other buckets under that name would be a false statement.
+    """
+    days = Days.of_window(window)
+    made = read_table(store, tables.DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
+    others = {row["day"] for row in made if not _is_current(row, rules)}
+    if others:
+        raise NoResultError(
+            f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
+            f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}"
+        )
+
+
+def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
+    """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
+    made = read_table(store, tables.DAYS, columns=["day", "mark", "rules", "resolver"]).to_pylist()
+    fresh = {row["day"]: row["mark"] for row in made if _is_current(row, rules)}
+    prints = store.day_fingerprints(window).to_pylist()
+    return [row["day"] for row in prints if fresh.get(row["day"]) != row["mark"]]
+
+
+def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
+    """Whether a day was aggregated as it would be now, were its jobs the same."""
+    return (row["rules"], row["resolver"]) == (rules.digest, RESOLVER_VERSION)
+
+
+def _emptied(window: Window, span: Span, unstored: set[date]) -> list[Retired]:
+    """Retire what stands on days that have no jobs any more, as far as the window and the span tell."""
+    first, last = (None if moment is None else moment.date() for moment in (span.first, span.last))
+    return retired_days(
+        day
+        for day in unstored
+        if window.first_day <= day <= window.last_day
+        or first is None
+        or last is None
+        or not first <= day <= last
+    )
+
+
+def retired_days(days: Iterable[date]) -> list[Retired]:
+    """Take the buckets and the books of some days out of sight, once published."""
+    return [Retired(table, str(day)) for day in sorted(days) for table in (tables.BUCKETS, tables.DAYS)]
+
+
+def _nothing_stored(store: JobStore, window: Window) -> str:
+    span = store.span()
+    if span.first is None or span.last is None:
+        return f"no jobs are stored at all, so none in {window}; ingest some first: esjobs ingest"
+    nearest = Window.of_days(span.first.date(), span.last.date())
+    return f"no jobs in {window}; the stored jobs lie in {nearest} ({format_time(span.first)} to " + (
+        f"{format_time(span.last)}): use --window {nearest}"
+    )
+
+
+def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> Iterator[list[date]]:
+    """Pieces of days without a gap: one window each."""
+    start = 0
+    for place in range(1, len(days) + 1):
+        if place == len(days) or days[place] - days[place - 1] != timedelta(days=1):
+            yield from spans(days[start:place], n_jobs, longest)
+            start = place
+
+
+def _balanced_span(
+    store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
+) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+    """Buckets and balanced books of some days; ``prints``: their fingerprints of before."""
+
+    def made() -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+        return [
+            (day, buckets, _balance(day, prints.get(day), buckets, account, rules))
+            for day, buckets, account in _aggregate_span(store, span, rules)
+        ]
+
+    window = Window.of_days(span[0], span[-1])
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return made()
+        except (BooksError, PartialAnswerError) as error:
+            _LOG.warning("%s is made again: %s", window, error)
+        prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
+    return made()
+
+
+def _aggregate_span(
+    store: JobStore, span: list[date], rules: CleaningRules
+) -> Iterator[tuple[date, pa.Table, list[dict[str, object]]]]:
+    window = Window.of_days(span[0], span[-1])
+    answer = store.aggregate(Query(BUCKET_KEYS, BUCKET_METRICS, window, drops=rules.drops()))
+    known = resolvers(store, _KEYS, window)
+    buckets = resolve_keys(answer.table, _KEYS, known).select(tables.BUCKETS.column_names)
+    books = answer.books.to_pylist()
+    for day in span:
+        mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
+        yield day, mine, [row for row in books if row["day"] == day]
+
+
+def _balance(
+    day: date,
+    held: Mapping[str, Any] | None,
+    buckets: pa.Table,
+    account: list[dict[str, object]],
+    rules: CleaningRules,
+) -> list[dict[str, object]]:
+    n_stored, mark = (held["n_jobs"], held["mark"]) if held is not None else (0, "")
+    binned = pc.sum(buckets.column("n_jobs")).as_py() or 0
+    booked = {
+        kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")
+    }
+    if binned != booked["binned"] or n_stored != booked["binned"] + booked["dropped"]:
+        raise BooksError(
+            f"the books of {day} do not balance: {n_stored} jobs stored, {binned} in buckets, "
+            f"{booked['binned']} counted as binned, {booked['dropped']} as dropped; nothing was published, "
+            "run again (jobs may have arrived meanwhile)"
+        )
+    made_from = {"mark": mark, "rules": rules.digest, "resolver": RESOLVER_VERSION}
+    return [{**row, **made_from} for row in account]
+
+
+def _count(row: dict[str, object]) -> int:
+    return cast("int", row["n_jobs"])
+
+
+def _report(
+    run: str,
+    window: Window,
+    rules: CleaningRules,
+    books: list[dict[str, object]],
+    n_days: int,
+    n_stale: int,
+    n_buckets: int,
+) -> RunReport:
+    in_order = {rule.reason: 0 for rule in rules.drops()}
+    totals: dict[str, dict[str, int]] = {"binned": {}, "dropped": in_order, "note": {}}
+    for row in books:
+        kind = totals[str(row["kind"])]
+        kind[str(row["outcome"])] = kind.get(str(row["outcome"]), 0) + _count(row)
+    n_binned = sum(totals["binned"].values())
+    dropped = {reason: count for reason, count in totals["dropped"].items() if count}
+    return RunReport(
+        "aggregate",
+        run,
+        n_binned + sum(dropped.values()),
+        n_binned,
+        0.0,
+        rows_are="jobs",
+        rows_become="jobs in buckets",
+        dropped=dropped,
+        counts={**totals["note"], "days": n_days, "days recomputed": n_stale, "new buckets": n_buckets},
+        window=str(window),
+    )

@@ -1,0 +1,119 @@
+"""``FIELD=VALUE`` as people write it, to filters: the same field again means or, another one means and."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from esjobs.core import fields, tables
+from esjobs.core.errors import UsageError
+from esjobs.core.query import Count, Either, Filter, In, Missing, Query, Value
+from esjobs.core.window import Window
+from esjobs.jobs.resolution import resolvers, source_of
+from esjobs.store.base import JobStore
+
+BUCKET_KEYS = ("task_id", "core_class", "site", "rc_site", "cpu_model", "processing_type")
+"""Fields by which fits can be restricted: what buckets are made by, and what it resolves to."""
+
+
+def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Value | None]]:
+    """Read ``FIELD=VALUE`` pairs, typed by the catalogue; an empty value stands for missing.
+
+    >>> parse_conditions(["site=CERN", "site=RAL", "cores=8"])
+    {'site': ['CERN', 'RAL'], 'cores': [8]}
+    """
+    found: dict[str, list[Value | None]] = {}
+    for condition in conditions:
+        name, equals, text = condition.partition("=")
+        if not equals or not name:
+            raise UsageError(f"'{condition}' is no condition; expected FIELD=VALUE, such as site=CERN")
+        field = fields.asked_field(name.strip())
+        if not field.groupable:
+            raise UsageError(f"jobs cannot be selected by '{field.name}'; see: esjobs fields")
+        found.setdefault(field.name, []).append(_value(field, text))
+    return found
+
+
+def _value(field: fields.Field, text: str) -> Value | None:
+    if text == "":
+        return None
+    if field.type in ("integer", "number"):
+        try:
+            return int(text) if field.type == "integer" else float(text)
+        except ValueError:
+            raise UsageError(f"'{text}' is no {field.type}, which {field.name} is") from None
+    return text
+
+
+def _filter(name: str, values: Sequence[Value | None]) -> Filter:
+    present = tuple(value for value in values if value is not None)
+    if None not in values:
+        return In(name, present)
+    return Either((In(name, present), Missing(name))) if present else Missing(name)
+
+
+def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
+    """The conditions with the fields' own names, each once: the same question is the same run.
+
+    >>> canonical(["queue=CERN", "site=CERN"])
+    ('site=CERN',)
+    """
+    parts = (condition.partition("=") for condition in conditions)
+    named = (f"{fields.ALIASES.get(name.strip(), name)}{equals}{text}" for name, equals, text in parts)
+    return tuple(dict.fromkeys(named))
+
+
+def job_filters(
+    store: JobStore, conditions: Iterable[str], window: Window | None = None
+) -> tuple[Filter, ...]:
+    """Filters on jobs; one on a resolved field becomes the stored values that resolve to it (one query)."""
+    return _filters(store, window, parse_conditions(conditions))
+
+
+def bucket_filters(
+    store: JobStore, window: Window, conditions: Iterable[str], tasks: Iterable[str] = ()
+) -> tuple[Filter, ...]:
+    """Filters on the buckets of a window for a restricted fit.
+
+    Raises :class:`UsageError` for a field that buckets neither have nor resolve.
+    """
+    chosen = parse_conditions(conditions)
+    for name in chosen:
+        if name not in BUCKET_KEYS:
+            raise UsageError(f"a fit cannot be restricted by '{name}'; buckets have {', '.join(BUCKET_KEYS)}")
+    if listed := list(tasks):
+        chosen.setdefault("task_id", []).extend(listed)
+    return _filters(store, window, chosen, tables.BUCKETS)
+
+
+def _filters(
+    store: JobStore,
+    window: Window | None,
+    chosen: Mapping[str, Sequence[Value | None]],
+    over: tables.Table | None = None,
+) -> tuple[Filter, ...]:
+    """A filter a field, on jobs or on the rows of a table, which may have resolved fields as columns."""
+    known = resolvers(
+        store, (name for name in chosen if over is None or name not in over.column_names), window
+    )
+    filters = []
+    for name, wanted in chosen.items():
+        source = source_of(name)
+        if name not in known or source is None:
+            filters.append(_filter(name, wanted))
+            continue
+        answer = store.aggregate(Query((source,), (Count(),), window, over=over))
+        values = answer.table.column(source).to_pylist()
+        matching = [value for value, item in zip(values, known[name](values), strict=True) if item in wanted]
+        filters.append(_filter(source, matching))
+    return tuple(filters)
+
+
+def row_filters(table: tables.Table, chosen: Mapping[str, Sequence[str]]) -> tuple[Filter, ...]:
+    """Filters on the columns of a result table; a column that the table lacks is refused."""
+    filters = []
+    for name, values in chosen.items():
+        if not values:
+            continue
+        if name not in table.column_names:
+            what = {"rc_site": "WLCG site (rc_site)"}.get(name, name.replace("_", " "))
+            raise UsageError(f"{table.name} have no {what} to filter by")
+        filters.append(In(name, tuple(values)))
+    return tuple(filters)

@@ -1,0 +1,140 @@
+"""Rows to the formats that people and scripts read: a table, CSV, JSON, Parquet.
+
+CSV has a header always, nothing for null, floats that read back exactly, ``true``/``false`` and ISO times
+with ``Z``. JSON is one array. Tables are rounded for people, the other formats never are.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from datetime import date, datetime
+from typing import IO, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from esjobs.core.text import spreadsheet_cell, visible
+from esjobs.core.window import format_time
+from esjobs.output.destination import writing, writing_text
+
+FORMATS = ("table", "csv", "json", "parquet")
+
+
+def write_frame(
+    frame: pd.DataFrame,
+    form: str,
+    out: str,
+    *,
+    title: str = "",
+    prose: Collection[str] = (),
+    spreadsheet: bool = False,
+) -> None:
+    """Write a frame in one of ``FORMATS`` to a file, or to standard output for ``-``.
+
+    ``prose``: columns that a table may wrap on words; ``spreadsheet``: in CSV, text that a spreadsheet would
+    take for a formula is made text for it. Raises :class:`InputError` when the file cannot be
+    written; a file of before is then as it was.
+    """
+    rows = pa.Table.from_pandas(frame, preserve_index=False)
+    if form == "parquet":
+        with writing(out) as stream:
+            _write_parquet(rows, stream)
+        return
+    with writing_text(out) as text:
+        if form == "csv":
+            _write_csv(rows, text, spreadsheet=spreadsheet)
+        elif form == "json":
+            _write_json(rows, text)
+        else:
+            _write_table(rows, text, title, prose)
+
+
+def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(rows, stream)
+
+
+def _write_csv(rows: pa.Table, stream: IO[str], *, spreadsheet: bool) -> None:
+    written = _cell if spreadsheet else _exact
+    stream.write(_csv_line(map(written, rows.column_names)))
+    for row in _records(rows):
+        stream.write(_csv_line(map(written, row.values())))
+
+
+def _csv_line(cells: Iterable[object]) -> str:
+    # Python's own writer leaves a cell with a carriage return without quotes
+    line = ",".join(map(_quoted, map(str, cells)))
+    return (line or '""') + "\n"
+
+
+def _quoted(text: str) -> str:
+    if any(special in text for special in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _cell(value: object) -> object:
+    """A value of which a spreadsheet makes no formula; numbers are numbers."""
+    return spreadsheet_cell(value) if isinstance(value, str) else _exact(value)
+
+
+def _exact(value: object) -> object:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    return _time_text(value)
+
+
+def _write_json(rows: pa.Table, stream: IO[str]) -> None:
+    stream.write("[")
+    for number, record in enumerate(_records(rows)):
+        plain = {name: _time_text(value) for name, value in record.items()}
+        stream.write(",\n " if number else "\n ")
+        stream.write(json.dumps(plain, ensure_ascii=False, allow_nan=False))
+    stream.write("\n]\n" if rows.num_rows else "]\n")
+
+
+def _records(rows: pa.Table) -> Iterable[dict[str, Any]]:
+    for batch in rows.to_batches(max_chunksize=10_000):
+        for record in batch.to_pylist():
+            yield {name: _finite(value) for name, value in record.items()}
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not -1e308 < value < 1e308 else value
+
+
+def _time_text(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat() + "Z"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _write_table(rows: pa.Table, stream: IO[str], title: str, prose: Collection[str]) -> None:
+    from esjobs.output.text_table import write_text_table
+
+    numbers = [
+        visible(column.name)
+        for column in rows.schema
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    ]
+    headings = [visible(name) for name in rows.column_names]
+    cells = [[_rounded(value) for value in record.values()] for record in _records(rows)]
+    write_text_table(headings, cells, stream, numbers=numbers, prose=prose, title=visible(title))
+
+
+def _rounded(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, datetime):
+        return format_time(value.replace(microsecond=0))
+    return visible(str(value))

@@ -1,0 +1,73 @@
+"""A stored run to its report: one HTML file, written whole or not at all."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dashboards.report import ReportData, render
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.query import Days, In
+from esjobs.core.window import Window
+from esjobs.output.destination import writing_text
+from esjobs.output.frames import frame_of
+from esjobs.runs.finding import COMPLETE, MADE_BY, find_run, read_results
+from esjobs.runs.publication import read_table
+from esjobs.speed.chain import Question
+from esjobs.store.base import JobStore
+
+
+def write_report(store: JobStore, out: str | Path, *, run: str | None = None) -> Path:
+    """Render the report of a run (None: the latest complete one) into a file that needs no network.
+
+    Raises :class:`NoResultError` without a complete run, :class:`InputError` when the file cannot be written.
+    """
+    page = report_page(store, run)
+    with writing_text(out) as stream:
+        stream.write(page)
+    return Path(out)
+
+
+def report_page(store: JobStore, run: str | None = None) -> str:
+    """The report of a run (None: the latest complete one) as HTML; :class:`NoResultError` without one."""
+    return render(report_data(store, run))
+
+
+def report_data(store: JobStore, run: str | None = None) -> ReportData:
+    """The tables of one run, its books and its provenance, as the report takes them."""
+    found = find_run(store, COMPLETE, run)
+    question = Question.of_run(found)
+    frames = {name: frame_of(read_results(store, tables.table(name), found)) for name in MADE_BY}
+    loads = read_table(store, tables.LOADS).to_pylist()
+    days = Days.of_window(found.window)
+    stored = store.day_fingerprints(found.window)
+    return ReportData(
+        **frames,
+        days=frame_of(read_table(store, tables.DAYS, [days])),
+        runs=frame_of(read_table(store, tables.RUNS, [In("run", (found.run,))])),
+        corepower=frame_of(read_table(store, tables.COREPOWER)),
+        provenance={
+            "Cleaning rules": json.dumps(found.settings["rules"]),
+            "Settings of the fit": json.dumps(found.settings["fit"]),
+            "Restricted to": ", ".join(found.restriction) or "nothing, all buckets",
+            "Loads": "; ".join(_load(row) for row in loads if _touches(row, found.window)) or "none listed",
+            "CPU resolver": str(found.settings["resolver"]),
+            "Method version": str(found.settings["method_version"]),
+            "Report written by": f"esjobs {__version__}",
+        },
+        method=question.fit.methods[0],
+        limit=question.fit.deviation_limit,
+        restriction=found.restriction,
+        jobs_in=sum(stored.column("n_jobs").to_pylist()),
+    )
+
+
+def _touches(load: Mapping[str, Any], window: Window) -> bool:
+    first, last = load["first_end"], load["last_end"]
+    return first is not None and last is not None and first < window.end and last >= window.start
+
+
+def _load(load: Mapping[str, Any]) -> str:
+    filled = f", filled {load['filled']}" if load["filled"] else ""
+    return f"{load['load_id']}: {load['format']}, {load['files']}{filled}"

@@ -1,0 +1,211 @@
+"""Reads results back: those of the latest run unless another is named.
+
+The latest run is the one of the newest window, not the one that happened to be made last: recomputing an old
+month or looking at one task changes nothing for those who read the results.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core import tables
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import Filter, In
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES
+from esjobs.runs.publication import read_table, run_step
+from esjobs.store.base import JobStore, Retired
+
+MADE_BY = {
+    "factors": "fit",
+    "fits": "fit",
+    "components": "fit",
+    "tasks": "fit",
+    "residuals": "fit",
+    "lines": "correlate",
+    "flags": "flag",
+    "conclusions": "flag",
+}
+"""Which step writes a table of results."""
+
+COMPLETE = ("fit", "correlate", "flag")
+"""The steps whose results a report needs."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as its steps left it: the question, and when each step answered."""
+
+    run: str
+    window: Window
+    settings: Mapping[str, Any]
+    steps: Mapping[str, datetime]
+
+    @property
+    def newest(self) -> datetime:
+        """When its last step ended."""
+        return max(self.steps.values())
+
+    @property
+    def restriction(self) -> tuple[str, ...]:
+        """The tasks and conditions that its buckets were restricted to; empty for a run of everything."""
+        return (*self.settings.get("tasks", ()), *self.settings.get("where", ()))
+
+    @property
+    def headline(self) -> str | None:
+        """The method that people see unless they ask for another: the first of its settings."""
+        return next(iter(self.settings.get("fit", {}).get("methods", ())), None)
+
+    @property
+    def title(self) -> str:
+        """Run, window and restriction, as headers name them."""
+        restricted = [f"restricted to {condition}" for condition in self.restriction]
+        return ", ".join([f"run {self.run} [{self.window}]", *restricted])
+
+
+def retired_results(run: str, steps: Collection[str]) -> list[Retired]:
+    """Take what these steps of a run have left out of sight, once it is published."""
+    left = [Retired(tables.table(name), run) for name, step in MADE_BY.items() if step in steps]
+    return left + [Retired(tables.RUNS, run_step(run, step)) for step in steps]
+
+
+def stored_runs(store: JobStore) -> list[StoredRun]:
+    """Every visible run with at least one step of results, newest first."""
+    columns = ("run", "step", "at", "window_start", "window_end", "settings")
+    found: dict[str, dict[str, Any]] = {}
+    for row in read_table(store, tables.RUNS, columns=columns).to_pylist():
+        if row["step"] not in MADE_BY.values():
+            continue
+        entry = found.setdefault(row["run"], {**row, "steps": {}})
+        entry["steps"][row["step"]] = row["at"]
+    runs = [
+        StoredRun(
+            run, Window(row["window_start"], row["window_end"]), json.loads(row["settings"]), row["steps"]
+        )
+        for run, row in found.items()
+    ]
+    return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
+
+
+def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
+    """Unrestricted runs before restricted ones; of these the newest window end, then the one made last."""
+
+    def rank(item: StoredRun) -> tuple[bool, datetime, datetime, str]:
+        return not item.restriction, item.window.end, item.newest, item.run
+
+    return sorted(runs, key=rank, reverse=True)
+
+
+def find_run(
+    store: JobStore, steps: Sequence[str], run: str | None = None, window: Window | None = None
+) -> StoredRun:
+    """The latest run that has all the steps, of the window if one is given; or the run that is named.
+
+    ``run`` may be the start of an id. Raises :class:`NoResultError` when there is none.
+    """
+    runs = _with_results(store, steps[0])
+    if run is not None:
+        runs = _named(runs, run)
+    complete = [
+        item for item in runs if item.steps.keys() >= set(steps) and (window is None or item.window == window)
+    ]
+    if complete:
+        return latest_first(complete)[0]
+    lacking = [step for step in steps if not any(step in item.steps for item in runs)]
+    which = f"run '{run}'" if run else "a run"
+    where = f" of the window {window}" if window else ""
+    raise NoResultError(
+        f"no result of step {(lacking or steps)[0]} for {which}{where}; "
+        "see: esjobs show runs, or run it: esjobs run"
+    )
+
+
+def newest_factors(store: JobStore, window: Window) -> StoredRun:
+    """The run of exactly this window whose factors were fitted last, restricted or not."""
+    runs = [item for item in _with_results(store, "fit") if "fit" in item.steps and item.window == window]
+    if not runs:
+        raise NoResultError(
+            f"no result of step fit for a run of the window {window}; "
+            "see: esjobs show runs, or run it: esjobs run"
+        )
+    return max(runs, key=lambda item: (item.steps["fit"], item.run))
+
+
+def run_before(store: JobStore, latest: StoredRun) -> StoredRun:
+    """The latest of the runs whose window is as long and ends earlier, under the same restriction."""
+    earlier = [
+        item
+        for item in stored_runs(store)
+        if "fit" in item.steps
+        and item.restriction == latest.restriction
+        and item.window.end < latest.window.end
+    ]
+    alike = [item for item in earlier if _length(item) == _length(latest)]
+    if alike:
+        return latest_first(alike)[0]
+    others = f" (there is {latest_first(earlier)[0].title})" if earlier else ""
+    raise NoResultError(
+        f"nothing to compare the latest with: no run of a window as long as that of {latest.title} ends "
+        f"before it{others}; name two: esjobs compare RUN RUN"
+    )
+
+
+def _length(run: StoredRun) -> timedelta:
+    return run.window.end - run.window.start
+
+
+def _with_results(store: JobStore, step: str) -> list[StoredRun]:
+    runs = stored_runs(store)
+    if not runs:
+        raise NoResultError(
+            f"no result of step {step}: nothing has been run yet in {store.capabilities().location}; "
+            "run it: esjobs run"
+        )
+    return runs
+
+
+def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
+    """The run of this id, else the one whose id starts so; :class:`NoResultError` when several do."""
+    matching = [item for item in runs if item.run.startswith(run)]
+    exact = [item for item in matching if item.run == run]
+    if len(matching) > 1 and not exact:
+        raise NoResultError(f"'{run}' is the start of several run ids; give more of it")
+    return exact or matching
+
+
+def read_results(
+    store: JobStore, table: tables.Table, run: StoredRun, filters: Sequence[Filter] = ()
+) -> pa.Table:
+    """The rows of one run, sorted for people: queues first, all types first, the headline method first.
+
+    Tasks come by their jobs, residuals by their rank.
+    """
+    rows = read_table(store, table, [In("run", (run.run,)), *filters])
+    methods = list(run.settings.get("fit", {}).get("methods", ()))
+    keys = rows.select([name for name in _SORTED_BY if name in rows.column_names]).to_pylist()
+    order = sorted(range(rows.num_rows), key=lambda place: _sort_key(keys[place], methods))
+    return rows.take(pa.array(order, pa.int64()))
+
+
+_SORTED_BY = ("level", "processing_type", "method", "rank", "name", "component", "task_id", "n_jobs")
+
+
+def _sort_key(row: Mapping[str, Any], methods: Sequence[str]) -> tuple[Any, ...]:
+    method, kind = row.get("method"), row.get("processing_type", ALL_TYPES)
+    rank = row.get("rank")
+    by_jobs = -(row.get("n_jobs") or 0) if "level" not in row else 0
+    return (
+        row.get("level", "site") != "site",
+        kind != ALL_TYPES,
+        kind,
+        methods.index(method) if method in methods else len(methods),
+        (rank is None, rank or 0) if "rank" in row else (False, 0),
+        by_jobs,
+        row.get("name") or "",
+        row.get("component") or 0,
+        row.get("task_id") or "",
+    )

@@ -1,0 +1,49 @@
+"""Takes the results of old runs out of sight and sweeps them away; never what people entered."""
+
+import time
+
+from esjobs.core import tables
+from esjobs.core.errors import UsageError
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.runs.finding import MADE_BY, latest_first, stored_runs
+from esjobs.runs.publication import Change, read_table
+from esjobs.store.base import JobStore, Retired
+
+
+def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
+    """Keep ``keep`` runs, the latest and those made last; remove the results of the others in one switch.
+
+    The latest (see :func:`esjobs.runs.finding.latest_first`) always stays, whatever was made after it: it is
+    what ``show`` and ``report`` take.
+
+    Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only counts. Raises
+    :class:`UsageError` when not even one run would be kept.
+    """
+    if keep < 1:
+        raise UsageError(f"prune keeps at least one run, not {keep}")
+    began = time.perf_counter()
+    runs = stored_runs(store)
+    if runs:
+        latest = latest_first(runs)[0]
+        runs = [latest, *(run for run in runs if run is not latest)]
+    old = {run.run for run in runs[keep:]}
+    kept = {run.run for run in runs[:keep]}
+    changes: list[Change] = [Retired(tables.table(name), run) for run in sorted(old) for name in MADE_BY]
+    entries = read_table(store, tables.RUNS, [In("run", tuple(old))]).to_pylist() if old else []
+    changes += [Retired(tables.RUNS, row["run_step"]) for row in entries]
+    removed = 0
+    if not dry_run:
+        store.publish(changes)
+        removed = store.sweep()
+    return RunReport(
+        "prune",
+        "-",
+        len(runs),
+        len(kept),
+        time.perf_counter() - began,
+        rows_are="runs",
+        rows_become="kept",
+        dropped={"would be removed" if dry_run else "old": len(old)} if old else {},
+        counts={"rows removed": removed},
+    )

@@ -1,0 +1,19 @@
+"""Types of settings that the sections of several capabilities share."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from esjobs.core.rules import LARGEST
+
+
+def no_flag(value: object) -> object:
+    """Python takes ``true`` for 1; who writes it where a number belongs means something else."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("flag", "expected a number")
+    return value
+
+
+Count = Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=LARGEST)]
+"""At least one, and no slip of the keyboard."""

@@ -1,0 +1,361 @@
+"""The steps in their order, alone or together; the only place that publishes results.
+
+A run answers a question: a window, cleaning rules, settings, a restriction. Its id is the hash of the
+question, so asking again replaces the answer. What a run writes becomes visible at once.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from esjobs.core import tables
+from esjobs.core.clock import Clock
+from esjobs.core.errors import NoResultError
+from esjobs.core.identity import content_id
+from esjobs.core.report import RunReport
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window
+from esjobs.core.words import LEVELS
+from esjobs.declared.values import declared_values, imported_sites
+from esjobs.jobs import aggregate as aggregation
+from esjobs.jobs.aggregate import Progress, days_behind, require_rules
+from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
+from esjobs.jobs.job_counts import count_jobs, counts_of_books
+from esjobs.names.cpu_models import RESOLVER_VERSION
+from esjobs.runs.finding import StoredRun, newest_factors, read_results, retired_results
+from esjobs.runs.publication import Change, Outcome, record, tidy, write
+from esjobs.speed.factors import METHOD_VERSION, Factors
+from esjobs.speed.fit import fit
+from esjobs.speed.fit_input import FitInputs
+from esjobs.speed.judging.flag import flag
+from esjobs.speed.line import Declarations, correlate
+from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
+from esjobs.speed.settings import FitSettings
+from esjobs.speed.stability import unstable_names
+from esjobs.speed.unit_sums import read_sums
+from esjobs.store.base import JobStore
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a run answers; ``tasks`` and ``where`` restrict the buckets that enter the fits."""
+
+    window: Window
+    rules: CleaningRules
+    fit: FitSettings
+    tasks: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        """The question as plain data, from which :meth:`of_run` makes it again."""
+        described: dict[str, Any] = json.loads(
+            json.dumps(
+                {
+                    "window": str(self.window),
+                    "rules": asdict(self.rules),
+                    "fit": self.fit.model_dump(mode="json"),
+                    "tasks": sorted(self.tasks),
+                    "where": sorted(self.where),
+                    "method_version": METHOD_VERSION,
+                    "resolver": RESOLVER_VERSION,
+                }
+            )
+        )
+        return described
+
+    @property
+    def restriction(self) -> tuple[str, ...]:
+        """The conditions on the buckets that enter the fits, as people write them; none: all of them."""
+        return (*(f"task_id={task}" for task in self.tasks), *self.where)
+
+    @property
+    def run(self) -> str:
+        """The run id: it names the question, not the moment."""
+        return content_id(self.describe())
+
+    @classmethod
+    def of_run(cls, run: StoredRun) -> Self:
+        """The question that a stored run answered."""
+        rules: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in run.settings["rules"].items()
+        }
+        return cls(
+            run.window,
+            CleaningRules(**rules),
+            FitSettings(**run.settings["fit"]),
+            tuple(run.settings["tasks"]),
+            tuple(run.settings["where"]),
+        )
+
+
+class Chain:
+    """The steps over one store. ``clock`` stamps reports, ``progress`` is told what is being done."""
+
+    def __init__(self, store: JobStore, clock: Clock, progress: Progress | None = None) -> None:
+        self._store = store
+        self._clock = clock
+        self._progress = progress
+
+    def aggregate(self, question: Question, *, rebuild: bool = False) -> RunReport:
+        """Make missing or stale buckets of the window, and publish them with their books."""
+        changes, report = self._aggregate(question, rebuild)
+        self._publish(question, changes, [report])
+        return report
+
+    def fit(self, question: Question) -> RunReport:
+        """Fit the buckets of the window and publish the factors.
+
+        What was concluded from earlier factors of the same question goes out of sight: it is not theirs. Days
+        whose jobs are not the ones in the buckets are noted, because only ``aggregate`` can bring them in.
+        """
+        *_, outcome = self._fit(question)
+        behind = days_behind(self._store, question.window, question.rules)
+        if behind:
+            note = (
+                f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
+                f"{behind[0]}; bring them in: esjobs aggregate --window {question.window}"
+            )
+            outcome = replace(outcome, report=replace(outcome.report, notes=(*outcome.report.notes, note)))
+        return self._finish(question, question.run, [outcome], outdated=("correlate", "flag"))[0]
+
+    def correlate(self, window: Window) -> RunReport:
+        """Compare the newest factors of the window with what is declared, and publish the lines."""
+        run, question, factors = self._stored(window)
+        limit = question.fit.deviation_limit
+        _, outcome = correlate(factors, self._declarations(factors, window), window, run.run, limit)
+        return self._finish(question, run.run, [outcome], outdated=("flag",))[0]
+
+    def flag(self, window: Window) -> RunReport:
+        """Judge the newest factors of the window and publish the verdicts.
+
+        Raises :class:`NoResultError` when the buckets are not those that were fitted: their verdicts could
+        not be tested.
+        """
+        run, question, factors = self._stored(window)
+        inputs = FitInputs(self._checked(question).sums, question.fit.min_bucket_jobs)
+        fitted = read_results(self._store, tables.FITS, run).to_pylist()
+        if not all(_is_of(inputs, item, row) for item, row in zip(factors, fitted, strict=True)):
+            raise NoResultError(
+                f"the buckets of {window} changed since run {run.run} fitted them; "
+                f"fit them again: esjobs fit --window {window}"
+            )
+        _, flagged = self._judge(question, run.run, factors, inputs)
+        return self._finish(question, run.run, [flagged])[0]
+
+    def run(self, question: Question, *, rebuild: bool = False) -> list[RunReport]:
+        """All four steps; results become visible together at the end.
+
+        The buckets and their books are visible before: they hold whatever becomes of the fit. The report of
+        ``aggregate`` is not, so that a run that fails is not listed among the runs.
+        """
+        changes, aggregated = self._aggregate(question, rebuild)
+        if changes:
+            self._store.publish(changes)
+            tidy(self._store)
+        self._tell("fitting", 0)
+        factors, inputs, fitted = self._fit(question)
+        self._tell("judging", 1)
+        correlated, flagged = self._judge(question, question.run, factors, inputs)
+        reports = self._finish(question, question.run, [fitted, correlated, flagged], before=[aggregated])
+        self._tell("done", 2)
+        return reports
+
+    def _aggregate(self, question: Question, rebuild: bool) -> tuple[list[Change], RunReport]:
+        began = time.perf_counter()
+        aggregated = aggregation.aggregate(
+            self._store,
+            question.window,
+            question.rules,
+            run=question.run,
+            rebuild=rebuild,
+            progress=self._progress,
+        )
+        return aggregated.changes, replace(aggregated.report, seconds=time.perf_counter() - began)
+
+    def _fit(self, question: Question) -> tuple[list[Factors], FitInputs, Outcome]:
+        require_rules(self._store, question.window, question.rules)
+        checked = self._checked(question)
+        if not checked.sums.n_buckets:
+            raise NoResultError(self._no_buckets(question))
+        sites = imported_sites(self._store, question.window)
+        inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs)
+        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
+        return factors, inputs, outcome
+
+    def _checked(self, question: Question) -> CheckedBuckets:
+        """The buckets that a question is about, mixed tasks taken apart."""
+        window, tasks = question.window, question.tasks
+        where = bucket_filters(self._store, window, question.where, tasks)
+        sums = read_sums(self._store, window, where)
+        return check_buckets(
+            self._store,
+            sums,
+            window,
+            question.rules.drops(),
+            job_filters(self._store, question.restriction, window),
+            question.fit.min_bucket_jobs,
+        )
+
+    def _no_buckets(self, question: Question) -> str:
+        """Why there is nothing to fit, and what to do."""
+        window = question.window
+        restriction = question.restriction
+        counted = counts_of_books(self._store, window, question.rules)
+        if not counted.total:
+            return f"no buckets in {window}; make them first: esjobs aggregate --window {window}"
+        chosen = ""
+        if counted.binned and restriction:
+            where = job_filters(self._store, restriction, window)
+            counted = count_jobs(self._store, window, question.rules, where)
+            chosen = f" with {', '.join(restriction)}"
+            if not counted.total:
+                names = ",".join(parse_conditions(restriction))
+                return f"no bucket in {window} has {', '.join(restriction)}; see: esjobs query --by {names}"
+        if counted.binned:
+            return (
+                f"{counted.binned} jobs{chosen} in {window} pass the cleaning rules and are in no bucket; "
+                f"bring them in: esjobs aggregate --window {window}"
+            )
+        return (
+            f"nothing to fit in {window}: all {counted.total} jobs{chosen} were dropped: {counted.reasons}; "
+            f"see: esjobs show days --window {window}, and the cleaning rules in the settings"
+        )
+
+    def _stored(self, window: Window) -> tuple[StoredRun, Question, list[Factors]]:
+        run = newest_factors(self._store, window)
+        return run, Question.of_run(run), stored_factors(self._store, run)
+
+    def _declarations(self, factors: Sequence[Factors], window: Window) -> Declarations:
+        names: dict[str, set[str]] = {level: set() for level in LEVELS}
+        for item in factors:
+            names[item.level].update(item.name)
+        return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
+
+    def _judge(
+        self, question: Question, run: str, factors: Sequence[Factors], inputs: FitInputs
+    ) -> tuple[Outcome, Outcome]:
+        began = time.perf_counter()
+        declarations = self._declarations(factors, question.window)
+        limit = question.fit.deviation_limit
+        compared, correlated = correlate(factors, declarations, question.window, run, limit)
+        after = time.perf_counter()
+        unstable = unstable_names(inputs, compared, declarations, question.fit)
+        flagged = flag(
+            compared, declarations, unstable, question.window, run, question.fit, question.restriction
+        )
+        return (
+            replace(correlated, report=replace(correlated.report, seconds=after - began)),
+            replace(flagged, report=replace(flagged.report, seconds=time.perf_counter() - after)),
+        )
+
+    def _finish(
+        self,
+        question: Question,
+        run: str,
+        outcomes: Sequence[Outcome],
+        *,
+        before: Sequence[RunReport] = (),
+        outdated: Sequence[str] = (),
+    ) -> list[RunReport]:
+        """Write and publish, and give all reports.
+
+        ``before``: reports of steps that are already published; ``outdated``: the steps whose earlier results
+        of this run no longer hold.
+        """
+        changes: list[Change] = [
+            change for outcome in outcomes for change in write(self._store, run, outcome)
+        ]
+        changes += retired_results(run, outdated)
+        reports = [*before, *(outcome.report for outcome in outcomes)]
+        self._publish(question, changes, reports)
+        return reports
+
+    def _publish(self, question: Question, changes: Sequence[Change], reports: Sequence[RunReport]) -> None:
+        entries = [
+            record(self._store, report, question.window, question.describe(), self._clock())
+            for report in reports
+        ]
+        self._store.publish([*changes, *entries])
+        for report in reports:
+            _log.info(
+                "%s: %d %s, %d %s, run %s of %s",
+                report.step,
+                report.rows_in,
+                report.rows_are,
+                report.rows_out,
+                report.rows_become,
+                report.run,
+                question.window,
+            )
+        tidy(self._store)
+
+    def _tell(self, what: str, done: int) -> None:
+        if self._progress:
+            self._progress(what, done, 2)
+
+
+def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
+    """The factors of a stored run, one item per fit, headline method first."""
+    fits = read_results(store, tables.FITS, run).to_pylist()
+    rows = read_results(store, tables.FACTORS, run)
+    found = []
+    for item in fits:
+        chosen = pc.equal(rows.column("level"), item["level"])
+        for key in ("processing_type", "method"):
+            chosen = pc.and_(chosen, pc.equal(rows.column(key), item[key]))
+        mine = rows.filter(chosen)
+        columns = {name: mine.column(name).to_numpy(zero_copy_only=False) for name in mine.column_names}
+        component = columns["component"].astype(np.int64)
+        found.append(
+            Factors(
+                level=item["level"],
+                processing_type=item["processing_type"],
+                method=item["method"],
+                name=columns["name"],
+                k=columns["k"].astype(float),
+                k_err=columns["k_err"].astype(float),
+                component=component,
+                n_tasks=columns["n_tasks"].astype(np.int64),
+                n_jobs=columns["n_jobs"].astype(np.int64),
+                status=columns["status"],
+                reason=_texts(columns["reason"]),
+                k_raw=columns["k_raw"].astype(float),
+                k_err_stat=columns["k_err_stat"].astype(float),
+                k_err_int=columns["k_err_int"].astype(float),
+                events_per_job=columns["events_per_job"].astype(float),
+                via=_texts(columns["via"]),
+                n_distinct_tasks=_known(columns["n_distinct_tasks"], columns["n_tasks"]),
+                n_components=int(component.max(initial=-1)) + 1,
+            )
+        )
+    return found
+
+
+def _texts(column: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    return np.array([text or "" for text in column], object)
+
+
+def _known(column: npt.NDArray[Any], otherwise: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Counts of a column that factors of an earlier version lack."""
+    counts = column.astype(float)
+    return np.where(np.isfinite(counts), counts, otherwise).astype(np.int64)
+
+
+def _is_of(inputs: FitInputs, factors: Factors, row: Mapping[str, Any]) -> bool:
+    """Whether a stored fit was made from these columns: the same names, as many jobs."""
+    level, kind = factors.level, factors.processing_type
+    return (
+        (level, kind) in set(inputs)
+        and inputs.n_jobs(kind) == row["n_jobs"] + row["n_jobs_dropped"]
+        and inputs.names(level, kind) == set(factors.name)
+    )

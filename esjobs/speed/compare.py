@@ -1,0 +1,132 @@
+"""What changed between two runs, in sigma: factors on a common scale, and verdicts."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core import tables
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.query import In
+from esjobs.runs.finding import StoredRun, find_run, read_results, run_before
+from esjobs.store.base import JobStore
+
+_KEY = ("level", "processing_type", "method", "name")
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in _KEY),
+        ("k_a", pa.float64()),
+        ("k_b", pa.float64()),
+        ("change", pa.float64()),
+        ("change_err", pa.float64()),
+        ("sigma", pa.float64()),
+        ("verdict_a", pa.string()),
+        ("verdict_b", pa.string()),
+        ("n_jobs_a", pa.int64()),
+        ("n_jobs_b", pa.int64()),
+        ("run_a", pa.string()),
+        ("run_b", pa.string()),
+        ("confirmed_a", pa.bool_()),
+        ("confirmed_b", pa.bool_()),
+    ]
+)
+
+
+_ROUND_OFF = 1e-9
+"""Relative changes below this are arithmetic, not change."""
+
+
+def runs_compared(
+    store: JobStore, run_a: str | None = None, run_b: str | None = None
+) -> tuple[StoredRun, StoredRun]:
+    """The two runs to compare: those named; one and the latest; or, without a name, the latest two.
+
+    The latest two are the latest run and the one before it of a window as long. Raises :class:`UsageError`
+    when both are the same run.
+    """
+    named = None if run_a is None else find_run(store, ("fit",), run_a)
+    second = find_run(store, ("fit",), run_b)
+    first = named or run_before(store, second)
+    if first.run == second.run:
+        if run_b is None:
+            raise UsageError(f"'{run_a}' is the latest run itself; name another: esjobs show runs")
+        raise UsageError(f"'{run_a}' and '{run_b}' are the same run; name two: esjobs show runs")
+    return first, second
+
+
+def compare_runs(
+    store: JobStore,
+    run_a: str | None = None,
+    run_b: str | None = None,
+    *,
+    methods: Collection[str] = (),
+) -> pa.Table:
+    """One row per name and method of either run, largest change first; :func:`runs_compared` says which runs.
+
+    ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
+    the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
+    overstates it when the runs share jobs. ``sigma`` is ln(1 + change) over its error: the other order of
+    runs gives the same with the other sign. Null where a run has no factor, and where only one name is
+    common: its own ratio would be the scale, and the change 0 by construction. ``methods``: only these.
+    """
+    runs = runs_compared(store, run_a, run_b)
+    chosen = [In("method", tuple(methods))] if methods else []
+    factors = [_by_key(read_results(store, tables.FACTORS, run, chosen)) for run in runs]
+    verdicts = [_verdicts(store, run) for run in runs]
+    scales = _scales(*factors)
+    rows = []
+    for key in sorted(set(factors[0]) | set(factors[1])):
+        a, b = factors[0].get(key, {}), factors[1].get(key, {})
+        row: dict[str, Any] = dict(zip(_KEY, key, strict=True))
+        row |= {
+            "k_a": a.get("k"),
+            "k_b": b.get("k"),
+            "n_jobs_a": a.get("n_jobs"),
+            "n_jobs_b": b.get("n_jobs"),
+        }
+        row |= {"run_a": runs[0].run, "run_b": runs[1].run}
+        for side, known in zip("ab", verdicts, strict=True):
+            row[f"verdict_{side}"], row[f"confirmed_{side}"] = known.get(key, (None, None))
+        scale = scales.get(key[:3])
+        if scale is not None and _comparable(a) and _comparable(b):
+            change = b["k"] / a["k"] / scale - 1
+            change = 0.0 if abs(change) < _ROUND_OFF else change
+            relative = float(np.hypot(a["k_err"] / a["k"], b["k_err"] / b["k"]))
+            # of the logarithm, so that the other order of runs gives the same with the other sign
+            sigma = float(np.log1p(change)) / relative if relative > 0 else None
+            row |= {"change": change, "change_err": (1 + change) * relative, "sigma": sigma}
+        rows.append(row)
+    if not rows:
+        of_method = f" of method {' or '.join(methods)}" if methods else ""
+        raise NoResultError(
+            f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; "
+            "see: esjobs show runs"
+        )
+    rows.sort(key=lambda row: -abs(row.get("sigma") or 0.0))
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {tuple(row[name] for name in _KEY): row for row in rows.to_pylist()}
+
+
+def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], tuple[str, bool | None]]:
+    """By key, the verdict and whether it is confirmed."""
+    rows = read_results(store, tables.FLAGS, run)
+    return {key: (row["verdict"], row["confirmed"]) for key, row in _by_key(rows).items()}
+
+
+def _comparable(row: dict[str, Any]) -> bool:
+    return bool(row) and row["status"] == "ok" and row["component"] == 0 and row["k_err"] is not None
+
+
+def _scales(
+    first: dict[tuple[str, ...], dict[str, Any]], second: dict[tuple[str, ...], dict[str, Any]]
+) -> dict[tuple[str, ...], float]:
+    ratios: dict[tuple[str, ...], list[float]] = {}
+    for key, a in first.items():
+        b = second.get(key, {})
+        if _comparable(a) and _comparable(b):
+            ratios.setdefault(key[:3], []).append(float(np.log(b["k"] / a["k"])))
+    return {key: float(np.exp(np.median(values))) for key, values in ratios.items() if len(values) > 1}

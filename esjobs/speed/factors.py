@@ -1,0 +1,291 @@
+"""One fit: its input, what the fit library made of it, and a status for every name."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.speed.fit_input import FitInput
+from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
+from esjobs.speed.unit_sums import FloatArray
+from esjobs.speed.units import readable_unit, unit_parts
+
+METHOD_VERSION = "2"
+"""Raised when a change of method changes numbers; part of every run id."""
+
+TOO_FEW_JOBS = "too few jobs"
+NO_COMMON_TASK = "no common task"
+MIXED_TASK = "mixed task"
+UNKNOWN_COST = "fixed cost unknown"
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a fit is made; ``corrected``: with the fixed cost per job taken out, where it is known."""
+
+    objective: Literal["paper", "gamma"]
+    weights: Literal["none", "floor"]
+    robust: Literal["none", "reject"]
+    corrected: bool
+
+
+METHODS: Mapping[str, Method] = {
+    "gamma": Method("gamma", "floor", "reject", corrected=True),
+    "paper": Method("paper", "none", "none", corrected=False),
+}
+"""``paper`` is the article's fit as it was published, of the same jobs.
+
+Stray buckets are rejected and not weighted down by Tukey's biweight: with the few tasks that sites have in
+common the latter's errors are too small (``fitters.fit.weighting``), and it gains nothing with many.
+"""
+
+
+def of_other_objective(method: Method) -> Method:
+    """The article's objective on what ``gamma`` fits, and the other way round: a systematic of the method."""
+    other = METHODS["paper" if method.objective == "gamma" else "gamma"]
+    return replace(other, corrected=method.corrected)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The factors of one fit, one entry per name of the input, sorted by name.
+
+    Arrays of equal length; ``k``, ``k_raw`` (without correction for fixed cost) and the errors are NaN unless
+    ``status`` is ``ok``. ``component`` counts from 0, the largest; a name that did not enter the fit is a
+    component of its own, behind the others. ``via``: the one name through which it hangs on the others, or
+    empty.
+    """
+
+    level: str
+    processing_type: str
+    method: str
+    name: npt.NDArray[np.object_]
+    k: FloatArray
+    k_err: FloatArray
+    component: npt.NDArray[np.int64]
+    n_tasks: npt.NDArray[np.int64]
+    n_jobs: npt.NDArray[np.int64]
+    status: npt.NDArray[np.object_]
+    reason: npt.NDArray[np.object_]
+    k_raw: FloatArray
+    k_err_stat: FloatArray
+    k_err_int: FloatArray
+    events_per_job: FloatArray
+    via: npt.NDArray[np.object_]
+    n_distinct_tasks: npt.NDArray[np.int64]
+    """Tasks behind the units of A that ``n_tasks`` counts, each once whatever its core classes and types."""
+    n_components: int
+
+    @property
+    def main(self) -> npt.NDArray[np.bool_]:
+        """Names with a factor in the largest component: those that can be compared."""
+        return np.asarray((self.component == 0) & (self.status == "ok"), np.bool_)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fit: what went in, the factors, and everything the fit library says (None: nothing to fit).
+
+    ``shift``: k by the other objective on the same sums over k, minus 1, and the same in standard errors of
+    k; by name. Empty unless asked for.
+    """
+
+    data: FitInput
+    entered: npt.NDArray[np.bool_]
+    factors: Factors
+    result: fitters.FitResult | None
+    min_bucket_jobs: int
+    seconds: float
+    shift: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:
+    """Fit one input by one method; ``how``: a variant of it, for tests of stability.
+
+    Buckets with fewer than ``min_bucket_jobs`` jobs do not enter, nor those of tasks that are set aside; a
+    name that loses all of them, or all links to other names, keeps its row with the reason.
+    """
+    began = time.perf_counter()
+    how = how or METHODS[method]
+    entered = enters(data, how, min_bucket_jobs)
+    result = _fit(data, entered, how)
+    factors = _factors(data, entered, result, method, min_bucket_jobs)
+    return Fit(data, entered, factors, result, min_bucket_jobs, time.perf_counter() - began)
+
+
+def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
+    """The rows that a fit takes: enough jobs, and a task that is not set aside."""
+    known = (data.unknown.codes < 0) | (not how.corrected)
+    return np.asarray((data.n_jobs >= min_bucket_jobs) & (data.mixed.codes < 0) & known, np.bool_)
+
+
+def _fit(data: FitInput, rows: npt.NDArray[np.bool_], how: Method) -> fitters.FitResult | None:
+    if not rows.any():
+        return None
+    buckets = fitters.Buckets.from_columns(
+        data.task[rows],
+        data.name[rows],
+        cpu_s=data.cpu_s[rows],
+        events=(data.events_eff if how.corrected else data.events)[rows],
+        jobs=data.n_jobs[rows],
+        rel_var=(data.rel_var if how.corrected else data.rel_var_raw)[rows],
+    )
+    return fitters.fit_speed_factors(buckets, how.objective, how.weights, robust=how.robust)
+
+
+def with_company(fit: Fit) -> Fit:
+    """Add what stands beside a factor: the one without correction, the other objective's, weak bridges.
+
+    Costs up to two fits more.
+    """
+    began = time.perf_counter()
+    if fit.result is None:
+        return fit
+    how = METHODS[fit.factors.method]
+    data, entered, factors = fit.data, fit.entered, fit.factors
+    if how.corrected and (data.rho[entered] > 0).any():
+        raw = _fit(data, entered, replace(how, corrected=False))
+        factors = replace(factors, k_raw=_by_name(factors.name, raw, "k"))
+    factors = replace(factors, via=_via(data, entered, factors))
+    other = _fit(data, entered, of_other_objective(how))
+    shift: dict[str, tuple[float, float]] = {}
+    if other is not None:
+        found = fitters.compare(fit.result, other)
+        for name, ln_ratio, sigma in zip(found.name, found.ln_ratio, found.sigma, strict=True):
+            shift[str(name)] = (float(np.expm1(-ln_ratio)), float(-sigma))
+    return replace(fit, factors=factors, shift=shift, seconds=fit.seconds + time.perf_counter() - began)
+
+
+def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, column: str) -> FloatArray:
+    """A column of a result for these names; NaN where it has no factor."""
+    found = np.full(len(names), np.nan)
+    if result is not None:
+        units = result.units
+        where = np.searchsorted(names.astype(str), units.name.astype(str))
+        found[where] = np.where(units.status == "ok", getattr(units, column), np.nan)
+    return found
+
+
+def _via(data: FitInput, entered: npt.NDArray[np.bool_], factors: Factors) -> npt.NDArray[np.object_]:
+    """Of the names of the largest component, the one through which they hang on the others."""
+    via = np.full(len(factors.name), "", object)
+    main = np.isin(data.name.names.astype(str), factors.name[factors.main].astype(str))
+    inside = entered & main[data.name.codes]
+    if inside.any():
+        bridges = fitters.find_bridges(data.task[inside], data.name[inside], data.n_jobs[inside])
+        reasons = dict(zip(bridges.name, zip(bridges.via, bridges.sound, strict=True), strict=True))
+        for place, name in enumerate(factors.name):
+            cut, sound = reasons.get(name, (None, True))
+            via[place] = "" if sound else cut or FEW_JOBS_BRIDGE
+    return via
+
+
+def _factors(
+    data: FitInput,
+    entered: npt.NDArray[np.bool_],
+    result: fitters.FitResult | None,
+    method: str,
+    min_bucket_jobs: int,
+) -> Factors:
+    used = data.name.used()
+    names, position = used.names.astype(str), used.codes
+    count = len(names)
+    status, reason = _without_fit(data, entered, position, count, min_bucket_jobs)
+    component = np.full(count, -1, np.int64)
+    n_tasks, n_distinct_tasks = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    n_jobs = np.bincount(position, data.n_jobs, count).astype(np.int64)
+    n_fitted = 0
+    columns = {name: np.full(count, np.nan) for name in ("k", "k_err", "k_err_stat", "k_err_int")}
+    if result is not None:
+        units = result.units
+        where = np.searchsorted(names, units.name.astype(str))
+        good = units.status == "ok"
+        columns = {name: _by_name(names.astype(object), result, name) for name in columns}
+        lost_link = (units.status == NO_COMMON_TASK) & (status[where] != NO_COMMON_TASK)
+        was, why = status[where][lost_link], reason[where][lost_link]
+        status[where], reason[where] = units.status, units.reason
+        reason[where[lost_link]] = "shares tasks with others only through buckets with too few jobs"
+        aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST])
+        status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
+        component[where], n_tasks[where] = units.component, units.n_tasks
+        n_distinct_tasks[where] = _distinct_tasks(result.buckets)
+        n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
+        n_fitted = len(result.components)
+    component[component < 0] = n_fitted + np.arange((component < 0).sum())
+    return Factors(
+        level=data.level,
+        processing_type=data.processing_type,
+        method=method,
+        name=names.astype(object),
+        component=component,
+        n_tasks=n_tasks,
+        n_jobs=n_jobs,
+        status=status,
+        reason=reason,
+        k_raw=columns["k"],
+        events_per_job=_events_per_job(data, entered, position, count),
+        via=np.full(count, "", object),
+        n_distinct_tasks=n_distinct_tasks,
+        n_components=int(component.max()) + 1 if count else 0,
+        **columns,
+    )
+
+
+def _distinct_tasks(buckets: fitters.Buckets) -> npt.NDArray[np.int64]:
+    """Per name of a fit, the tasks that determine its factor, each once whatever its units of A."""
+    size = np.diff(buckets.ptr)
+    _, task = np.unique([unit_parts(label)[0] or "" for label in buckets.task_names], return_inverse=True)
+    linked = np.repeat(size > 1, size)
+    pairs = np.unique(np.column_stack([buckets.unit, np.repeat(task, size)])[linked], axis=0)
+    return np.bincount(pairs[:, 0], minlength=buckets.n_units).astype(np.int64)
+
+
+def fitted_or_all(
+    entered: npt.NDArray[np.bool_], position: npt.NDArray[np.int32], count: int
+) -> npt.NDArray[np.bool_]:
+    """The rows that speak for each name: those in the fit, or all of a name that has none there."""
+    has = np.zeros(count, np.bool_)
+    has[position[entered]] = True
+    return np.where(has[position], entered, True)
+
+
+def _events_per_job(
+    data: FitInput, entered: npt.NDArray[np.bool_], position: npt.NDArray[np.int32], count: int
+) -> FloatArray:
+    rows = fitted_or_all(entered, position, count)
+    events = np.bincount(position[rows], data.events[rows], count)
+    return np.asarray(events / np.bincount(position[rows], data.n_jobs[rows], count))
+
+
+def _without_fit(
+    data: FitInput,
+    entered: npt.NDArray[np.bool_],
+    position: npt.NDArray[np.int32],
+    count: int,
+    min_bucket_jobs: int,
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """Status and reason of names before any fit: no common task, set aside, else too few jobs."""
+    task, task_names = data.task.codes, data.task.names
+    shared = np.zeros(count, np.bool_)
+    shared[position[np.bincount(task)[task] > 1]] = True
+    most = np.zeros(count, np.int64)
+    np.maximum.at(most, position, data.n_jobs)
+    status = np.where(shared, TOO_FEW_JOBS, NO_COMMON_TASK).astype(object)
+    reason = np.array(
+        [f"no task has {min_bucket_jobs} jobs here, the largest has {number}" for number in most], object
+    )
+    reason[~shared] = "no task of its own runs anywhere else with the same core class and type"
+    is_mixed, is_unknown = data.mixed.codes >= 0, data.unknown.codes >= 0
+    aside = ~entered & (is_mixed | (is_unknown & (data.n_jobs >= min_bucket_jobs))) & shared[position]
+    last = np.full(count, -1, np.int64)
+    last[position[aside]] = np.flatnonzero(aside)
+    for place in np.flatnonzero(last >= 0):
+        row = last[place]
+        why = data.mixed if is_mixed[row] else data.unknown
+        status[place] = MIXED_TASK if is_mixed[row] else UNKNOWN_COST
+        reason[place] = f"{readable_unit(task_names[task[row]])}: {why.names[why.codes[row]]}"
+    return status, reason

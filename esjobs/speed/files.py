@@ -1,0 +1,236 @@
+"""Fits straight from a table in a file, without a store: speed factors, and the line through the origin."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
+
+import fitters
+from esjobs.core.errors import InputError, UsageError
+from esjobs.output.destination import writing_text
+
+_RESULT = (
+    ("name", pa.string()),
+    ("k", pa.float64()),
+    ("k_err", pa.float64()),
+    ("k_err_sandwich", pa.float64()),
+    ("component", pa.int64()),
+    ("n_tasks", pa.int64()),
+    ("n_buckets", pa.int64()),
+    ("status", pa.string()),
+    ("reason", pa.string()),
+)
+_LINE = (
+    ("name", pa.string()),
+    ("expected_k", pa.float64()),
+    ("deviation", pa.float64()),
+    ("deviation_err", pa.float64()),
+    ("verdict", pa.string()),
+    ("significant", pa.bool_()),
+    ("proposed_corepower", pa.float64()),
+    ("proposed_corepower_err", pa.float64()),
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of the file holds what; ``value``, or ``cpu`` and ``events``."""
+
+    task: str
+    unit: str
+    value: str | None = None
+    cpu: str | None = None
+    events: str | None = None
+    jobs: str | None = None
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.cpu is None or self.events is None):
+            raise UsageError("give either --value, or --cpu and --events")
+
+
+def read_columns(path: Path, labels: Sequence[str], numbers: Sequence[str]) -> pa.Table:
+    """Read the named columns of a CSV (plain or gzip) or Parquet file; ``numbers`` must hold numbers.
+
+    Raises :class:`InputError` naming the file, the column and what the file has.
+    """
+    rows = _read(path, list(dict.fromkeys([*labels, *numbers])))
+    for name in numbers:
+        column = rows.column(name)
+        if pa.types.is_null(column.type):
+            rows = rows.set_column(rows.schema.get_field_index(name), name, column.cast(pa.float64()))
+        elif not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            row = _first_text(column)
+            raise InputError(
+                f"{path}, column '{name}', row {row + 1}: '{column[row]}' is no number; every row needs one"
+            )
+    return rows
+
+
+def _first_text(column: pa.ChunkedArray) -> int:
+    """Where the first value stands that is no number."""
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            if value is not None:
+                return row
+    return 0
+
+
+def _read(path: Path, wanted: list[str]) -> pa.Table:
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(4)
+        if magic == b"PAR1":
+            have = parquet.read_schema(path).names
+            _require(path, wanted, have)
+            return parquet.read_table(path, columns=wanted)
+        rows = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}; give an existing file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} has a column whose name is not UTF-8; write the file again") from error
+    except pa.ArrowInvalid as error:
+        first = str(error).splitlines()[0]
+        raise InputError(f"{path} is neither CSV nor Parquet that can be read: {first}") from error
+    _require(path, wanted, rows.column_names)
+    return rows.select(wanted)
+
+
+def _require(path: Path, wanted: Sequence[str], have: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in have:
+            raise InputError(f"{path} has no column '{name}'; it has {', '.join(have)}")
+
+
+def fit_file(
+    path: Path, columns: Columns, options: Mapping[str, Any]
+) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Fit the speed factors of a table, each value of the group column on its own.
+
+    ``options``: keyword arguments of :func:`fitters.fit_speed_factors`. Returns the rows and, per group, a
+    summary: rows in and dropped by reason, components with Minuit's verdict, f, S, dof, seconds per stage.
+    """
+    labels = [columns.task, columns.unit, columns.group]
+    numbers = [columns.value, columns.cpu, columns.events, columns.jobs]
+    table = read_columns(path, [name for name in labels if name], [name for name in numbers if name])
+    if not table.num_rows:
+        raise InputError(f"{path} has no rows; at least one is needed")
+    tables, summaries = [], []
+    for group, part in _groups(table, columns.group):
+        try:
+            result = _fit(part, columns, options)
+        except fitters.FitError as error:
+            where = f", {columns.group} {group}" if columns.group else ""
+            raise InputError(f"{path}{where}: {error}") from error
+        units = result.units.columns()
+        rows = pa.table({name: _column(units[name], kind) for name, kind in _RESULT})
+        if columns.group is not None:
+            label = pa.repeat(pa.scalar(group, part.column(columns.group).type), rows.num_rows)
+            rows = rows.add_column(0, columns.group, label)
+        tables.append(rows)
+        summaries.append({**({columns.group: group} if columns.group else {}), **_summary(result)})
+    return pa.concat_tables(tables), summaries
+
+
+def _groups(table: pa.Table, group: str | None) -> list[tuple[Any, pa.Table]]:
+    if group is None:
+        return [(None, table)]
+    values = pc.unique(table.column(group)).to_pylist()
+    order = sorted(values, key=lambda value: (value is None, value))
+    parts = []
+    for value in order:
+        column = table.column(group)
+        chosen = pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type))
+        parts.append((value, table.filter(pc.fill_null(chosen, False))))
+    return parts
+
+
+def _fit(table: pa.Table, columns: Columns, options: Mapping[str, Any]) -> fitters.FitResult:
+    def column(name: str | None) -> pa.ChunkedArray | None:
+        return None if name is None else table.column(name)
+
+    buckets = fitters.Buckets.from_columns(
+        column(columns.task),
+        column(columns.unit),
+        column(columns.value),
+        cpu_s=column(columns.cpu),
+        events=column(columns.events),
+        jobs=column(columns.jobs),
+    )
+    return fitters.fit_speed_factors(buckets, **options)
+
+
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind):
+        return pa.array([None if value == "" else str(value) for value in values], kind)
+    return pa.array(np.asarray(values), kind, from_pandas=True)
+
+
+def _summary(result: fitters.FitResult) -> dict[str, Any]:
+    parts = result.components.columns()
+    components = []
+    for place in range(len(result.components)):
+        row = {name: _plain(values[place]) for name, values in parts.items() if name != "verdict"}
+        verdict = parts["verdict"][place]
+        flags = None if verdict is None else {key: _plain(value) for key, value in asdict(verdict).items()}
+        components.append({**row, "minuit": flags})
+    return {
+        "rows_in": result.n_rows,
+        "rows_used": result.n_used,
+        "dropped": dict(result.dropped),
+        "f": _plain(sum(row["f"] for row in components if row["f"] is not None)),
+        "S": _plain(result.S),
+        "dof": result.dof,
+        "sigma_int": {key: _plain(value) for key, value in asdict(result.sigma_int).items()},
+        "components": components,
+        "settings": {key: _plain(value) for key, value in asdict(result.settings).items()},
+        "seconds": dict(result.timings),
+        "minos": {str(name): asdict(interval) for name, interval in result.minos.items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def write_summary(summaries: list[dict[str, Any]], path: Path, *, grouped: bool) -> None:
+    """Write the summary as JSON: one object, or an array of them when the file was fitted in groups."""
+    text = json.dumps(summaries if grouped else summaries[0], indent=1, allow_nan=False, default=str)
+    with writing_text(path) as stream:
+        stream.write(text + "\n")
+
+
+def line_file(
+    path: Path, *, name: str, k: str, k_err: str, corepower: str, corepower_err: str | None = None
+) -> pa.Table:
+    """Compare factors of one component with declared values by a line through the origin; a row per name."""
+    numbers = [k, k_err, corepower, *([corepower_err] if corepower_err else [])]
+    table = read_columns(path, [name], numbers)
+    if not table.num_rows:
+        raise InputError(f"{path} has no rows; at least one is needed")
+    try:
+        line = fitters.fit_line(
+            table.column(k),
+            table.column(k_err),
+            table.column(corepower),
+            table.column(corepower_err) if corepower_err else None,
+            name=table.column(name).to_pylist(),
+        )
+    except fitters.FitError as error:
+        raise InputError(f"{path}: {error}") from error
+    points = line.points.columns()
+    points["proposed_corepower"] = points["proposed_c"]
+    points["proposed_corepower_err"] = points["proposed_c_err"]
+    return pa.table({column: _column(points[column], kind) for column, kind in _LINE})

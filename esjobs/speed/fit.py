@@ -1,0 +1,110 @@
+"""Buckets to speed factors: one fit per level, processing type and method."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES
+from esjobs.runs.publication import Outcome, rows_table
+from esjobs.speed.factors import Factors, Fit, solve, with_company
+from esjobs.speed.fit_input import FitInputs
+from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
+from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
+from esjobs.speed.residual_rows import residual_rows
+from esjobs.speed.settings import FitSettings
+from esjobs.speed.task_rows import task_rows
+
+_TABLES = (tables.FACTORS, tables.FITS, tables.COMPONENTS, tables.TASK_RESULTS, tables.RESIDUALS)
+
+
+def fit(
+    checked: CheckedBuckets,
+    inputs: FitInputs,
+    window: Window,
+    run: str,
+    settings: FitSettings,
+    imported_sites: Mapping[str, str],
+) -> tuple[list[Factors], Outcome]:
+    """Fit every level, processing type and method from the sums of a window.
+
+    ``imported_sites``: queue -> WLCG site, as imported tables name it; it stands beside factors, enters no
+    fit. Returns the factors and the rows for ``factors``, ``fits``, ``components``, ``tasks``, ``residuals``.
+    One fit after the other becomes rows, so that memory does not grow with the types.
+    """
+    began = time.perf_counter()
+    minimum = settings.min_bucket_jobs
+    stamp = {
+        "run": run,
+        "window_start": window.start,
+        "window_end": window.end,
+        "program_version": __version__,
+    }
+    found: dict[tables.Table, list[dict[str, object]]] = defaultdict(list)
+    fits: list[Factors] = []
+    for level, kind in inputs:
+        data = inputs.of(level, kind)
+        for method in settings.methods:
+            item = with_company(solve(data, method, minimum))
+            for table, made in _rows(item, stamp, imported_sites, headline=method == settings.methods[0]):
+                found[table].extend(made)
+            fits.append(item.factors)
+    tasks = task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum)
+    found[tables.TASK_RESULTS].extend({**stamp, **row} for row in tasks)
+    rows = {table: rows_table(table, found[table]) for table in _TABLES}
+    with_factor = sum(int((item.status == "ok").sum()) for item in fits)
+    report = RunReport(
+        "fit",
+        run,
+        checked.sums.n_buckets,
+        rows[tables.FACTORS].num_rows,
+        time.perf_counter() - began,
+        rows_are="buckets",
+        rows_become="factor rows (name x type x method)",
+        counts={
+            "fits": len(fits),
+            "factors": with_factor,
+            "names without a factor": rows[tables.FACTORS].num_rows - with_factor,
+            **_decisions(rows[tables.TASK_RESULTS]),
+        },
+        notes=tuple(_notes(fits, checked)),
+        window=str(window),
+    )
+    return fits, Outcome(report, rows)
+
+
+def _decisions(tasks: pa.Table) -> dict[str, int]:
+    """How many tasks were corrected, split or set aside; nothing where none was."""
+    counted = Counter(tasks.column("decision").to_pylist())
+    return {f"tasks: {what}": count for what, count in sorted(counted.items()) if what != "kept"}
+
+
+def _notes(fits: Sequence[Factors], checked: CheckedBuckets) -> Iterator[str]:
+    if checked.n_not_read:
+        yield (
+            f"{checked.n_not_read} suspicious tasks were judged by their sums alone: more than "
+            f"{MAX_JOBS_READ:,} jobs are not read one by one"
+        )
+    for item in fits:
+        if item.level == "cpu_model" and item.processing_type == ALL_TYPES and not len(item.name):
+            yield "no record names a CPU model, so no CPU model has a factor"
+            return
+
+
+def _rows(
+    item: Fit, stamp: Mapping[str, object], imported_sites: Mapping[str, str], *, headline: bool
+) -> Iterator[tuple[tables.Table, Iterator[dict[str, object]]]]:
+    """What one fit leaves in each table; residuals of the headline fit of all types only."""
+    factors = item.factors
+    head = {**stamp, "level": factors.level, "method": factors.method}
+    by_type = {**head, "processing_type": factors.processing_type}
+    yield tables.FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
+    yield tables.FITS, ({**by_type, **row} for row in fit_rows(item))
+    yield tables.COMPONENTS, ({**by_type, **row} for row in component_rows(item))
+    if headline and factors.processing_type == ALL_TYPES:
+        yield tables.RESIDUALS, ({**head, **row} for row in residual_rows(item))

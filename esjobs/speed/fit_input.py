@@ -1,0 +1,154 @@
+"""Sums over a window to the columns of one fit: one row per unit of A and name, raw and corrected."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.speed.fixed_costs import correct, fixed_costs
+from esjobs.speed.unit_sums import FloatArray, WindowSums
+from esjobs.speed.units import unit_parts
+from fitters import Labels
+
+
+@dataclass(frozen=True)
+class FitInput:
+    """The columns of one fit, aligned; a row is a unit of A (task x core class x type x kind) at one name.
+
+    ``n_jobs`` jobs, ``events`` and ``cpu_s`` their sums, ``core_s`` wall x cores. ``rho``: fixed cost of a
+    job that is taken out, in events, 0 where none is; ``events_eff`` = events + rho x jobs. ``rel_var`` and
+    ``rel_var_raw``: squared relative standard error of CPU time per event, with and without it, from the
+    scatter of the jobs (NaN for a single job). ``mixed``: why the task is set aside as a mixed one;
+    ``unknown``: why its fixed cost is needed and cannot be had; both missing where that is not so.
+
+    80 bytes a row.
+    """
+
+    level: str
+    processing_type: str
+    task: Labels
+    name: Labels
+    n_jobs: npt.NDArray[np.int64]
+    events: FloatArray
+    cpu_s: FloatArray
+    core_s: FloatArray
+    rho: FloatArray
+    events_eff: FloatArray
+    rel_var: FloatArray
+    rel_var_raw: FloatArray
+    mixed: Labels
+    unknown: Labels
+    n_jobs_unnamed: int
+    """Binned jobs that carry no name on this level (no CPU model)."""
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def keep(self, rows: npt.NDArray[np.bool_], **others: Any) -> "FitInput":
+        """Some of the rows; ``others``: fields with another value."""
+        about = ("level", "processing_type", "n_jobs_unnamed")
+        columns = {item.name: getattr(self, item.name) for item in fields(self)}
+        kept = {name: value if name in about else value[rows] for name, value in columns.items()}
+        return FitInput(**{**kept, **others})
+
+    def rows_of(self, task: npt.NDArray[np.object_], name: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
+        """The row of each pair of unit of A and name, which must be there."""
+        keys = self.task.codes.astype(np.int64) << 32 | self.name.codes
+        order = np.argsort(keys)
+        wanted = _codes(self.task, task) << 32 | _codes(self.name, name)
+        return np.asarray(order[np.searchsorted(keys, wanted, sorter=order)], np.intp)
+
+
+def _codes(labels: Labels, texts: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
+    known = {text: code for code, text in enumerate(labels.names)}
+    return np.fromiter((known[text] for text in texts), np.int64, len(texts))
+
+
+class FitInputs:
+    """The columns of every fit of a window, made when they are asked for: one level is held at a time.
+
+    ``costs``: the fixed costs of all units of A, as the names of each level tell them; None where nothing has
+    a name.
+    """
+
+    def __init__(self, sums: WindowSums, min_bucket_jobs: int) -> None:
+        self._sums = sums
+        self.costs: Mapping[str, fitters.FixedCosts | None] = {
+            level: fixed_costs(rows, min_bucket_jobs) for level, rows in sums.levels.items()
+        }
+        self._held: FitInput | None = None
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Level and processing type of every fit: the types sorted, then ``all``."""
+        for level in LEVELS:
+            for kind in [*sorted(kind for kind in self._sums.n_jobs if kind), ALL_TYPES]:
+                yield level, kind
+
+    def n_jobs(self, processing_type: str) -> int:
+        """Binned jobs of a type, with or without a name."""
+        if processing_type == ALL_TYPES:
+            return sum(self._sums.n_jobs.values())
+        return self._sums.n_jobs[processing_type]
+
+    def names(self, level: str, processing_type: str) -> set[str]:
+        """The names of one fit."""
+        rows = self._sums.levels[level]
+        return set(rows.name[_of_type(rows.task, processing_type)].used().names)
+
+    def of(self, level: str, processing_type: str) -> FitInput:
+        """The columns of one fit. Asked level by level, each is worked out once."""
+        if self._held is None or self._held.level != level:
+            self._held = None
+            self._held = self._all_types(level)
+        held = self._held
+        if processing_type == ALL_TYPES:
+            return held
+        rows = _of_type(held.task, processing_type)
+        unnamed = self.n_jobs(processing_type) - int(held.n_jobs[rows].sum())
+        return held.keep(rows, processing_type=processing_type, n_jobs_unnamed=unnamed)
+
+    def _all_types(self, level: str) -> FitInput:
+        rows, costs = self._sums.levels[level], self.costs[level]
+        n_jobs = rows.sums["n_jobs"].astype(np.int64)
+        n = len(rows)
+        corrected: dict[str, Any] = {
+            "rho": np.zeros(n),
+            "events_eff": rows.sums["events"],
+            "rel_var": np.full(n, np.nan),
+            "rel_var_raw": np.full(n, np.nan),
+            "unknown": Labels(np.empty(0, object), np.full(n, -1, np.int32)),
+        }
+        if costs is not None and n:
+            found = correct(costs, rows)
+            corrected = {
+                "rho": np.where(found.use, found.rho, 0.0),
+                "events_eff": np.where(found.use, found.events_eff, rows.sums["events"]),
+                "rel_var": np.where(found.use, found.rel_var, found.rel_var_raw),
+                "rel_var_raw": found.rel_var_raw,
+                "unknown": found.unknown,
+            }
+        return FitInput(
+            level=level,
+            processing_type=ALL_TYPES,
+            task=rows.task,
+            name=rows.name,
+            n_jobs=n_jobs,
+            events=rows.sums["events"],
+            cpu_s=rows.sums["cpu_s"],
+            core_s=rows.sums["core_s"],
+            mixed=rows.mixed,
+            n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
+            **corrected,
+        )
+
+
+def _of_type(task: Labels, processing_type: str) -> npt.NDArray[np.bool_]:
+    """The rows of a type."""
+    if processing_type == ALL_TYPES:
+        return np.ones(len(task), np.bool_)
+    mine = [unit_parts(unit)[2] == processing_type for unit in task.names]
+    return np.array(mine, np.bool_)[task.codes]

@@ -1,0 +1,166 @@
+"""Rows of factors, fits and components from what a fit gave."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.names.sites import rc_site
+from esjobs.runs.publication import finite
+from esjobs.speed.factors import METHODS, Fit, fitted_or_all
+from esjobs.speed.links import what_would_link
+from esjobs.speed.residual_rows import pull_columns
+from esjobs.speed.unit_sums import FloatArray
+from fitters import Components, Units
+
+
+def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[str, object]]:
+    """One row per name of the input, with or without a factor; ``imported_sites``: queue -> WLCG site."""
+    factors, data = item.factors, item.data
+    units = {} if item.result is None else _by_name(item.result.units)
+    position = data.name.used().codes
+    count = len(factors.name)
+    counted = fitted_or_all(item.entered, position, count)
+    sums = {
+        column: np.bincount(position, getattr(data, column) * counted, count)
+        for column in ("cpu_s", "core_s")
+    }
+    rho = _mean_rho(item, position, count)
+    for place, name in enumerate(factors.name):
+        unit = units.get(name, {})
+        site = rc_site(name, imported_sites) if data.level == "site" else None
+        shift, sigmas = item.shift.get(name, (None, None))
+        yield {
+            "name": name,
+            "k": finite(factors.k[place]),
+            "k_err": finite(factors.k_err[place]),
+            "k_err_stat": finite(factors.k_err_stat[place]),
+            "k_err_sandwich": finite(unit.get("k_err_sandwich")),
+            "k_raw": finite(factors.k_raw[place]),
+            "rho": finite(rho[place]),
+            "component": int(factors.component[place]),
+            "n_tasks": int(factors.n_tasks[place]),
+            "n_buckets": int(unit.get("n_buckets", 0)),
+            "n_jobs": int(factors.n_jobs[place]),
+            "status": factors.status[place],
+            "reason": factors.reason[place] or None,
+            "k_err_int": finite(factors.k_err_int[place]),
+            "k_err_model": finite(unit.get("k_err_model")),
+            "rc_site": site.name if site else None,
+            "rc_site_guessed": site.guessed if site else None,
+            "events_per_job": finite(factors.events_per_job[place]),
+            "efficiency": finite(sums["cpu_s"][place] / sums["core_s"][place]),
+            "via": factors.via[place] or None,
+            "method_shift": finite(shift),
+            "method_sigmas": finite(sigmas),
+            "n_distinct_tasks": int(factors.n_distinct_tasks[place]),
+        }
+
+
+def _mean_rho(item: Fit, position: npt.NDArray[np.int32], count: int) -> FloatArray:
+    """Per name, the mean of what was taken out of its jobs where anything was; NaN where nothing was."""
+    taken = item.entered & (item.data.rho > 0) & METHODS[item.factors.method].corrected
+    jobs = np.bincount(position, item.data.n_jobs * taken, count)
+    total = np.bincount(position, item.data.n_jobs * item.data.rho * taken, count)
+    mean: FloatArray = np.divide(total, jobs, out=np.full(count, np.nan), where=jobs > 0)
+    return mean
+
+
+def _by_name(units: Units) -> dict[str, dict[str, Any]]:
+    columns = units.columns()
+    return {
+        name: {column: values[place] for column, values in columns.items()}
+        for place, name in enumerate(units.name)
+    }
+
+
+def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
+    """One row: what went in, how well the fit closed, what Minuit says."""
+    factors, data, result = item.factors, item.data, item.result
+    good = factors.status == "ok"
+    row: dict[str, object] = {
+        "status": "ok" if good.any() else "no factors",
+        "reason": None if good.any() else _why_none(item),
+        "n_names": int(good.sum()),
+        "n_names_without": int((~good).sum()),
+        "n_components": 0,
+        "n_tasks": 0,
+        "n_buckets": 0,
+        "n_jobs": 0,
+        "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
+        "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
+        "seconds": item.seconds,
+    }
+    if result is not None:
+        fitted = [part for part in _rows(result.components) if part["status"] in ("ok", "no dof")]
+        verdicts = [part["verdict"] for part in fitted if part["verdict"] is not None]
+        n_jobs = int(factors.n_jobs[good].sum())
+        row |= {
+            "n_components": len(fitted),
+            "n_tasks": int(sum(part["n_tasks_used"] for part in fitted)),
+            "n_buckets": int(sum(part["n_buckets_used"] for part in fitted)),
+            "n_jobs": n_jobs,
+            "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed - n_jobs,
+            "f": finite(sum(part["f"] for part in fitted)),
+            "dof": result.dof,
+            "spread": finite(result.S),
+            "chi2": finite(sum(part["reduced_chi2"] * part["dof"] for part in fitted if part["dof"] > 0)),
+            "sigma_int": finite(result.sigma_int.value),
+            "sigma_int_err": finite(result.sigma_int.error),
+            "sigma_int_kind": result.sigma_int.source,
+            "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
+            "minuit_accurate": all(verdict.accurate for verdict in verdicts) if verdicts else None,
+            "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
+            "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
+            "n_rejected": int(result.weighting.n_rejected),
+            **pull_columns(result),
+        }
+    yield row
+
+
+def _set_aside(item: Fit) -> npt.NDArray[np.bool_]:
+    """Rows of tasks that are mixed, or whose fixed cost is needed and unknown."""
+    unknown = (item.data.unknown.codes >= 0) & METHODS[item.factors.method].corrected
+    return np.asarray((item.data.mixed.codes >= 0) | unknown, np.bool_)
+
+
+def _rows(table: Components) -> list[dict[str, Any]]:
+    columns = table.columns()
+    return [{name: values[place] for name, values in columns.items()} for place in range(len(table))]
+
+
+def _why_none(item: Fit) -> str:
+    if not len(item.data):
+        return "no CPU model in the records" if item.data.level == "cpu_model" else "no buckets"
+    return "no two names share a task with enough jobs at both"
+
+
+def component_rows(item: Fit) -> Iterator[dict[str, object]]:
+    """One row per component, and one for each name that did not enter the fit."""
+    factors, data = item.factors, item.data
+    details = [] if item.result is None else _rows(item.result.components)
+    of_row = factors.component[data.name.used().codes]
+    links = what_would_link(data, item.entered, of_row, item.min_bucket_jobs)
+    counted = item.entered | (of_row >= len(details))
+    n_buckets = np.bincount(of_row[counted], minlength=factors.n_components)
+    n_jobs = np.bincount(of_row[counted], data.n_jobs[counted], factors.n_components)
+    pairs = np.unique(of_row[counted] << 32 | data.task.codes[counted])
+    n_tasks = np.bincount(pairs >> 32, minlength=factors.n_components)
+    for number in range(factors.n_components):
+        members = np.flatnonzero(factors.component == number)
+        detail = details[number] if number < len(details) else {}
+        verdict = detail.get("verdict")
+        by_jobs = members[np.argsort(-factors.n_jobs[members], kind="stable")]
+        yield {
+            "component": number,
+            "n_names": len(members),
+            "n_tasks": int(n_tasks[number]),
+            "n_buckets": int(n_buckets[number]),
+            "n_jobs": int(n_jobs[number]),
+            "dof": int(detail["dof"]) if detail else None,
+            "spread": finite(detail.get("S")),
+            "minuit_valid": None if verdict is None else bool(verdict.valid),
+            "names": ", ".join(factors.name[by_jobs]),
+            "link": None if number == 0 else links(number, list(factors.name[by_jobs])),
+        }

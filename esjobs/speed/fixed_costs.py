@@ -1,0 +1,106 @@
+"""The fixed costs of units of A and what they do to sums, some tasks at a time."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.speed.unit_sums import FloatArray, UnitSums
+from fitters import CostTable, Labels
+
+_PIECE_ROWS = 100_000
+"""Rows that are worked on at once; they take some hundred bytes each."""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Sums with the fixed cost taken out, one entry per row; see :class:`fitters.CorrectedSums`.
+
+    ``unknown``: why a row is not used, missing where it is.
+    """
+
+    use: npt.NDArray[np.bool_]
+    corrected: npt.NDArray[np.bool_]
+    rho: FloatArray
+    events_eff: FloatArray
+    rel_var: FloatArray
+    rel_var_raw: FloatArray
+    rel_var_rho: FloatArray
+    unknown: Labels
+
+
+def fixed_costs(rows: UnitSums, min_bucket_jobs: int) -> fitters.FixedCosts | None:
+    """The fixed cost of a job in every unit of A, from the rows that enter; None without any.
+
+    Units without a row of enough jobs are worked out from what they have: a variant with other minimum jobs
+    may ask for them.
+    """
+    enough = rows.entering(min_bucket_jobs)
+    having = np.zeros(len(rows.task.names), np.bool_)
+    having[rows.task.codes[enough]] = True
+    chosen = enough | ~having[rows.task.codes]
+    found = [
+        fitters.estimate_fixed_cost(rows.task[piece], rows.name[piece], **rows.moments(piece))
+        for piece in _of_whole_tasks(rows.task, np.flatnonzero(chosen))
+    ]
+    return _as_one(found) if found else None
+
+
+def _as_one(found: list[fitters.FixedCosts]) -> fitters.FixedCosts:
+    columns = [part.tasks.columns() for part in found]
+    table = CostTable(**{name: np.concatenate([part[name] for part in columns]) for name in columns[0]})
+    dropped: Counter[str] = Counter()
+    for part in found:
+        dropped.update(part.dropped)
+    return fitters.FixedCosts(table, found[0].source, sum(part.n_rows for part in found), dict(dropped))
+
+
+def correct(costs: fitters.FixedCosts, rows: UnitSums) -> Corrected:
+    """Take the fixed cost out of all rows, where it was decided to."""
+    n = len(rows)
+    use, corrected = np.zeros((2, n), np.bool_)
+    rho, events_eff, rel_var, rel_var_raw, rel_var_rho = (np.empty(n) for _ in range(5))
+    unknown = np.full(n, -1, np.int32)
+    reasons: dict[str, int] = {"": -1}
+    for piece in _of_whole_tasks(rows.task, np.arange(n)):
+        found = fitters.correct_fixed_cost(costs, rows.task[piece], rows.name[piece], **rows.moments(piece))
+        use[piece], corrected[piece] = found.use, found.corrected
+        rho[piece], events_eff[piece] = found.rho, found.events_eff
+        rel_var[piece], rel_var_raw[piece] = found.rel_var, found.rel_var_raw
+        rel_var_rho[piece] = found.rel_var_rho
+        unknown[piece] = [reasons.setdefault(reason, len(reasons) - 1) for reason in found.reason]
+    return Corrected(
+        use,
+        corrected,
+        rho,
+        events_eff,
+        rel_var,
+        rel_var_raw,
+        rel_var_rho,
+        _sorted(list(reasons)[1:], unknown),
+    )
+
+
+def _sorted(texts: list[str], codes: npt.NDArray[np.int32]) -> Labels:
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    place = np.full(len(texts) + 1, -1, np.int32)
+    place[order] = np.arange(len(texts))
+    return Labels(np.array([texts[number] for number in order], object), place[codes])
+
+
+def _of_whole_tasks(task: Labels, rows: npt.NDArray[np.intp]) -> Iterator[Any]:
+    """The rows in pieces that hold all of a task or nothing of it, tasks in the order of their names."""
+    codes = task.codes[rows]
+    ordered = rows[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(np.bincount(codes, minlength=len(task.names)))
+    start = 0
+    while start < len(ordered):
+        # The last task that ends inside the piece, or the one that fills it alone.
+        last = np.searchsorted(ends, start + _PIECE_ROWS, "right") - 1
+        end = int(ends[last]) if last >= 0 and ends[last] > start else int(ends[last + 1])
+        yield ordered[start:end]
+        start = end

@@ -1,0 +1,170 @@
+"""What the verdicts of one fit say together: counts that nobody has to make again, and sentences for people.
+
+Command line, report, dashboards and mails show what :func:`conclude` says; none of them counts or words it
+anew. The headline rests on confirmed deviations only, candidates are counted apart.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, standing
+from esjobs.speed.judging.sentences import percent
+
+Flag = Mapping[str, object]
+"""A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_distinct_tasks."""
+
+_MOST_CANDIDATES = 5
+"""Candidates that a headline names; those that are confirmed are all named."""
+
+
+def conclude(
+    flags: Sequence[Flag],
+    level: str,
+    *,
+    limit: float,
+    no_line: str = "",
+    restriction: Sequence[str] = (),
+) -> dict[str, object]:
+    """The row of ``conclusions`` about the flags of one fit, without what names the fit.
+
+    ``limit``: the accepted relative deviation. ``no_line``: why no verdict can rest on any line; empty when
+    one can. ``restriction``: the conditions to which the run was restricted, as people write them.
+    ``evidence`` is None where no name deviates.
+    """
+    verdicts = [str(flag["verdict"]) for flag in flags]
+    judged = [flag for flag in flags if flag["verdict"] in JUDGED]
+    found = [standing(str(flag["verdict"]), flag["confirmed"]) for flag in judged]
+    confirmed = [flag for flag, word in zip(judged, found, strict=True) if word == CONFIRMED]
+    candidates = [flag for flag, word in zip(judged, found, strict=True) if word == CANDIDATE]
+    on_one_task = sum(flag["n_distinct_tasks"] == 1 for flag in judged)
+    counts = {
+        "n_names": len(flags),
+        "n_deviates": verdicts.count("deviates"),
+        "n_stable": sum(flag["stable"] is True for flag in (*confirmed, *candidates)),
+        "n_ok": verdicts.count("ok"),
+        "n_undecided": verdicts.count("undecided"),
+        "n_undeclared": verdicts.count("undeclared"),
+        "n_others": sum(verdict not in (*JUDGED, "undeclared") for verdict in verdicts),
+        "n_comparable": len(judged),
+        "n_confirmed": len(confirmed),
+        "n_candidates": len(candidates),
+        "n_on_one_task": on_one_task,
+        "n_with_factor": sum(flag["k"] is not None for flag in flags),
+        "n_too_few": verdicts.count("too few"),
+        "n_mixed": verdicts.count("mixed"),
+        "n_implausible": verdicts.count("implausible"),
+        "n_not_comparable": verdicts.count("not comparable"),
+    }
+    if no_line:
+        text = f"Nothing can be concluded: {no_line}."
+    elif not judged:
+        text = _nothing_comparable(verdicts, level)
+    else:
+        if confirmed:
+            text = _confirmed(confirmed, counts, level, limit)
+        else:
+            text = _none_confirmed(candidates, counts, level, limit)
+        text += _needed(counts, level)
+    where = f"Restricted to {', '.join(restriction)}. " if restriction else ""
+    return {**counts, "sentence": where + text, "evidence": _evidence(confirmed, candidates)}
+
+
+def _confirmed(confirmed: Sequence[Flag], counts: Mapping[str, int], level: str, limit: float) -> str:
+    comparable = counts["n_comparable"]
+    deviate = "deviates" if len(confirmed) == 1 else "deviate"
+    text = (
+        f"{len(confirmed)} of {comparable} comparable {noun(level, comparable)} {deviate} by more than "
+        f"{percent(limit, '')}, confirmed: {_named(confirmed)}."
+    )
+    rest = _parts(counts, "", "")
+    if comparable - len(confirmed) == 1:
+        return f"{text} The other one {rest[0][1]}."
+    return f"{text} Of the others, {_listed(rest)}." if rest else text
+
+
+def _none_confirmed(candidates: Sequence[Flag], counts: Mapping[str, int], level: str, limit: float) -> str:
+    comparable = counts["n_comparable"]
+    names = noun(level, comparable)
+    parts = _parts(counts, f" ({_named(candidates, _MOST_CANDIDATES)})", f" of {percent(limit, '')}")
+    none = "No deviation" if counts["n_ok"] == comparable else "No deviation is confirmed"
+    if comparable == 1:
+        return f"{none}: the only comparable {names} {parts[0][1]}."
+    if len(parts) == 1:
+        every = "both" if comparable == 2 else f"all {comparable}"
+        return f"{none}: {every} comparable {names} {parts[0][2]}."
+    return f"{none}: of {comparable} comparable {names} {_listed(parts)}."
+
+
+def _parts(counts: Mapping[str, int], named: str, limit: str) -> list[tuple[int, str, str]]:
+    """What is not confirmed among the comparable: how many, and what they are, for one and for several."""
+    parts = [
+        (counts["n_candidates"], f"is a candidate{named}", f"are candidates{named}"),
+        (counts["n_ok"], f"is within the limit{limit}", f"are within the limit{limit}"),
+        (counts["n_undecided"], "is undecided", "are undecided"),
+    ]
+    return [part for part in parts if part[0]]
+
+
+def _listed(parts: Sequence[tuple[int, str, str]]) -> str:
+    return ", ".join(f"{count} {one if count == 1 else several}" for count, one, several in parts)
+
+
+def _named(flags: Sequence[Flag], most: int | None = None) -> str:
+    """Names with their deviations, the largest first; so many of them, and how many are left out."""
+    ordered = sorted(flags, key=lambda flag: (-abs(_deviation(flag)), str(flag["name"])))
+    named = ", ".join(f"{flag['name']} {percent(_deviation(flag))}" for flag in ordered[:most])
+    left = len(ordered[most:]) if most is not None else 0
+    return f"{named} and {left} more" if left else named
+
+
+def _deviation(flag: Flag) -> float:
+    deviation = flag["deviation"]
+    return deviation if isinstance(deviation, float) else 0.0
+
+
+def _nothing_comparable(verdicts: Sequence[str], level: str) -> str:
+    why = ", ".join(f"{count} {verdict}" for verdict, count in sorted(Counter(verdicts).items()))
+    return f"Nothing can be concluded: no {noun(level, 1)} can be compared ({why})."
+
+
+def _needed(counts: Mapping[str, int], level: str) -> str:
+    """What would tell more: where single tasks stand in the way, else where nothing is confirmed."""
+    alone, comparable = counts["n_on_one_task"], counts["n_comparable"]
+    if 2 * alone > comparable:
+        rests = "rests" if alone == 1 else "rest"
+        return (
+            f" {alone} of {comparable} {rests} on a single task: more tasks common to the {noun(level)} "
+            f"would tell {noun(level, 1)} from task, more jobs of the same tasks would not."
+        )
+    if counts["n_undecided"] and not counts["n_confirmed"]:
+        return f" More tasks at the undecided {noun(level, counts['n_undecided'])} would help."
+    return ""
+
+
+def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | None:
+    """What makes deviations confirmed, and what candidates lack."""
+    texts = []
+    tested = "significant over all tests of the run and stable under every tried change"
+    if len(confirmed) == 1:
+        texts.append(f"The confirmed deviation is {tested}: it may be sent.")
+    elif confirmed:
+        texts.append(f"The {len(confirmed)} confirmed deviations are {tested}: they may be sent.")
+    if len(candidates) == 1:
+        texts.append(f"The candidate may not be sent: it is {missing(candidates[0])}.")
+    elif candidates:
+        lacking = Counter(missing(flag) for flag in candidates)
+        listed = ", ".join(f"{n} {'is' if n == 1 else 'are'} {what}" for what, n in sorted(lacking.items()))
+        listed = listed if len(lacking) > 1 else f"they are {next(iter(lacking))}"
+        texts.append(f"The {len(candidates)} candidates may not be sent: {listed}.")
+    return " ".join(texts) or None
+
+
+def missing(flag: Flag) -> str:
+    """What a candidate lacks to be confirmed.
+
+    >>> missing({"significant": True, "stable": False}), missing({"significant": None, "stable": None})
+    ('not stable', 'neither significant nor stable')
+    """
+    if flag["significant"] is True:
+        return "not stable"
+    return "not significant" if flag["stable"] is True else "neither significant nor stable"

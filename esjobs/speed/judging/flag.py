@@ -1,0 +1,295 @@
+"""Deviations to verdicts: who deviates, how sure that is, and what may be sent."""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import fitters
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, CONFIRMED, FALSE_DISCOVERY_RATE, JUDGED, Verdict, noun, standing
+from esjobs.declared.origin import Declared
+from esjobs.runs.publication import Outcome, finite, rows_table
+from esjobs.speed.factors import MIXED_TASK, Factors
+from esjobs.speed.judging.conclusions import conclude
+from esjobs.speed.judging.proposals import propose, share_among_siblings
+from esjobs.speed.judging.sentences import told
+from esjobs.speed.judging.verdicts import Evidence, decide, is_confirmed
+from esjobs.speed.line import Comparison, Declarations, no_comparison
+from esjobs.speed.settings import FitSettings
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One name with its verdict, before its stability is known."""
+
+    evidence: Evidence
+    verdict: Verdict
+    why: str
+    k_err: float | None
+    expected_k: float | None
+    p_value: float | None
+    component: int
+    benchmark: str | None
+    events_per_job: float | None
+    deviation_raw: float | None
+    err_parts: Mapping[str, float]
+    """The error of the deviation by what it comes from: stat, int, line."""
+
+
+def judge(
+    factors: Factors,
+    comparisons: Sequence[Comparison],
+    declared: Mapping[str, Declared],
+    settings: FitSettings,
+) -> list[Judged]:
+    """The verdict of every name of one fit, in the order of the factors."""
+    lines: dict[int, tuple[Comparison, int]] = {
+        int(place): (item, position) for item in comparisons for position, place in enumerate(item.places)
+    }
+    main_k = factors.k[factors.main]
+    median = float(np.median(main_k)) if len(main_k) else None
+    judged = []
+    for place, name in enumerate(factors.name):
+        comparison, position = lines.get(place, (None, 0))
+        line = None if comparison is None else comparison.line.points
+        deviation = None if line is None else finite(line.deviation[position])
+        evidence = Evidence(
+            name=name,
+            status=factors.status[place],
+            reason=factors.reason[place],
+            k=finite(factors.k[place]),
+            n_jobs=int(factors.n_jobs[place]),
+            n_tasks=int(factors.n_tasks[place]),
+            n_distinct_tasks=int(factors.n_distinct_tasks[place]),
+            in_main_component=bool(factors.main[place]),
+            declared=declared[name],
+            deviation=deviation,
+            deviation_err=None if line is None else finite(line.deviation_err[position]),
+            median_k=median,
+            n_line_sites=_other_sites(comparison, declared[name]),
+            line_reason=None if comparison is None else comparison.reason,
+            mixed=factors.status[place] == MIXED_TASK,
+            via=factors.via[place],
+        )
+        verdict, why = decide(
+            evidence,
+            None if line is None else line.verdict[position] or None,
+            settings.min_name_jobs,
+        )
+        judged.append(
+            Judged(
+                evidence,
+                verdict,
+                why,
+                finite(factors.k_err[place]),
+                None if line is None else finite(line.expected_k[position]),
+                None if line is None or verdict not in JUDGED else finite(line.p_value[position]),
+                int(factors.component[place]),
+                declared[name].benchmark,
+                finite(factors.events_per_job[place]),
+                None if comparison is None else finite(comparison.raw.points.deviation[position]),
+                _err_parts(factors, place, evidence),
+            )
+        )
+    return judged
+
+
+def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, float]:
+    """Squares add up to that of the error; what the factor does not explain is the line's."""
+    if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
+        return {}
+    scale = (1 + evidence.deviation) / evidence.k
+    stat, interaction = (
+        float(np.nan_to_num(column[place])) * scale for column in (factors.k_err_stat, factors.k_err_int)
+    )
+    rest = evidence.deviation_err**2 - stat**2 - interaction**2
+    return {"stat": stat, "int": interaction, "line": math.sqrt(max(rest, 0.0))}
+
+
+def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
+    if comparison is None:
+        return 0
+    return comparison.line.n_groups - (declared.origin not in ("default", "none"))
+
+
+def flag(
+    compared: Sequence[tuple[Factors, list[Comparison]]],
+    declarations: Declarations,
+    unstable: Sequence[Mapping[str, str]],
+    window: Window,
+    run: str,
+    settings: FitSettings,
+    restriction: Sequence[str] = (),
+) -> Outcome:
+    """Verdicts of all fits with q-values, and what they say together.
+
+    ``unstable``: per fit, names whose verdict changes, and under what. ``restriction``: the conditions to
+    which the run was restricted; conclusions name them.
+    """
+    began = time.perf_counter()
+    verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
+    q_values = _q_values([factors for factors, _ in compared], verdicts, settings)
+    stamp = {
+        "run": run,
+        "window_start": window.start,
+        "window_end": window.end,
+        "program_version": __version__,
+    }
+    flags: list[dict[str, object]] = []
+    conclusions: list[dict[str, object]] = []
+    for (factors, found), judged, values, changing in zip(
+        compared, verdicts, q_values, unstable, strict=True
+    ):
+        mine = list(_flag_rows(factors, judged, values, changing, settings))
+        flags.extend({**stamp, **row} for row in mine)
+        said = conclude(
+            mine,
+            factors.level,
+            limit=settings.deviation_limit,
+            no_line=_why_no_line(factors, found),
+            restriction=restriction,
+        )
+        conclusions.append({**stamp, **_fit_of(factors), **said})
+    counted = Counter(
+        standing(str(row["verdict"]), row["confirmed"])
+        for row in flags
+        if (row["level"], row["processing_type"], row["method"]) == ("site", ALL_TYPES, settings.methods[0])
+    )
+    counted[CONFIRMED] += 0  # said also when there is none
+    report = RunReport(
+        "flag",
+        run,
+        sum(len(judged) for judged in verdicts),
+        len(flags),
+        time.perf_counter() - began,
+        rows_are="factor rows",
+        rows_become="flags",
+        counts={f"{noun('site')}: {word}": count for word, count in sorted(counted.items())},
+        window=str(window),
+    )
+    return Outcome(
+        report,
+        {
+            tables.FLAGS: rows_table(tables.FLAGS, flags),
+            tables.CONCLUSIONS: rows_table(tables.CONCLUSIONS, conclusions),
+        },
+    )
+
+
+def _q_values(
+    fits: Sequence[Factors], verdicts: Sequence[Sequence[Judged]], settings: FitSettings
+) -> list[list[float | None]]:
+    """q-values per method: a run's tests are those of one method over all levels and types."""
+    found: list[list[float | None]] = [[None] * len(judged) for judged in verdicts]
+    for method in settings.methods:
+        places = [
+            (number, position)
+            for number, factors in enumerate(fits)
+            if factors.method == method
+            for position, item in enumerate(verdicts[number])
+            if item.p_value is not None
+        ]
+        if places:
+            q = fitters.benjamini_hochberg([verdicts[n][p].p_value or 0.0 for n, p in places])
+            for (number, position), value in zip(places, q, strict=True):
+                found[number][position] = float(value)
+    return found
+
+
+def _flag_rows(
+    factors: Factors,
+    judged: Sequence[Judged],
+    q_values: Sequence[float | None],
+    unstable: Mapping[str, str],
+    settings: FitSettings,
+) -> Iterator[dict[str, object]]:
+    tested = [
+        (
+            item.verdict,
+            None if q_value is None else q_value <= FALSE_DISCOVERY_RATE,
+            item.evidence.name not in unstable if item.verdict in JUDGED else None,
+        )
+        for item, q_value in zip(judged, q_values, strict=True)
+    ]
+    proposals = share_among_siblings(
+        [item.evidence for item in judged],
+        [
+            propose(item.evidence, item.verdict, settings.min_name_jobs, confirmed=is_confirmed(*known))
+            for item, known in zip(judged, tested, strict=True)
+        ],
+    )
+    for item, q_value, proposal, (_, significant, stable) in zip(
+        judged, q_values, proposals, tested, strict=True
+    ):
+        evidence, declared = item.evidence, item.evidence.declared
+        unstable_under = unstable.get(evidence.name) if item.verdict in JUDGED else None
+        words = told(
+            evidence,
+            item.verdict,
+            item.why,
+            proposal,
+            level=factors.level,
+            significant=significant,
+            unstable_under=unstable_under,
+        )
+        yield {
+            **_fit_of(factors),
+            "name": evidence.name,
+            "corepower": declared.corepower,
+            "benchmark": declared.benchmark,
+            "origin": declared.origin,
+            "k": evidence.k,
+            "k_err": item.k_err,
+            "expected_k": item.expected_k,
+            "deviation": None if item.verdict == "undeclared" else evidence.deviation,
+            "deviation_err": None if item.verdict == "undeclared" else evidence.deviation_err,
+            "verdict": item.verdict,
+            "significant": significant,
+            "q_value": q_value,
+            "stable": stable,
+            "proposed_corepower": proposal.corepower,
+            "proposed_corepower_err": proposal.corepower_err,
+            "sentence": words.sentence,
+            "n_tasks": evidence.n_tasks,
+            "n_jobs": evidence.n_jobs,
+            "component": item.component,
+            "rc_site": declared.rc_site if factors.level == "site" else None,
+            "corepower_records": declared.from_records,
+            "corepower_parent": declared.parent,
+            "unstable_under": unstable_under,
+            "events_per_job": item.events_per_job,
+            "deviation_raw": None if item.verdict == "undeclared" else item.deviation_raw,
+            **{
+                f"deviation_err_{part}": None if item.verdict == "undeclared" else item.err_parts.get(part)
+                for part in ("stat", "int", "line")
+            },
+            "via": evidence.via or None,
+            "n_distinct_tasks": evidence.n_distinct_tasks,
+            "confirmed": is_confirmed(item.verdict, significant, stable),
+            "finding": words.finding,
+            "advice": words.advice or None,
+        }
+
+
+def _fit_of(factors: Factors) -> dict[str, object]:
+    return {
+        "level": factors.level,
+        "processing_type": factors.processing_type,
+        "method": factors.method,
+    }
+
+
+def _why_no_line(factors: Factors, comparisons: Sequence[Comparison]) -> str:
+    """Why no verdict can rest on any line of a fit; empty when one can."""
+    if any(comparison.reason is None for comparison in comparisons):
+        return ""
+    if comparisons:
+        return "; ".join(comparison.reason or "" for comparison in comparisons)
+    return no_comparison(factors)

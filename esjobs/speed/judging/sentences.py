@@ -1,0 +1,132 @@
+"""Verdicts in words that may be sent to a site: relative to the others, with an interval, never an order."""
+
+import math
+from dataclasses import dataclass
+
+from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
+from esjobs.declared.origin import Declared
+from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
+from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE, Evidence
+
+
+@dataclass(frozen=True)
+class Told:
+    """A verdict in words. What is asked to be done reads alike for many names, so it can be had apart."""
+
+    before: str
+    advice: str = ""
+    after: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it, as it is sent."""
+        return _joined(self.before, self.advice, self.after)
+
+    @property
+    def finding(self) -> str:
+        """The same without the advice, for lists that give it once."""
+        return _joined(self.before, self.after)
+
+
+def _joined(*texts: str) -> str:
+    return " ".join(text for text in texts if text)
+
+
+def told(
+    evidence: Evidence,
+    verdict: Verdict,
+    why: str,
+    proposal: Proposal,
+    *,
+    level: str = "site",
+    significant: bool | None = None,
+    unstable_under: str | None = None,
+) -> Told:
+    """What a coordinator may read out: relative to the others, with its interval, never an order.
+
+    ``significant``: over all tests of the run. ``unstable_under``: the change that turns the verdict. A
+    deviation that lacks either is a candidate, and its sentence says that it is not to be sent, and why.
+    """
+    declared = evidence.declared
+    if verdict not in JUDGED:
+        return Told(_joined(f"{verdict.capitalize()}: {why}.", _declared_note(declared)))
+    ran = _joined(_ran_like(evidence, level), _bridge(evidence.via))
+    note = _declared_note(declared)
+    if verdict != "deviates":
+        return Told(_joined(ran, note))
+    lacking = _lacking(significant, unstable_under)
+    if lacking:
+        reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
+        return Told(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
+    after = _joined(proposal.note or "", note)
+    if proposal.corepower is None:
+        return Told(_joined(ran, f"Nothing is proposed: {proposal.reason}.", after))
+    return Told(ran, _advice(level), after)
+
+
+def _ran_like(evidence: Evidence, level: str) -> str:
+    """What the jobs ran like, and relative to whom: a line has one entry per WLCG site or CPU model."""
+    declared = evidence.declared
+    deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
+    value = declared.corepower or 0.0
+    low, high = interval(deviation, error)
+    whose, own = f"what {evidence.n_line_sites} other WLCG sites declare", "is declared"
+    if level == "cpu_model":
+        whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
+    return (
+        f"Relative to {whose}, these jobs ran like {value * (1 + deviation):.1f} ({value * low:.1f} to "
+        f"{value * high:.1f}, 90 %) {declared.benchmark} per core; {value:.2f} {own} ({percent(deviation)})."
+    )
+
+
+def _lacking(significant: bool | None, unstable_under: str | None) -> list[str]:
+    """What keeps a deviation from being confirmed."""
+    lacking = [] if significant else ["not significant over all tests of the run"]
+    return [*lacking, f"not stable ({unstable_under})"] if unstable_under else lacking
+
+
+def _advice(level: str) -> str:
+    if level == "cpu_model":
+        return "Please check the reference score, and whether its hosts share SMT or overcommit."
+    return "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+
+
+def _bridge(via: str) -> str:
+    """What a comparison hangs on that rests on one name, or on few jobs; its error is in the interval."""
+    if not via:
+        return ""
+    if via == FEW_JOBS_BRIDGE:
+        return "Compared through buckets of fewer than 50 jobs only."
+    return f"Compared via {via} only."
+
+
+def percent(value: float, sign: str = "+") -> str:
+    """A relative number in percent, signed unless ``sign`` is empty; as many digits as a limit has.
+
+    >>> percent(0.546), percent(-0.37), percent(-0.001), percent(0.125, ""), percent(0.2, "")
+    ('+55 %', '-37 %', '0 %', '12.5 %', '20 %')
+    """
+    digits = f"{100 * value:{sign}.0f}" if sign else f"{100 * value:.3g}"
+    return f"{'0' if digits in ('+0', '-0') else digits} %"
+
+
+def interval(deviation: float, error: float) -> tuple[float, float]:
+    """The 90 % interval of 1 + deviation, symmetric in the logarithm and so never negative."""
+    centre = 1 + deviation
+    if centre <= 0 or error <= 0:
+        return centre, centre
+    factor = math.exp(HALF_WIDTH_90 * error / centre)
+    return centre / factor, centre * factor
+
+
+def _declared_note(declared: Declared) -> str:
+    notes = []
+    if declared.parent is not None and declared.origin in ("default", "none"):
+        notes.append(f"its site carries {declared.parent:.4g}")
+    if declared.from_records is not None:
+        notes.append(f"the records carry {declared.from_records:.4g}")
+    if declared.origin == "changed":
+        notes.append("the declared value changed inside the window")
+    if declared.origin == "inherited":
+        notes.append("the declared value is inherited from its site")
+    return f"Note: {'; '.join(notes)}." if notes else ""

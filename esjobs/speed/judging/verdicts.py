@@ -1,0 +1,113 @@
+"""Verdicts that are safe to send: from a deviation with its error to one word.
+
+The rules, in the order in which they are asked (the first that applies decides):
+
+1. a name without a factor, or with too few jobs: ``too few`` or ``not comparable``, with the reason;
+2. outside the largest component: ``not comparable``;
+3. a factor more than three times off the median: ``implausible``, check the records;
+4. no declared value, or a default: ``undeclared``;
+5. no line that verdicts may rest on: ``too few``;
+6. with h the half-width of the 90 % interval of d: ``deviates`` when |d| - h > limit, ``ok`` when |d| + h <
+   limit, else ``undecided``.
+"""
+
+import math
+from dataclasses import dataclass
+
+from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
+from esjobs.declared.origin import Declared
+
+IMPLAUSIBLE = math.log(3.0)
+MIN_LINE_SITES = 10
+"""WLCG sites (or CPU models) a line needs before verdicts rest on it."""
+FEW_JOBS_BRIDGE = "few jobs"
+"""In the place of a name: the link to the others rests on buckets of few jobs only."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one name when it is judged.
+
+    Missing numbers are None. ``deviation`` and its error come from the line without the name's own site;
+    ``n_tasks`` counts units of A (task x core class x type), ``n_distinct_tasks`` the tasks behind them.
+    ``median_k`` is the median factor of the component. ``n_line_sites``: the WLCG sites (or CPU models)
+    of that line. ``line_reason``: why no verdict may rest on the line.
+    """
+
+    name: str
+    status: str
+    reason: str
+    k: float | None
+    n_jobs: int
+    n_tasks: int
+    n_distinct_tasks: int
+    in_main_component: bool
+    declared: Declared
+    deviation: float | None
+    deviation_err: float | None
+    median_k: float | None
+    n_line_sites: int
+    line_reason: str | None
+    mixed: bool = False
+    via: str = ""
+    """The one name through which this one hangs on the others, or ``few jobs``."""
+
+
+def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:
+    """The verdict and, where it is not a comparison, why.
+
+    ``comparison``: what the deviation and its error say by themselves (rule 6), None without a deviation.
+    ``min_jobs``: jobs a name needs for a verdict.
+    """
+    blocked = _blocked(evidence, min_jobs)
+    if blocked is not None:
+        return blocked
+    if evidence.line_reason is not None or comparison is None:
+        return "too few", evidence.line_reason or "no line without its own site"
+    return comparison, ""
+
+
+def compare(deviation: float, error: float, limit: float) -> Verdict:
+    """Rule 6 alone, for many degrees of freedom.
+
+    >>> compare(-0.47, 0.1, 0.2), compare(0.05, 0.05, 0.2), compare(0.25, 0.1, 0.2)
+    ('deviates', 'ok', 'undecided')
+    """
+    if abs(deviation) - HALF_WIDTH_90 * error > limit:
+        return "deviates"
+    if abs(deviation) + HALF_WIDTH_90 * error < limit:
+        return "ok"
+    return "undecided"
+
+
+def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None) -> bool | None:
+    """Whether a verdict may be sent: ``deviates``, significant over the run's tests, and stable.
+
+    None where nothing was compared.
+
+    >>> is_confirmed("deviates", True, True), is_confirmed("ok", False, True)
+    (True, False)
+    """
+    if verdict not in JUDGED:
+        return None
+    return verdict == "deviates" and significant is True and stable is True
+
+
+def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
+    if evidence.mixed:
+        return "mixed", evidence.reason
+    if evidence.k is None:
+        verdict: Verdict = "too few" if evidence.status == "too few jobs" else "not comparable"
+        return verdict, evidence.reason
+    if not evidence.in_main_component:
+        return "not comparable", "no task links it with the largest component"
+    if evidence.n_jobs < min_jobs:
+        return "too few", f"{evidence.n_jobs} jobs in the fit, {min_jobs} are needed for a verdict"
+    if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
+        ratio = evidence.k / evidence.median_k
+        return "implausible", f"{ratio:.2g} times the median factor: check the records"
+    if evidence.declared.origin == "none":
+        return "undeclared", "no declared corepower"
+    if evidence.declared.origin == "default":
+        return "undeclared", f"the declared {evidence.declared.corepower:.4g} is a default, not a measurement"
+    return None

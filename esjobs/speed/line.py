@@ -1,0 +1,181 @@
+"""Factors against declared corepower: a line through the origin per fit and benchmark."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs import __version__
+from esjobs.core import tables
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import noun
+from esjobs.declared.origin import Declared
+from esjobs.runs.publication import Outcome, finite, rows_table
+from esjobs.speed.factors import Factors
+from esjobs.speed.judging.verdicts import MIN_LINE_SITES
+
+Declarations = Mapping[str, Mapping[str, Declared]]
+"""Level, then name, to what the name declares."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The names of one fit that share a benchmark, against their line.
+
+    ``places`` are positions in the factors; the points of ``line`` are aligned with them, and so are those of
+    ``raw``, the line of the factors without correction for fixed cost. Only names with a factor in the
+    largest component take part. ``reason``: why no verdict may rest on the line; None: may.
+    """
+
+    benchmark: str
+    places: np.ndarray
+    line: fitters.LineResult
+    raw: fitters.LineResult
+    reason: str | None
+
+
+def compare_with_declared(
+    factors: Factors, declared: Mapping[str, Declared], limit: float
+) -> list[Comparison]:
+    """Fit one line per benchmark to the names of the largest component.
+
+    Defaults are listed and never fitted; the line leaves out the whole site of the name it judges.
+    """
+    comparable = [
+        int(place)
+        for place in np.flatnonzero(factors.main)
+        if declared[factors.name[place]].corepower is not None
+    ]
+    benchmarks = sorted({declared[factors.name[place]].benchmark or "" for place in comparable})
+    return [
+        _compare(
+            factors,
+            declared,
+            benchmark,
+            [place for place in comparable if declared[factors.name[place]].benchmark == benchmark],
+            limit,
+        )
+        for benchmark in benchmarks
+    ]
+
+
+def _compare(
+    factors: Factors, declared: Mapping[str, Declared], benchmark: str, places: Sequence[int], limit: float
+) -> Comparison:
+    chosen = np.array(places, np.int64)
+    those = [declared[factors.name[place]] for place in places]
+    measured = np.array([item.origin != "default" for item in those])
+
+    def line_of(k: npt.NDArray[np.float64]) -> fitters.LineResult:
+        return fitters.fit_line(
+            k[chosen],
+            factors.k_err[chosen] * k[chosen] / factors.k[chosen],
+            np.array([item.corepower for item in those], float),
+            group=[item.rc_site for item in those],
+            in_line=measured,
+            name=[item.name for item in those],
+            limit=limit,
+            min_groups=MIN_LINE_SITES,
+        )
+
+    line = line_of(factors.k)
+    raw = line if np.array_equal(factors.k_raw, factors.k, equal_nan=True) else line_of(factors.k_raw)
+    reason = None
+    if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
+        reason = _too_few(factors.level, benchmark, int(line.n_groups))
+    return Comparison(benchmark, chosen, line, raw, reason)
+
+
+def _too_few(level: str, benchmark: str, count: int) -> str:
+    """Why no verdict may rest on a line: it has one entry per WLCG site and value, or per CPU model."""
+    one, unit = count == 1, f" ({benchmark})" if benchmark else ""
+    if level == "site":
+        those = f"{count} WLCG site{'' if one else 's'} with a speed factor"
+        have = "declares a value of its own" if one else "declare a value of their own"
+    else:
+        those = f"{count} {noun(level, count)} with a speed factor"
+        have = "has a reference score" if one else "have a reference score"
+    return f"{those} {have}{unit}, a line that verdicts rest on needs {MIN_LINE_SITES}"
+
+
+def no_comparison(factors: Factors) -> str:
+    """Why there is no line at all."""
+    names = noun(factors.level, 1)
+    if not factors.main.any():
+        return f"no {names} has a speed factor"
+    lacks = "declares a corepower" if factors.level == "site" else "has a reference score"
+    return f"no {names} with a speed factor {lacks}"
+
+
+def correlate(
+    all_factors: Sequence[Factors],
+    declarations: Declarations,
+    window: Window,
+    run: str,
+    limit: float,
+) -> tuple[list[tuple[Factors, list[Comparison]]], Outcome]:
+    """Compare every fit with what is declared; returns the comparisons and the rows for ``lines``."""
+    began = time.perf_counter()
+    compared = [
+        (factors, compare_with_declared(factors, declarations[factors.level], limit))
+        for factors in all_factors
+    ]
+    rows = [row for factors, found in compared for row in _line_rows(factors, found)]
+    stamp = {
+        "run": run,
+        "window_start": window.start,
+        "window_end": window.end,
+        "program_version": __version__,
+    }
+    table = rows_table(tables.LINES, ({**stamp, **row} for row in rows))
+    n_factors = sum(len(factors.name) for factors in all_factors)
+    report = RunReport(
+        "correlate",
+        run,
+        n_factors,
+        table.num_rows,
+        time.perf_counter() - began,
+        rows_are="factor rows",
+        rows_become="lines",
+        counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
+        window=str(window),
+    )
+    return compared, Outcome(report, {tables.LINES: table})
+
+
+def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[str, object]]:
+    head: dict[str, object] = {
+        "level": factors.level,
+        "processing_type": factors.processing_type,
+        "method": factors.method,
+        "component": 0,
+    }
+    if not found:
+        why = no_comparison(factors)
+        yield {**head, "status": "too few", "reason": why, "n_names": 0, "n_entries": 0, "n_sites": 0}
+    for item in found:
+        line = item.line
+        unusable = "too few sites" if line.status == "ok" else "too few"
+        status = "ok" if item.reason is None else unusable
+        yield {
+            **head,
+            "benchmark": item.benchmark,
+            "status": status,
+            "reason": item.reason,
+            "slope": finite(line.slope),
+            "slope_err": finite(line.slope_err),
+            "slope_ols": finite(line.ols.value),
+            "slope_wls": finite(line.wls.value),
+            "tau": finite(line.tau),
+            "n_names": int(line.n_points),
+            "n_entries": int(line.n_entries),
+            "n_sites": int(line.n_groups),
+            "pearson": finite(line.correlation_points.pearson),
+            "spearman": finite(line.correlation_points.spearman),
+            "pearson_sites": finite(line.correlation_groups.pearson),
+            "spearman_sites": finite(line.correlation_groups.spearman),
+        }

@@ -1,0 +1,79 @@
+"""Rows of ``residuals`` and the pulls of a fit: where an expert looks when a site objects."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.runs.publication import finite
+from esjobs.speed.factors import METHODS, Fit
+from esjobs.speed.units import unit_parts
+from fitters import Labels
+
+SHOWN_TASKS = 25
+"""Tasks of most jobs whose buckets are kept."""
+WORST = 10
+"""The buckets that deviate most, in their own standard deviations, are kept whatever their task."""
+
+_EDGES = np.linspace(-5.0, 5.0, 21)
+
+
+def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
+    """One row per bucket of the largest tasks, and of the ten most deviating ones with their rank."""
+    if fit.result is None:
+        return
+    table = fitters.bucket_table(fit.result)
+    rows = fit.data.rows_of(table.task, table.name)
+    rank = _ranks(table.pull)
+    shown = _largest(fit.data.task[rows], fit.data.n_jobs[rows]) | (rank > 0)
+    effective = fit.data.events_eff if METHODS[fit.factors.method].corrected else fit.data.events
+    for bucket in np.flatnonzero(shown):
+        row = rows[bucket]
+        task_id, core_class, task_type, work_kind = unit_parts(table.task[bucket])
+        events, ratio = fit.data.events[row], table.ratio[bucket]
+        expected = table.value[bucket] / ratio * effective[row] / events
+        yield {
+            "task_id": task_id,
+            "core_class": core_class,
+            "task_type": task_type,
+            "work_kind": work_kind,
+            "name": table.name[bucket],
+            "n_jobs": int(fit.data.n_jobs[row]),
+            "events_per_job": float(events / fit.data.n_jobs[row]),
+            "cpu_s_per_event": float(fit.data.cpu_s[row] / events),
+            "expected_cpu_s_per_event": finite(expected),
+            "deviation": finite(1 / ratio - 1),
+            "pull": finite(-table.pull[bucket]),
+            "status": table.status[bucket],
+            "rank": int(rank[bucket]) or None,
+        }
+
+
+def _ranks(pull: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """1 for the largest pull, and so on; 0 beyond the worst ones and without a pull."""
+    size = np.nan_to_num(np.abs(pull), nan=-1.0)
+    worst = np.argsort(-size, kind="stable")[:WORST]
+    rank = np.zeros(len(pull), np.int64)
+    rank[worst] = np.arange(1, len(worst) + 1)
+    rank[size < 0] = 0
+    return rank
+
+
+def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    jobs = np.bincount(task.codes, n_jobs, len(task.names))
+    is_shown = np.zeros(len(jobs), np.bool_)
+    is_shown[np.argsort(-jobs, kind="stable")[:SHOWN_TASKS]] = True
+    return is_shown[task.codes]
+
+
+def pull_columns(result: fitters.FitResult) -> Mapping[str, object]:
+    """Width and histogram of the pulls of the buckets in a fit; null without degrees of freedom."""
+    table = fitters.bucket_table(result)
+    pulls = table.pull[(table.status == "used") & np.isfinite(table.pull)]
+    if not pulls.size:
+        return {"pull_width": None, "pulls": None}
+    inside = np.clip(pulls, _EDGES[0], _EDGES[-1])
+    counts = np.histogram(inside, _EDGES)[0]
+    return {"pull_width": float(np.std(pulls)), "pulls": json.dumps(counts.tolist())}

@@ -1,0 +1,33 @@
+"""What a user can set about the speed factors."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from esjobs.core.words import DEVIATION_LIMIT, Method
+from esjobs.setting_types import Count, no_flag
+
+
+def _distinct(methods: tuple[Method, ...]) -> tuple[Method, ...]:
+    if len(set(methods)) < len(methods):
+        raise PydanticCustomError("distinct", "expected each method once")
+    return methods
+
+
+class FitSettings(BaseModel):
+    """What enters the fits and when a name gets a verdict."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    methods: Annotated[tuple[Method, ...], Field(min_length=1), AfterValidator(_distinct)] = (
+        "gamma",
+        "paper",
+    )
+    """Methods to fit, headline first."""
+    min_bucket_jobs: Count = 20
+    """Jobs a task must have at a queue (or on a CPU model) to enter the fit."""
+    min_name_jobs: Count = 50
+    """Jobs a name needs for a verdict."""
+    deviation_limit: Annotated[float, BeforeValidator(no_flag), Field(gt=0, lt=1)] = DEVIATION_LIMIT
+    """Relative deviation that matters."""

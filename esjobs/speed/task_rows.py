@@ -1,0 +1,74 @@
+"""Rows of ``tasks``: what a job of each costs before its first event, and whether it is one kind of work."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import fitters
+from esjobs.runs.publication import finite
+from esjobs.speed.mixed_tasks import MixedTask
+from esjobs.speed.unit_sums import UnitSums
+from esjobs.speed.units import unit_parts
+
+_DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
+
+
+def task_rows(
+    rows: UnitSums,
+    costs: fitters.FixedCosts | None,
+    looked_at: Mapping[str, MixedTask],
+    min_bucket_jobs: int,
+) -> Iterator[dict[str, object]]:
+    """One row per unit of A by site, and one for every task as it was before it was split."""
+    tasks, place = rows.task.names, rows.task.codes
+    n_jobs = np.bincount(place, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
+    n_sites = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
+    events = np.bincount(place, rows.sums["events"], len(tasks))
+    mixed = np.full(len(tasks), -1)
+    mixed[place] = rows.mixed.codes
+    known = {} if costs is None else _by_name(costs)
+    for number, task in enumerate(tasks):
+        cost = known.get(task, {})
+        decision = _DECISIONS.get(cost.get("decision", ""), "kept")
+        reason = cost.get("reason", "")
+        if mixed[number] >= 0:
+            decision, reason = "mixed task", rows.mixed.names[mixed[number]]
+        yield {
+            **_named(task),
+            "n_jobs": int(n_jobs[number]),
+            "n_sites": int(n_sites[number]),
+            "decision": decision,
+            "reason": reason or None,
+            **{name: finite(cost.get(name)) for name in ("rho", "rho_err", "slope", "slope_err")},
+            "events_per_job": finite(events[number] / n_jobs[number]),
+            "events_ratio": finite(cost.get("events_ratio")),
+            **_kinds(looked_at.get(task)),
+        }
+    for task, found in looked_at.items():
+        if found.decision == "split":
+            yield {
+                **_named(task),
+                "n_jobs": found.n_jobs,
+                "decision": "split",
+                "reason": found.reason,
+                **_kinds(found),
+            }
+
+
+def _by_name(costs: fitters.FixedCosts) -> dict[str, dict[str, Any]]:
+    columns = costs.tasks.columns()
+    return {
+        name: {column: values[place] for column, values in columns.items()}
+        for place, name in enumerate(costs.tasks.name)
+    }
+
+
+def _named(unit: str) -> dict[str, object]:
+    return dict(zip(("task_id", "core_class", "task_type", "work_kind"), unit_parts(unit), strict=True))
+
+
+def _kinds(found: MixedTask | None) -> dict[str, object]:
+    if found is None:
+        return {"kinds_ratio": None, "kinds_share": None}
+    return {"kinds_ratio": finite(found.ratio), "kinds_share": finite(found.share)}

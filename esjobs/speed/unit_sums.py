@@ -1,0 +1,291 @@
+"""Buckets added up over days: one row per unit of A and name, texts as codes.
+
+A window may have far more buckets than fit into memory, a fit needs only their sums. They are read a few
+days at a time and added one after the other in the order of their keys: the same buckets give the same sums,
+to the bit, and so the same factors.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core import tables
+from esjobs.core.query import Days, Filter, In
+from esjobs.core.window import Window
+from esjobs.core.words import LEVELS
+from esjobs.jobs.day_spans import spans
+from esjobs.runs.publication import read_table
+from esjobs.speed.units import unit_label
+from esjobs.store.base import JobStore
+from fitters import Labels
+
+SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
+_KEYS = tables.BUCKETS.column_names[:6]
+_PACKED = ("task_id", "processing_type", "core_class")
+_LARGEST_CODE = 2**62
+
+FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class UnitSums:
+    """Sums over days: one row per unit of A and name, in the order in which the buckets first have them.
+
+    ``task``: the unit's label. ``sums``: by the names of ``SUMS``. ``n_buckets``: how many were added up.
+    ``mixed``: why the task is set aside as a mixed one, missing where it is not.
+    """
+
+    task: Labels
+    name: Labels
+    sums: Mapping[str, FloatArray]
+    n_buckets: npt.NDArray[np.int64]
+    mixed: Labels
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def __getitem__(self, rows: Any) -> "UnitSums":
+        sums = {column: values[rows] for column, values in self.sums.items()}
+        return UnitSums(self.task[rows], self.name[rows], sums, self.n_buckets[rows], self.mixed[rows])
+
+    def entering(self, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
+        """Rows with enough jobs, of tasks that are not set aside as mixed."""
+        return np.asarray((self.sums["n_jobs"] >= min_bucket_jobs) & (self.mixed.codes < 0), np.bool_)
+
+    def moments(self, rows: Any = slice(None)) -> dict[str, Any]:
+        """The columns that functions of ``fitters`` take for sums over jobs."""
+        names = ("n_jobs", "events", "cpu_s", "events_sq", "cpu_s_sq", "events_cpu_s")
+        return {name: self.sums[name][rows] for name in names}
+
+
+@dataclass(frozen=True)
+class WindowSums:
+    """All buckets of a window, added up for each level.
+
+    ``n_buckets``: buckets that were read. ``n_jobs``: binned jobs by processing type, empty where the records
+    name none; more than the rows of a level have where jobs carry no name on it.
+    """
+
+    levels: Mapping[str, UnitSums]
+    n_buckets: int
+    n_jobs: Mapping[str, int]
+
+
+def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
+    """The visible buckets of a window under filters on their keys, added up.
+
+    Memory: about 100 bytes per row of the result, and 300 per bucket of the largest day.
+    """
+    inside = [Days.of_window(window), In("kind", ("binned",))]
+    booked = read_table(store, tables.DAYS, inside, ["day", "n_jobs"]).to_pylist()
+    n_jobs = {row["day"]: row["n_jobs"] for row in booked}
+    adder = Adder()
+    # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.
+    for piece in spans(sorted(n_jobs), n_jobs):
+        of_days = Days("day", piece[0], piece[-1])
+        adder.add(store.read(tables.BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
+    return adder.sums()
+
+
+class Adder:
+    """Adds buckets up. What is added first must not be of later days than what follows."""
+
+    def __init__(self) -> None:
+        self._texts = {key: _Texts() for key in _KEYS[1:]}
+        self._units = _Numbers()
+        self._levels = {level: _Level() for level in LEVELS}
+        self._n_jobs: Counter[int] = Counter()
+        self._n_buckets = 0
+
+    def add(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Add buckets of some days, in any order; their columns are ``day`` to ``processing_type``, ``SUMS``.
+
+        A day must come at once.
+        """
+        parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in (*_KEYS, *SUMS)}
+        for batch in batches:
+            parts["day"].append(np.asarray(batch.column("day").cast(pa.int32())))
+            for key, texts in self._texts.items():
+                parts[key].append(texts.codes(batch.column(key)))
+            for column in SUMS:
+                values = pc.fill_null(pc.cast(batch.column(column), pa.float64()), 0.0)
+                parts[column].append(np.asarray(values))
+        if not parts["day"]:
+            return
+        columns = {column: np.concatenate(parts.pop(column)) for column in (*_KEYS, *SUMS)}
+        order = self._order(columns)
+        codes = {key: columns.pop(key)[order] for key in _KEYS}
+        task, kind, core_class = (codes[key].astype(np.int64) + 1 for key in _PACKED)
+        # 31 bits for the type, 2 for one core, several or unknown.
+        unit = self._units.of((task << 31 | kind) << 2 | core_class)
+        for column in SUMS:
+            columns[column] = columns[column][order]
+        self._n_buckets += len(order)
+        for number, jobs in enumerate(np.bincount(kind, columns["n_jobs"])):
+            self._n_jobs[number - 1] += int(jobs)
+        for level, rows in self._levels.items():
+            rows.add(unit, codes[level], columns)
+
+    def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """The order of the keys, missing ones first."""
+        day = columns["day"]
+        ranks = [day - day.min(), *(texts.ranks()[columns[key]] + 1 for key, texts in self._texts.items())]
+        sizes = [int(rank.max()) + 1 for rank in ranks]
+        if prod(sizes) > _LARGEST_CODE:
+            return np.lexsort(ranks[::-1])
+        combined = np.zeros(len(day), np.int64)
+        for rank, size in zip(ranks, sizes, strict=True):
+            combined = combined * size + rank
+        return np.argsort(combined, kind="stable")
+
+    def sums(self) -> WindowSums:
+        """What was added."""
+        task, kind, core_class = (self._texts[key].listed for key in _PACKED)
+        # Parts were packed as number + 1; the missing one is -1 again and so the last of each list.
+        labels = [
+            unit_label(
+                task[(key >> 33) - 1], core_class[(key & 3) - 1], kind[(key >> 2 & 0x7FFFFFFF) - 1], None
+            )
+            for key in self._units.keys.tolist()
+        ]
+        return WindowSums(
+            {
+                level: rows.sums(labels, self._texts[level].listed[:-1])
+                for level, rows in self._levels.items()
+            },
+            self._n_buckets,
+            {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
+        )
+
+
+class _Texts:
+    """Numbers of texts, in the order in which they first come; -1 for null and for the empty one."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._ranks: Codes = np.empty(0, np.int32)
+
+    @property
+    def listed(self) -> list[str | None]:
+        """The text of each number, at the end that of -1."""
+        return [*self._number, None]
+
+    def codes(self, column: pa.Array) -> Codes:
+        encoded = column.dictionary_encode()
+        known = self._number
+        numbers = [
+            known.setdefault(text, len(known)) if text else -1 for text in encoded.dictionary.to_pylist()
+        ]
+        of_code: Codes = np.array([*numbers, -1], np.int32)
+        found: Codes = of_code[np.asarray(encoded.indices.fill_null(len(numbers)))]
+        return found
+
+    def ranks(self) -> Codes:
+        """The place of each number among the sorted texts, at the end that of -1, which is -1."""
+        if len(self._ranks) != len(self._number) + 1:
+            texts = list(self._number)
+            self._ranks = np.full(len(texts) + 1, -1, np.int32)
+            self._ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+        return self._ranks
+
+
+class _Numbers:
+    """Numbers of keys, in the order in which they first come."""
+
+    def __init__(self) -> None:
+        self._sorted = np.empty(0, np.int64)
+        self._number = np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """The key of each number."""
+        keys = np.empty(len(self), np.int64)
+        keys[self._number] = self._sorted
+        return keys
+
+    def of(self, keys: npt.NDArray[np.int64]) -> Codes:
+        """The number of each key; new keys get one."""
+        place = np.searchsorted(self._sorted, keys)
+        unknown = np.ones(len(keys), np.bool_)
+        inside = place < len(self)
+        unknown[inside] = self._sorted[place[inside]] != keys[inside]
+        if unknown.any():
+            fresh, first = np.unique(keys[unknown], return_index=True)
+            number = np.empty(len(fresh), np.int32)
+            number[np.argsort(first)] = np.arange(len(self), len(self) + len(fresh))
+            before = np.searchsorted(self._sorted, fresh)
+            self._number = np.insert(self._number, before, number)
+            self._sorted = np.insert(self._sorted, before, fresh)
+            place = np.searchsorted(self._sorted, keys)
+        return self._number[place]
+
+
+class _Level:
+    """The sums of one level."""
+
+    def __init__(self) -> None:
+        self._rows = _Numbers()
+        self._sums = {column: np.empty(0) for column in SUMS}
+        self._n_buckets = np.empty(0, np.int64)
+
+    def add(self, unit: Codes, name: Codes, columns: Mapping[str, FloatArray]) -> None:
+        """Add rows in their order; those without a name are left out."""
+        named = name >= 0
+        inside = slice(None) if named.all() else named
+        row = self._rows.of(unit[inside].astype(np.int64) << 32 | name[inside])
+        more = len(self._rows) - len(self._n_buckets)
+        for column, total in self._sums.items():
+            grown = np.append(total, np.zeros(more))
+            np.add.at(grown, row, columns[column][inside])
+            self._sums[column] = grown
+        self._n_buckets = np.append(self._n_buckets, np.zeros(more, np.int64))
+        self._n_buckets += np.bincount(row, minlength=len(self._rows))
+
+    def sums(self, units: Sequence[str], names: Sequence[str | None]) -> UnitSums:
+        keys = self._rows.keys
+        task, name = _labels(units, keys >> 32), _labels(names, keys & 0xFFFFFFFF)
+        nothing = Labels(np.empty(0, object), np.full(len(keys), -1, np.int32))
+        return UnitSums(task, name, self._sums, self._n_buckets, nothing)
+
+
+def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:
+    order = sorted(range(len(texts)), key=texts.__getitem__)  # type: ignore[arg-type]
+    place = np.empty(len(texts), np.int32)
+    place[order] = np.arange(len(texts))
+    names = np.empty(len(texts), object)
+    names[:] = [texts[number] for number in order]
+    return Labels(names, place[codes]).used()
+
+
+def joined(first: UnitSums, second: UnitSums) -> UnitSums:
+    """The rows of two sums, which share none, one after the other."""
+    return UnitSums(
+        _joined(first.task, second.task),
+        _joined(first.name, second.name),
+        {column: np.append(values, second.sums[column]) for column, values in first.sums.items()},
+        np.append(first.n_buckets, second.n_buckets),
+        _joined(first.mixed, second.mixed),
+    )
+
+
+def _joined(first: Labels, second: Labels) -> Labels:
+    names = sorted({*first.names, *second.names})
+    number = {name: code for code, name in enumerate(names)}
+    codes = []
+    for part in (first, second):
+        of_code = np.array([*(number[name] for name in part.names), -1], np.int32)
+        codes.append(of_code[part.codes])
+    listed = np.empty(len(names), object)
+    listed[:] = names
+    return Labels(listed, np.concatenate(codes)).used()

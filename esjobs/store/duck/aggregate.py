@@ -1,0 +1,48 @@
+"""Aggregates in the embedded store: the table and the books of one snapshot."""
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arrow import arrow_type
+from esjobs.core.query import Query
+from esjobs.store.base import Aggregate
+from esjobs.store.books import Kind, Outcome, books_table
+from esjobs.store.duck.compile_sql import compile_aggregate, compile_books, metric_type, noted_rules
+from esjobs.store.duck.sql import SqlSession
+
+
+def aggregate(session: SqlSession, query: Query) -> Aggregate:
+    """Two scans of the columns that the query names, in one transaction: one for the groups, one to count.
+
+    Rows of results have no books: one scan.
+    """
+    compiled = compile_aggregate(query)
+    schema = pa.schema(
+        [(key, arrow_type(query.field(key).type)) for key in query.keys]
+        + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
+    )
+    if query.over is not None:
+        return Aggregate(session.table(compiled.sql, schema, compiled.params), books_table({}))
+    books = compile_books(query)
+    with session.transaction():
+        table = session.table(compiled.sql, schema, compiled.params)
+        counted = session.rows(books.sql, books.params)
+    return Aggregate(table, _books(query, counted))
+
+
+def _books(query: Query, counted: list[tuple[Any, ...]]) -> pa.Table:
+    """Rows of (day, number of the rule, jobs, notes...) as the books that readers know."""
+    reasons: list[tuple[str, Kind]] = [
+        ("binned", "binned"),
+        *((rule.reason, "dropped") for rule in query.drops),
+    ]
+    notes = [str(rule.unknown) for rule in noted_rules(query)]
+    books: Counter[Outcome] = Counter()
+    for day, rule, jobs, *noted in counted:
+        name, kind = reasons[rule]
+        books[Outcome(day, name, kind)] += jobs
+        for note, jobs_noted in zip(notes, noted, strict=True):
+            books[Outcome(day, note, "note")] += jobs_noted
+    return books_table(books)

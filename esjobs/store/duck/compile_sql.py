@@ -1,0 +1,357 @@
+"""The query language as DuckDB SQL: pure functions from a question to text and parameters.
+
+Identifiers come from the catalogue only, every value is a bound parameter. Comparisons follow the
+language, not SQL: a missing value equals nothing and lies in no range, and neither does NaN (which DuckDB
+sorts above every number).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from esjobs.core import fields
+from esjobs.core.errors import UsageError
+from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, Quotient, Resolved
+from esjobs.core.query import (
+    Count,
+    Days,
+    DropRule,
+    Either,
+    Filter,
+    In,
+    Maximum,
+    Metric,
+    Minimum,
+    Missing,
+    NotLike,
+    Present,
+    Query,
+    Range,
+    Select,
+    Sum,
+    SumProduct,
+    SumWhere,
+    Value,
+)
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.store.duck.schema import quote
+from esjobs.store.values import naive, typed
+
+_ESCAPE = "!"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """SQL text with ``$1``, ``$2``, ... and the values that they stand for."""
+
+    sql: str
+    params: tuple[object, ...]
+
+
+@dataclass
+class Binding:
+    """Collects values; each gets the next parameter number."""
+
+    values: list[object] = field(default_factory=list)
+
+    def bind(self, value: object) -> str:
+        """The placeholder that stands for a value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field as an SQL expression."""
+
+    sql: str
+    type: FieldType
+    name: str
+
+
+Resolve = Callable[[str], Column]
+
+
+def compile_select(select: Select) -> Compiled:
+    """Jobs of a window under filters, the fields in the order asked for."""
+    names = select.fields or tuple(item.name for item in fields.JOB_FIELDS)
+    bound = Binding()
+    columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
+    kept = [_keeps(rule, bound) for rule in select.drops]
+    where = _where(_window(select.window, bound) + _filters(select.where, _column, bound) + kept)
+    return _compiled(f"SELECT\n  {_listed(columns)}\nFROM jobs{where}", bound)
+
+
+def compile_aggregate(query: Query) -> Compiled:
+    """The table of a query: its keys, then its metrics, over the jobs that no rule drops."""
+    _refuse_equal_names(query)
+    bound = Binding()
+    resolve = _columns_of(query.over)
+    keys = [f"{resolve(key).sql} AS {quote(key)}" for key in query.keys]
+    metrics = [f"{_metric(metric, resolve)} AS {quote(metric.name)}" for metric in query.metrics]
+    kept = [_keeps(rule, bound) for rule in query.drops]
+    where = _where(_window(query.window, bound, query.over) + _filters(query.where, resolve, bound) + kept)
+    group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
+    rows = "jobs" if query.over is None else quote(query.over.name)
+    return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{where}{group}", bound)
+
+
+def compile_books(query: Query) -> Compiled:
+    """The books of a query: day, number of the rule that drops (0: binned), n_jobs, then one column per note.
+
+    A note's column counts the binned jobs that passed a rule because their field is missing; notes stand in
+    the order of the rules that have one.
+    """
+    # Every rule is evaluated on whole columns first: inside the CASE it would see a selection of rows, for
+    # which DuckDB evaluates strings row by row instead of once per distinct value.
+    bound = Binding()
+    noted = [f"unknown_{number}" for number in range(len(noted_rules(query)))]
+    columns = [f"{_column('day').sql} AS day"]
+    columns += [f"{_keeps(rule, bound)} AS keep_{n}" for n, rule in enumerate(query.drops, start=1)]
+    columns += [
+        f"{_column(rule.keep.field).sql} IS NULL AS {name}"
+        for name, rule in zip(noted, noted_rules(query), strict=True)
+    ]
+    where = _where(_window(query.window, bound) + _filters(query.where, _column, bound))
+    rules = [f"WHEN keep_{number} IS NOT TRUE THEN {number}" for number in range(1, len(query.drops) + 1)]
+    rule = f"CASE {' '.join(rules)} ELSE 0 END AS rule" if rules else "0 AS rule"
+    counts = ["count(*) AS n_jobs", *(f"count(*) FILTER (WHERE rule = 0 AND {name})" for name in noted)]
+    return _compiled(
+        f"WITH judged AS (\nSELECT\n  {_listed(columns)}\nFROM jobs{where}\n),\n"
+        f"ruled AS (\nSELECT\n  {_listed(['day', rule, *noted])}\nFROM judged\n)\n"
+        f"SELECT\n  {_listed(['day', 'rule', *counts])}\nFROM ruled\nGROUP BY 1, 2",
+        bound,
+    )
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ",\n  ".join(columns)
+
+
+def noted_rules(query: Query) -> list[DropRule]:
+    """The rules that let a missing field pass and say so in the books."""
+    return [rule for rule in query.drops if rule.missing == "pass" and rule.unknown is not None]
+
+
+def compile_read(
+    table: Table,
+    where: Sequence[Filter],
+    columns: Sequence[str],
+    order: Sequence[str] = (),
+    limit: int | None = None,
+) -> Compiled:
+    """The visible rows of a result table under filters; ``order``: see :meth:`JobStore.read`."""
+    bound = Binding()
+    resolve = _columns_of(table)
+    shown = ", ".join(resolve(name).sql for name in columns or table.column_names)
+    sql = f"SELECT {shown}\nFROM {quote(table.name)}{_where(_filters(where, resolve, bound))}"
+    if order:
+        sql += f"\nORDER BY {', '.join(_sorted(resolve, item) for item in order)}"
+    if limit is not None:
+        sql += f"\nLIMIT {bound.bind(limit)}"
+    return _compiled(sql, bound)
+
+
+def _sorted(resolve: Resolve, item: str) -> str:
+    """A column to sort by; missing values come last either way, in every engine alike."""
+    column = resolve(item.removeprefix("-"))
+    if column.type in ("map", "list", "text"):
+        raise UsageError(f"rows cannot be sorted by '{column.name}', which is a {column.type}")
+    return f"{column.sql} {'DESC' if item.startswith('-') else 'ASC'} NULLS LAST"
+
+
+def _columns_of(table: Table | None) -> Resolve:
+    """What names mean: fields of jobs, or columns of a result table."""
+    if table is None:
+        return _column
+
+    def resolve(name: str) -> Column:
+        return Column(quote(name), table.column(name).type, name)
+
+    return resolve
+
+
+def compile_window(window: Window | None) -> Compiled:
+    """The condition that a job ended inside a window, as a WHERE clause; empty for all jobs."""
+    bound = Binding()
+    return _compiled(_where(_window(window, bound)), bound)
+
+
+def metric_type(query: Query, metric: Metric) -> FieldType:
+    """What a metric yields: counts are integers, sums numbers, extremes what their field is."""
+    if isinstance(metric, Count):
+        return "integer"
+    return query.field(metric.field).type if isinstance(metric, Minimum | Maximum) else "number"
+
+
+def _column(name: str) -> Column:
+    """A job's field, stored or derived, as SQL; the one place where derivations are compiled."""
+    found = fields.field(name)
+    return Column(_expression(found), found.type, name)
+
+
+def _expression(found: Field) -> str:
+    match found.derived:
+        case None:
+            return quote(found.name)
+        case DayOf(source):
+            return f"CAST({_column(source).sql} AS DATE)"
+        case CoreClassOf(source):
+            cores = _column(source).sql
+            return f"CASE WHEN {cores} > 1 THEN 'multi' WHEN {cores} = 1 THEN 'single' END"
+        case Quotient(over, under):
+            product = _product(over)
+            return f"({product} / nullif({_product(under)}, 0))" if under else f"({product})"
+        case Resolved(source):
+            raise UsageError(f"'{found.name}' is resolved above the store; ask for '{source}'")
+
+
+def _product(names: Sequence[str]) -> str:
+    return " * ".join(_double(_column(name)) for name in names)
+
+
+def _double(column: Column) -> str:
+    return column.sql if column.type == "number" else f"CAST({column.sql} AS DOUBLE)"
+
+
+def _numeric(name: str, resolve: Resolve) -> Column:
+    column = resolve(name)
+    if column.type not in ("integer", "number"):
+        raise UsageError(f"'{name}' is not a number and cannot be summed; see: esjobs fields")
+    return column
+
+
+def _metric(metric: Metric, resolve: Resolve) -> str:
+    match metric:
+        case Count():
+            return "count(*)"
+        case Sum(name):
+            return _sum(_numeric(name, resolve), "")
+        case SumProduct(left, right):
+            return f"sum({_double(_numeric(left, resolve))} * {_double(_numeric(right, resolve))})"
+        case SumWhere(name, having):
+            present = " AND ".join(f"{resolve(other).sql} IS NOT NULL" for other in having)
+            return _sum(_numeric(name, resolve), f" FILTER (WHERE {present})" if present else "")
+        case Minimum(name):
+            return f"min({resolve(name).sql})"
+        case Maximum(name):
+            return f"max({resolve(name).sql})"
+
+
+def _sum(column: Column, restriction: str) -> str:
+    if column.type == "integer":
+        # Integers are summed exactly and rounded once.
+        return f"CAST(sum({column.sql}){restriction} AS DOUBLE)"
+    return f"sum({column.sql}){restriction}"
+
+
+def _refuse_equal_names(query: Query) -> None:
+    names = [*query.keys, *(metric.name for metric in query.metrics)]
+    if not names:
+        raise UsageError("a query needs at least one key or metric")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UsageError(f"the query has two columns named '{min(twice)}'; rename one")
+
+
+def _window(window: Window | None, bound: Binding, table: Table | None = None) -> list[str]:
+    if window is None:
+        return []
+    name = "end_time" if table is None else table.time
+    start, end = bound.bind(naive(window.start)), bound.bind(naive(window.end))
+    return [f"{quote(name)} >= {start}", f"{quote(name)} < {end}"]
+
+
+def _filters(filters: Sequence[Filter], resolve: Resolve, bound: Binding) -> list[str]:
+    return [_condition(item, resolve, bound) for item in filters]
+
+
+def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
+    """A filter as a condition that is true when it holds, false or null when it does not."""
+    match item:
+        case Either(filters):
+            return "(" + (" OR ".join(_filters(filters, resolve, bound)) or "FALSE") + ")"
+        case Missing(name):
+            return f"({resolve(name).sql} IS NULL)"
+        case Present(name):
+            return f"({resolve(name).sql} IS NOT NULL)"
+        case In(name, values):
+            return _membership(resolve(name), values, bound)
+        case Range():
+            return _range(resolve(item.field), item, bound)
+        case Days(name, first, last):
+            column = resolve(name)
+            if column.type != "day":
+                raise UsageError(f"'{column.name}' is no day")
+            return f"({column.sql} BETWEEN {bound.bind(first)} AND {bound.bind(last)})"
+        case NotLike(name, patterns):
+            column = resolve(name)
+            likes = _likes(column, patterns, bound)
+            return f"({column.sql} IS NULL OR NOT ({likes}))"
+
+
+def _membership(column: Column, values: Sequence[Value], bound: Binding) -> str:
+    usable = [cast for value in values for cast in typed(column.name, column.type, value)]
+    if not usable:
+        return "FALSE"
+    if len(usable) == 1:
+        return f"({column.sql} = {bound.bind(usable[0])})"
+    return f"({column.sql} IN ({', '.join(bound.bind(value) for value in usable)}))"
+
+
+def _range(column: Column, item: Range, bound: Binding) -> str:
+    if column.type not in ("integer", "number"):
+        raise UsageError(f"'{column.name}' is not a number; a range of times is a window")
+    bounds = [(">", item.gt), (">=", item.ge), ("<", item.lt), ("<=", item.le)]
+    given = [(sign, limit) for sign, limit in bounds if limit is not None]
+    if any(math.isnan(limit) for _, limit in given):
+        return "FALSE"
+    parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in given]
+    if (column.type == "number" and item.lt is None and item.le is None) or (
+        column.type == "number" and item.lt is None and item.le == math.inf
+    ):
+        parts.append(f"NOT isnan({column.sql})")
+    return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
+
+
+def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
+    """Whether the column matches a pattern: an equality, a prefix, or LIKE with everything but * escaped."""
+    if column.type not in ("keyword", "text"):
+        raise UsageError(f"'{column.name}' is not a string and matches no pattern")
+    text = f"lower({column.sql})"
+    parts: list[str] = []
+    for pattern in patterns:
+        stem = pattern.rstrip("*")
+        if "*" not in pattern:
+            parts.append(f"{text} = lower({bound.bind(pattern)})")
+        elif "*" not in stem:
+            parts.append(f"starts_with({text}, lower({bound.bind(stem)}))")
+        else:
+            like = _escaped(pattern).replace("*", "%")
+            parts.append(f"{text} LIKE lower({bound.bind(like)}) ESCAPE '{_ESCAPE}'")
+    return " OR ".join(parts) or "FALSE"
+
+
+def _escaped(pattern: str) -> str:
+    for special in (_ESCAPE, "%", "_"):
+        pattern = pattern.replace(special, _ESCAPE + special)
+    return pattern
+
+
+def _keeps(rule: DropRule, bound: Binding) -> str:
+    """True for the jobs that a rule keeps."""
+    condition = _condition(rule.keep, _column, bound)
+    present = f"{_column(rule.keep.field).sql} IS NOT NULL"
+    missing = f"{_column(rule.keep.field).sql} IS NULL"
+    if isinstance(rule.keep, NotLike):
+        return condition if rule.missing == "pass" else f"({present} AND {condition})"
+    return f"({missing} OR {condition})" if rule.missing == "pass" else condition
+
+
+def _where(conditions: Sequence[str]) -> str:
+    return "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
+
+
+def _compiled(sql: str, bound: Binding) -> Compiled:
+    return Compiled(sql, tuple(bound.values))

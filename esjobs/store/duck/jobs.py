@@ -1,0 +1,192 @@
+"""Jobs in the embedded store: loads, duplicates, undoing, fingerprints.
+
+The state follows from the rows of each load alone: which version of a job is visible, and what waits in
+``internal.replaced_jobs``, is settled in `duck_versions`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.window import Window
+from esjobs.store.base import PutCounts, Span
+from esjobs.store.batches import gathered
+from esjobs.store.checks import FINGERPRINTS, SUPERSEDED
+from esjobs.store.duck import versions as duck_versions
+from esjobs.store.duck.compile_sql import compile_window
+from esjobs.store.duck.schema import quote
+from esjobs.store.duck.sql import SqlSession
+from esjobs.store.row_hash import Hashes, identity_hash
+
+_NOTHING_COMES = (0, 0)
+"""Load and first row of no rows; loads are numbered from 1."""
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load's number, and the number of its first row in this call."""
+
+    number: int
+    first_row: int
+
+
+def put_jobs(session: SqlSession, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+    """Write the rows of a load straight into ``jobs``, then settle which version of each job is visible.
+
+    One transaction. Duplicates are looked for by the identity hash among all stored jobs; only the jobs
+    that have several versions are compared by their natural keys.
+    """
+    with session.transaction():
+        load = _open_load(session, load_id)
+        identities = _append(session, batches, load)
+        rows = len(identities)
+        session.run(
+            "UPDATE internal.load_numbers SET next_row = $1 WHERE number = $2",
+            [load.first_row + rows, load.number],
+        )
+        if not _find_several(session, load, identities):
+            return PutCounts(rows, 0, SUPERSEDED.empty_table())
+        duck_versions.gather(session, load.number, load.first_row)
+        superseded, updated = duck_versions.superseded(session), duck_versions.updated(session)
+        kept = duck_versions.kept(session)
+        duck_versions.remember(session)
+        duck_versions.settle(session)
+        jobs_changed, changed = duck_versions.changed(session)
+        duck_versions.clear(session)
+    stored = rows - superseded.num_rows - updated
+    return PutCounts(stored, updated, superseded, jobs_changed, changed, kept)
+
+
+def _open_load(session: SqlSession, load_id: str) -> _Load:
+    known = session.rows("SELECT number, next_row FROM internal.load_numbers WHERE load_id = $1", [load_id])
+    if known:
+        return _Load(*known[0])
+    ((number,),) = session.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
+    session.run("INSERT INTO internal.load_numbers VALUES ($1, $2, 0)", [load_id, number])
+    return _Load(number, 0)
+
+
+def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
+    """Write the rows; their identity hashes, 8 bytes a row, are all that stays in memory."""
+    put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
+    statement = (
+        f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
+        f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark()} FROM incoming"
+    )
+    rows = 0
+    hashes = [np.empty(0, np.uint64)]
+    for table in gathered(batches, PUT_SCHEMA, "jobs"):
+        numbers = np.arange(load.first_row + rows, load.first_row + rows + table.num_rows)
+        identity = np.concatenate(
+            [
+                identity_hash(batch.column("source"), batch.column("job_id"))
+                for batch in table.select(["source", "job_id"]).to_batches()
+            ]
+        )
+        numbered = table.append_column("load_row", pa.array(numbers)).append_column(
+            "row_identity", pa.array(identity)
+        )
+        session.insert(statement, numbered, [load.number])
+        hashes.append(identity)
+        rows += table.num_rows
+    return np.concatenate(hashes)
+
+
+def _find_several(session: SqlSession, load: _Load, identities: Hashes) -> bool:
+    """Keep the identity hashes that more than one version has in a table ``several``; whether there are any.
+
+    Repeats inside the load are found by sorting its hashes in place, several times faster than a GROUP BY;
+    the jobs stored before are probed only if there are any.
+    """
+    identities.sort()
+    repeated = np.unique(identities[1:][identities[1:] == identities[:-1]])
+    ((stored,),) = session.rows("SELECT count(*) FROM jobs")
+    if stored == len(identities) and not len(repeated):
+        return False
+    session.run("CREATE TEMP TABLE several (row_identity UBIGINT)")
+    session.insert(
+        "INSERT INTO several SELECT row_identity FROM incoming",
+        pa.table({"row_identity": pa.array(repeated, pa.uint64())}),
+    )
+    session.run(
+        """
+        INSERT INTO several SELECT row_identity FROM jobs
+        WHERE NOT (load_number = $1 AND load_row >= $2) AND row_identity IN (
+            SELECT row_identity FROM jobs WHERE load_number = $1 AND load_row >= $2
+        )
+        """,
+        [load.number, load.first_row],
+    )
+    ((found,),) = session.rows("SELECT count(*) FROM several")
+    if not found:
+        session.run("DROP TABLE several")
+    return bool(found)
+
+
+def undo_load(session: SqlSession, load_id: str) -> int:
+    """Delete the versions of a load and show what the remaining ones of its jobs say."""
+    with session.transaction():
+        known = session.rows("SELECT number FROM internal.load_numbers WHERE load_id = $1", [load_id])
+        if not known:
+            return 0
+        load = known[0]
+        # a merged row is there beside the versions that it was made of
+        ((versions,),) = session.rows(
+            """
+            SELECT count(*) FROM (
+                SELECT load_row FROM jobs WHERE load_number = $1
+                UNION SELECT load_row FROM internal.replaced_jobs WHERE load_number = $1
+            )
+            """,
+            load,
+        )
+        session.run(
+            """
+            CREATE TEMP TABLE several AS
+            SELECT row_identity FROM internal.replaced_jobs
+            WHERE load_number <> $1
+                AND row_identity IN (SELECT row_identity FROM jobs WHERE load_number = $1)
+            UNION
+            SELECT row_identity FROM internal.replaced_jobs
+            WHERE load_number = $1 AND row_identity IN (
+                SELECT row_identity FROM jobs SEMI JOIN internal.replaced_jobs USING (load_number, load_row)
+            )
+            """,
+            load,
+        )
+        session.run("DELETE FROM internal.replaced_jobs WHERE load_number = $1", load)
+        session.run("DELETE FROM jobs WHERE load_number = $1", load)
+        duck_versions.gather(session, *_NOTHING_COMES)
+        duck_versions.settle(session)
+        duck_versions.clear(session)
+        session.run("DELETE FROM internal.load_numbers WHERE number = $1", load)
+    return int(versions)
+
+
+def span(session: SqlSession) -> Span:
+    """Count the visible jobs and find the earliest and latest end time."""
+    ((jobs, first, last),) = session.rows(
+        "SELECT count(*), epoch_us(min(end_time)), epoch_us(max(end_time)) FROM jobs"
+    )
+    return Span(jobs, _moment(first), _moment(last))
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    if microseconds is None:
+        return None
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
+def day_fingerprints(session: SqlSession, window: Window | None) -> pa.Table:
+    """Jobs per day and the sum of their row marks: independent of order, moved by any change."""
+    where = compile_window(window)
+    return session.table(
+        "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608
+        f"CAST(sum(row_mark) AS VARCHAR) AS mark FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
+        FINGERPRINTS,
+        where.params,
+    )

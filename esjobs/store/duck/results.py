@@ -1,0 +1,142 @@
+"""Results in the embedded store: partitions are written beside the visible rows, then switched to at once.
+
+A generation is a number; rows carry it, ``internal.published`` says which number readers see of each
+partition. Publishing is one small transaction, whatever the size of the rows.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+
+import pyarrow as pa
+
+from esjobs.core.arrow import schema_of, table_schema
+from esjobs.core.errors import StoreError
+from esjobs.core.query import Filter
+from esjobs.core.tables import Table
+from esjobs.store.base import Generation, Retired
+from esjobs.store.batches import gathered
+from esjobs.store.checks import require_once
+from esjobs.store.duck.compile_sql import compile_read
+from esjobs.store.duck.schema import quote, results_name
+from esjobs.store.duck.sql import SqlSession
+
+
+def replace(
+    session: SqlSession, table: Table, partition: str, batches: Iterable[pa.RecordBatch]
+) -> Generation:
+    """Write rows under a new generation number, all of them or none."""
+    schema = table_schema(table)
+    columns = ", ".join(quote(name) for name in schema.names)
+    with session.transaction():
+        ((number,),) = session.rows(
+            "SELECT 1 + greatest((SELECT coalesce(max(number), 0) FROM internal.generations), "
+            "(SELECT coalesce(max(number), 0) FROM internal.published))"
+        )
+        session.run("INSERT INTO internal.generations VALUES ($1, $2, $3)", [number, table.name, partition])
+        for rows in gathered(batches, schema, f"rows of '{table.name}'"):
+            session.insert(
+                f"INSERT INTO {results_name(table)} ({columns}, generation) "  # noqa: S608
+                f"SELECT {columns}, $1 FROM incoming",
+                rows,
+                [number],
+            )
+    return Generation(table, partition, str(number))
+
+
+def publish(session: SqlSession, changes: Sequence[Generation | Retired]) -> None:
+    """Switch readers of every named partition in one transaction.
+
+    Raises :class:`StoreError` when a generation was never written or is swept, and :class:`UsageError` when
+    a partition is named twice; nothing is switched then.
+    """
+    require_once(changes)
+    with session.transaction():
+        for change in changes:
+            name, partition = change.table.name, change.partition
+            session.run(
+                "DELETE FROM internal.published WHERE table_name = $1 AND partition_name = $2",
+                [name, partition],
+            )
+            if isinstance(change, Generation):
+                _require_written(session, change)
+                session.run(
+                    "INSERT INTO internal.published VALUES ($1, $2, $3)",
+                    [name, partition, int(change.number)],
+                )
+
+
+def _require_written(session: SqlSession, generation: Generation) -> None:
+    place = [generation.table.name, generation.partition]
+    written = session.rows(
+        "SELECT CAST(number AS VARCHAR) FROM internal.generations "
+        "WHERE table_name = $1 AND partition_name = $2",
+        place,
+    )
+    if (generation.number,) not in written:
+        raise StoreError(
+            f"generation {generation.number} of '{place[0]}' {place[1]} is not in the store "
+            "(swept, or of another store); run the step again"
+        )
+
+
+def sweep(session: SqlSession, tables: Iterable[Table], pending: Set[str]) -> int:
+    """Delete the rows of generations that are neither visible nor among those still to be published."""
+    with session.transaction():
+        unreachable = [
+            (number, name)
+            for number, name in session.rows(
+                "SELECT number, table_name FROM internal.generations "
+                "WHERE number NOT IN (SELECT number FROM internal.published)"
+            )
+            if str(number) not in pending
+        ]
+        deleted = 0
+        for table in tables:
+            numbers = [number for number, name in unreachable if name == table.name]
+            if not numbers:
+                continue
+            ((count,),) = session.rows(
+                f"SELECT count(*) FROM {results_name(table)} WHERE generation IN (SELECT unnest($1))",  # noqa: S608
+                [numbers],
+            )
+            deleted += count
+            session.run(
+                f"DELETE FROM {results_name(table)} WHERE generation IN (SELECT unnest($1))",  # noqa: S608
+                [numbers],
+            )
+        session.run(
+            "DELETE FROM internal.generations WHERE number IN (SELECT unnest($1))",
+            [[number for number, _ in unreachable]],
+        )
+    return deleted
+
+
+def read(
+    session: SqlSession,
+    table: Table,
+    where: Sequence[Filter],
+    columns: Sequence[str],
+    order: Sequence[str] = (),
+    limit: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows that ``published`` points at, as of the moment of the call."""
+    compiled = compile_read(table, where, columns, order, limit)
+    by_name = {column.name: column for column in table.columns}
+    schema = schema_of(by_name[name] for name in columns or table.column_names)
+    return session.stream(compiled.sql, schema, compiled.params)
+
+
+def value(session: SqlSession, key: str) -> str | None:
+    """A named value; None when there is none."""
+    found = session.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
+    return found[0][0] if found else None
+
+
+def compare_and_set(session: SqlSession, key: str, old: str | None, new: str | None) -> bool:
+    """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
+    with session.transaction():
+        if value(session, key) != old:
+            return False
+        session.run("DELETE FROM internal.named_values WHERE key = $1", [key])
+        if new is not None:
+            session.run("INSERT INTO internal.named_values VALUES ($1, $2)", [key, new])
+    return True

@@ -1,0 +1,276 @@
+"""Which version of a job is visible in the embedded store, and what that changed.
+
+Of every load that has a job one version is kept: its rows with its newest end time, field by field the latest
+known value. Visible is, of the loads with the newest end time of all, field by field the value of the latest
+load that knows it. So a missing value never replaces a known one, and the visible job follows from the
+versions that are stored alone: whichever load is undone, the others say what is left.
+
+Nearly always the latest version knows whatever the others do: it is the visible one, and only the others
+wait in ``internal.replaced_jobs``. Where it does not, the visible row is merged: all versions wait, and the
+row in ``jobs`` carries the load and row numbers of the latest. That the same numbers wait is its mark.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from esjobs.core.arrow import JOB_SCHEMA
+from esjobs.core.errors import StoreError
+from esjobs.store.checks import SUPERSEDED
+from esjobs.store.duck.schema import JOB_COLUMNS, quote
+from esjobs.store.duck.sql import SqlSession
+
+_COLUMNS = ", ".join(quote(name) for name in JOB_COLUMNS)
+_JOB = ", ".join(quote(name) for name in JOB_SCHEMA.names)
+_KNOWN = " | ".join(
+    f"(CAST({quote(name)} IS NOT NULL AS HUGEINT) << {bit})" for bit, name in enumerate(JOB_SCHEMA.names)
+)
+"""The fields that a row knows, a bit each."""
+
+_TABLES = ("several", "merged_rows", "contested", "poorer", "mixed", "folds", "versions", "shown", "before")
+
+
+def row_mark() -> str:
+    """SQL for the hash of all that the catalogue knows of a job."""
+    return f"hash({_JOB})"
+
+
+def gather(session: SqlSession, load: int, first_row: int) -> None:
+    """All versions of the jobs named in ``several``, in order of merit, and those that have to be merged.
+
+    ``load`` and ``first_row``: which rows are incoming. ``place`` 1 decides; ``place_in_load`` 1 is the best
+    that its load has; ``known``: the job was stored before; ``unlike``: its versions are not all the same. A
+    job is named by its version in place 1 (``top_load``, ``top_row``).
+    """
+    session.run(
+        """
+        CREATE TEMP TABLE merged_rows AS
+        SELECT load_number, load_row FROM jobs
+        WHERE row_identity IN (FROM several) AND (load_number, load_row) IN (
+            SELECT (load_number, load_row) FROM internal.replaced_jobs WHERE row_identity IN (FROM several)
+        )
+        """
+    )
+    session.run(
+        """
+        CREATE TEMP TABLE contested AS
+        WITH versions AS (
+            SELECT TRUE AS stored, load_number = $1 AND load_row >= $2 AS incoming,
+                source, job_id, end_time, load_number, load_row, row_mark
+            FROM jobs WHERE row_identity IN (FROM several)
+                AND (load_number, load_row) NOT IN (SELECT (load_number, load_row) FROM merged_rows)
+            UNION ALL
+            SELECT FALSE, FALSE, source, job_id, end_time, load_number, load_row, row_mark
+            FROM internal.replaced_jobs WHERE row_identity IN (FROM several)
+        )
+        SELECT stored, incoming, end_time, load_number, load_row,
+            row_number() OVER merit AS place,
+            row_number() OVER merit_in_load AS place_in_load,
+            first_value(end_time) OVER merit AS newest,
+            first_value(end_time) OVER merit_in_load AS newest_in_load,
+            first_value(load_number) OVER merit AS top_load,
+            first_value(load_row) OVER merit AS top_row,
+            bool_or(NOT incoming) OVER job AS known,
+            min(row_mark) OVER job <> max(row_mark) OVER job AS unlike
+        FROM versions
+        WINDOW job AS (PARTITION BY source, job_id),
+            merit AS (PARTITION BY source, job_id ORDER BY end_time DESC, load_number DESC, load_row DESC),
+            merit_in_load AS (
+                PARTITION BY source, job_id, load_number ORDER BY end_time DESC, load_row DESC
+            )
+        """,
+        [load, first_row],
+    )
+    _find_poorer(session)
+
+
+def _find_poorer(session: SqlSession) -> None:
+    """The jobs whose best version lacks what another one knows: in all (``mixed``), in a load (``folds``)."""
+    named = "SELECT (load_number, load_row) FROM contested WHERE unlike"
+    session.run(
+        f"""
+        CREATE TEMP TABLE poorer AS
+        SELECT contested.*, fields FROM contested JOIN (
+            SELECT load_number, load_row, {_KNOWN} AS fields FROM jobs
+            WHERE (load_number, load_row) IN ({named} AND stored)
+            UNION ALL
+            SELECT load_number, load_row, {_KNOWN} FROM internal.replaced_jobs
+            WHERE (load_number, load_row) IN ({named} AND NOT stored)
+        ) USING (load_number, load_row)
+        """  # noqa: S608  names of the catalogue
+    )
+    session.run(
+        """
+        CREATE TEMP TABLE folds AS
+        SELECT top_load, top_row, load_number FROM poorer WHERE end_time = newest_in_load
+        GROUP BY ALL HAVING bit_or(fields) <> bit_or(fields) FILTER (place_in_load = 1)
+        """
+    )
+    session.run(
+        """
+        CREATE TEMP TABLE mixed AS
+        SELECT top_load, top_row FROM poorer WHERE end_time = newest
+        GROUP BY ALL HAVING bit_or(fields) <> bit_or(fields) FILTER (place = 1)
+        UNION SELECT top_load, top_row FROM folds
+        UNION SELECT top_load, top_row FROM contested
+        WHERE (load_number, load_row) IN (SELECT (load_number, load_row) FROM merged_rows)
+        """
+    )
+
+
+def superseded(session: SqlSession) -> pa.Table:
+    """The incoming rows that lost against a newer end time, in their order."""
+    return session.table(
+        "SELECT j.source, j.job_id, j.origin_file, j.origin_line FROM contested c "
+        "JOIN jobs j ON j.load_number = c.load_number AND j.load_row = c.load_row "
+        "WHERE c.incoming AND c.end_time < c.newest "
+        "ORDER BY c.load_row",
+        SUPERSEDED,
+    )
+
+
+def updated(session: SqlSession) -> int:
+    """How many of the other incoming rows are not the first of their job."""
+    ((rows,),) = session.rows(
+        "SELECT count(*) FROM contested WHERE incoming AND end_time = newest AND (known OR place > 1)"
+    )
+    return int(rows)
+
+
+def kept(session: SqlSession) -> dict[str, int]:
+    """By field, the jobs whose incoming rows lack a value that another version of the same end time has."""
+    counts = ", ".join(f"sum((lacking >> {bit}) & 1)" for bit in range(len(JOB_SCHEMA)))
+    ((*jobs,),) = session.rows(
+        f"""
+        SELECT {counts} FROM (
+            SELECT xor(bit_or(fields), bit_or(fields) FILTER (incoming)) AS lacking
+            FROM poorer WHERE end_time = newest GROUP BY top_load, top_row
+        )
+        """  # noqa: S608  whole numbers
+    )
+    return _by_field(jobs)
+
+
+def remember(session: SqlSession) -> None:
+    """Set aside what readers see of the jobs that may change; of new jobs their first row."""
+    session.run(
+        f"""
+        CREATE TEMP TABLE before AS
+        WITH seen AS (
+            SELECT load_number, load_row, top_load, top_row FROM contested
+            WHERE unlike AND known AND NOT incoming
+            UNION ALL
+            SELECT load_number, min(load_row), top_load, top_row FROM contested
+            WHERE unlike AND NOT known AND end_time = newest GROUP BY load_number, top_load, top_row
+        )
+        SELECT top_load, top_row, {_JOB} FROM jobs JOIN seen USING (load_number, load_row)
+        """  # noqa: S608  names of the catalogue
+    )
+
+
+def changed(session: SqlSession) -> tuple[int, dict[str, int]]:
+    """How many of the jobs that were set aside look otherwise now, and by field how many."""
+    differing = [f"b.{quote(name)} IS DISTINCT FROM j.{quote(name)}" for name in JOB_SCHEMA.names]
+    counts = ", ".join(f"count(*) FILTER ({test})" for test in differing)
+    ((jobs, *fields),) = session.rows(
+        f"SELECT count(*) FILTER ({' OR '.join(differing)}), {counts} FROM before b "  # noqa: S608
+        "JOIN jobs j ON j.load_number = b.top_load AND j.load_row = b.top_row"
+    )
+    return int(jobs), _by_field(fields)
+
+
+def _by_field(counts: Iterable[int | None]) -> dict[str, int]:
+    return {name: int(jobs) for name, jobs in zip(JOB_SCHEMA.names, counts, strict=True) if jobs}
+
+
+def settle(session: SqlSession) -> None:
+    """Move what lost against another load aside, delete what lost against its own, show what won."""
+    plain = "SELECT load_number, load_row FROM contested ANTI JOIN mixed USING (top_load, top_row)"
+    lost = f"{plain} WHERE stored AND place > 1"
+    waiting = f"{plain} WHERE NOT stored"
+    _delete(session, "internal.replaced_jobs", f"{waiting} AND place_in_load > 1")
+    _copy(session, "jobs", "internal.replaced_jobs", f"{lost} AND place_in_load = 1")
+    _delete(session, "jobs", lost)
+    _copy(session, "internal.replaced_jobs", "jobs", f"{waiting} AND place = 1")
+    _delete(session, "internal.replaced_jobs", f"{waiting} AND place = 1")
+    if session.rows("SELECT 1 FROM mixed LIMIT 1"):
+        _merge(session)
+
+
+def _merge(session: SqlSession) -> None:
+    """Write the versions of the mixed jobs anew, one a load, and the row that follows from them."""
+    mixed = "contested SEMI JOIN mixed USING (top_load, top_row)"
+    stored = f"SELECT load_number, load_row FROM {mixed} WHERE stored"  # noqa: S608
+    waiting = f"SELECT load_number, load_row FROM {mixed} WHERE NOT stored"  # noqa: S608
+    session.run(
+        f"""
+        CREATE TEMP TABLE versions AS
+        WITH claims AS (SELECT * FROM {mixed}), rows_of_jobs AS (
+            SELECT jobs.*, top_load, top_row, newest, newest_in_load, place_in_load
+            FROM claims JOIN jobs USING (load_number, load_row) WHERE claims.stored
+            UNION ALL BY NAME
+            SELECT waiting.*, top_load, top_row, newest, newest_in_load, place_in_load
+            FROM claims JOIN internal.replaced_jobs AS waiting USING (load_number, load_row)
+            WHERE NOT claims.stored
+        )
+        SELECT top_load, top_row, newest, {_COLUMNS}
+        FROM rows_of_jobs ANTI JOIN folds USING (top_load, top_row, load_number) WHERE place_in_load = 1
+        UNION ALL BY NAME
+        SELECT *, {row_mark()} AS row_mark FROM (
+            SELECT top_load, top_row, newest, load_number, max(load_row) AS load_row, {_latest("load_row")}
+            FROM rows_of_jobs SEMI JOIN folds USING (top_load, top_row, load_number)
+            WHERE end_time = newest_in_load GROUP BY top_load, top_row, newest, load_number
+        )
+        """  # noqa: S608  names of the catalogue
+    )
+    session.run(
+        f"""
+        CREATE TEMP TABLE shown AS
+        SELECT *, {row_mark()} AS row_mark FROM (
+            SELECT top_load AS load_number, top_row AS load_row, {_latest("load_number")}
+            FROM versions WHERE end_time = newest GROUP BY top_load, top_row
+        )
+        """  # noqa: S608  names of the catalogue
+    )
+    _delete(session, "jobs", f"{stored} UNION ALL FROM merged_rows")
+    _delete(session, "internal.replaced_jobs", waiting)
+    session.run(f"INSERT INTO jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM shown")  # noqa: S608
+    session.run(
+        f"INSERT INTO internal.replaced_jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM versions "  # noqa: S608
+        "ANTI JOIN shown USING (load_number, load_row, row_mark)"
+    )
+
+
+def _latest(order: str) -> str:
+    """SQL for the latest known value of every column but those that number and mark a row."""
+    columns = (quote(name) for name in JOB_COLUMNS if name not in ("load_number", "load_row", "row_mark"))
+    return ", ".join(f"arg_max({column}, {order}) AS {column}" for column in columns)
+
+
+def _copy(session: SqlSession, table: str, to: str, places: str) -> None:
+    session.run(
+        f"INSERT INTO {to} ({_COLUMNS}) SELECT {_COLUMNS} FROM {table} "  # noqa: S608
+        f"WHERE (load_number, load_row) IN ({places})"
+    )
+
+
+def _delete(session: SqlSession, table: str, places: str) -> None:
+    """Delete the rows that a query names by load and row, and make sure that these are gone.
+
+    Rows are never named by DuckDB's rowid: on a busy machine such a deletion was once seen to leave a row of
+    the same transaction behind, and a job was there twice.
+    """
+    ((named,),) = session.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
+    ((deleted,),) = session.rows(
+        f"DELETE FROM {table} WHERE (load_number, load_row) IN ({places})"  # noqa: S608
+    )
+    if deleted != named:
+        raise StoreError(
+            f"the store deleted {deleted} of {named} rows that had lost; nothing was stored, run it again"
+        )
+
+
+def clear(session: SqlSession) -> None:
+    """Drop what was gathered."""
+    for name in _TABLES:
+        session.run(f"DROP TABLE IF EXISTS {name}")

@@ -1,0 +1,274 @@
+"""Aggregating in the cluster: groups by composite aggregation, and what it cannot judge by reading it.
+
+All of an answer is of one point in time. Three kinds of documents add up to the jobs of the window: those
+that a rule certainly drops are counted, those that are certainly kept are grouped by the cluster, and the
+rest (a quotient too close to its limit, a value that the index does not know) are read and asked again in
+the embedded engine. The cluster's groups must count exactly the jobs that its filters count; if they do
+not, or if a question cannot be put to the index at all, everything is read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core import fields
+from esjobs.core.fields import CoreClassOf, DayOf, Quotient
+from esjobs.core.query import Count, DropRule, Query, filter_fields, metric_fields
+from esjobs.core.window import Window
+from esjobs.store.base import Aggregate
+from esjobs.store.books import Kind, Outcome, books_table
+from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
+from esjobs.store.duck.store import DuckScratch
+from esjobs.store.elastic.asking import composite
+from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
+from esjobs.store.elastic.asking.days import day_of, per_day, within
+from esjobs.store.elastic.asking.doubts import judged
+from esjobs.store.elastic.asking.sums import plan_sums
+from esjobs.store.elastic.jobs.job_index import INVALID, JobIndex
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.merge import encoded, merged, one_row
+
+_COUNT = "jobs in the group"
+"""A metric of its own, by which groups are held against the books."""
+
+
+def aggregate(cluster: Cluster, jobs: JobIndex, query: Query, *, by_reading: bool = False) -> Aggregate:
+    """Group and sum, with the books of the same snapshot. ``by_reading``: read every document."""
+    compile_aggregate(query)  # refuses what makes no sense before anything is asked
+    with PointInTime(cluster, jobs.index) as at:
+        if at.empty:
+            return read_groups(at, jobs, query, NONE)
+        if not by_reading:
+            try:
+                found = _grouped(at, jobs, query)
+            except composite.NotExactError:
+                found = None
+            if found is not None:
+                return found
+        return read_groups(at, jobs, query, EVERY)
+
+
+def read_groups(at: PointInTime, jobs: JobIndex, query: Query, clause: Clause) -> Aggregate:
+    """Read the documents of a clause inside the window, and group them in the embedded engine.
+
+    Memory: the jobs in question, beyond a limit on disk.
+    """
+    invalid: Counter[date] = Counter()
+    with DuckScratch.of_jobs() as scratch:
+        if clause != NONE:
+            whole = all_of([*jobs.visible(), *within(_time(jobs), query.window), clause])
+            for found in jobs.documents(at, whole, used_fields(query)):
+                scratch.add(found.jobs)
+                invalid += found.invalid
+        answer = scratch.aggregate(query)
+    extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in invalid.items()})
+    return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
+
+
+def used_fields(query: Query) -> frozenset[str]:
+    """The stored fields that a query reads."""
+    names = [*query.keys, *filter_fields(query.where), *(rule.keep.field for rule in query.drops)]
+    return stored_fields([*names, *(name for metric in query.metrics for name in metric_fields(metric))])
+
+
+def stored_fields(names: Iterable[str]) -> frozenset[str]:
+    """The stored fields that some fields are made of, and the end time."""
+    found: set[str] = {"end_time"}
+    for name in names:
+        match fields.field(name).derived:
+            case Quotient(over, under):
+                found |= {*over, *under}
+            case DayOf(source) | CoreClassOf(source):
+                found.add(source)
+            case _:
+                found.add(name)
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """Drop rules as clauses: per rule what it keeps, and what it cannot judge."""
+
+    keeps: tuple[Clause, ...]
+    doubts: tuple[Clause, ...]
+
+    def passed(self, count: int) -> tuple[list[Clause], list[Clause]]:
+        """What certainly passes the first rules: what holds, and what does not."""
+        return list(self.keeps[:count]), [clause for clause in self.doubts[:count] if clause != NONE]
+
+    def dropped(self, number: int) -> Clause:
+        """What a rule certainly drops."""
+        holds, fails = self.passed(number)
+        doubt = [clause for clause in self.doubts[number : number + 1] if clause != NONE]
+        return all_of(holds, [*fails, *doubt, self.keeps[number]])
+
+    def doubted(self) -> Clause:
+        """What passes the rules before one that cannot judge it."""
+        found = []
+        for number, doubt in enumerate(self.doubts):
+            if doubt != NONE:
+                holds, fails = self.passed(number)
+                found.append(all_of([*holds, doubt], fails))
+        return any_of(found)
+
+
+def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
+    """The answer of the cluster; None when the question cannot be put to the index."""
+    counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
+    sums = plan_sums(counting, jobs.live)
+    asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
+    if asked is None:
+        return None
+    base = [*jobs.visible(), *within(_time(jobs), query.window)]
+    everything = all_of(base)
+    clauses = Clauses(jobs.live, lambda path: composite.distinct(at, path, everything))
+    where = clauses.filters(query.where)
+    rules = _rules(query.drops, clauses)
+    if where is None or rules is None:
+        return None
+    odd = jobs.odd(used_fields(query))
+    counted = _counted(at, jobs, query, _Parts(base, where, odd, rules), clauses)
+    if counted is None:
+        return None
+    holds, fails = rules.passed(len(rules.keeps))
+    # a clause that nothing matches would still be looked up in each range
+    absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
+    kept = all_of([*base, *where, *holds], absent)
+    table = _groups(at, asked, kept, counted, _time(jobs))
+    if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
+        return None
+    answer = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
+    if not counted.n_odd and not counted.n_doubted:
+        return answer
+    rest = any_of([*odd, all_of([*where, rules.doubted()], odd)])
+    read = read_groups(at, jobs, query, rest)
+    return Aggregate(
+        merged(pa.concat_tables([answer.table, encoded(read.table)]), query.keys),
+        _added(answer.books, read.books),
+    )
+
+
+def _time(jobs: JobIndex) -> str:
+    """What queries call the end time."""
+    return jobs.live["end_time"].paths[0]
+
+
+def _added(*books: pa.Table) -> pa.Table:
+    """Books of different jobs as one."""
+    counts: Counter[Outcome] = Counter()
+    for row in pa.concat_tables(books).to_pylist():
+        counts[Outcome(row["day"], row["outcome"], row["kind"])] += row["n_jobs"]
+    return books_table(counts)
+
+
+def _rules(drops: Sequence[DropRule], clauses: Clauses) -> _Rules | None:
+    keeps: list[Clause] = []
+    doubts: list[Clause] = []
+    for number, rule in enumerate(drops):
+        keep, doubt = clauses.keep(rule), NONE
+        if keep is None:
+            found = judged(rule, drops[:number], clauses)
+            if found is None:
+                return None
+            keep, doubt = found.keep, found.doubt
+        keeps.append(keep)
+        doubts.append(doubt)
+    return _Rules(tuple(keeps), tuple(doubts))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The clauses of a question: the window, what was asked for, what must be read, the rules."""
+
+    base: list[Clause]
+    where: list[Clause]
+    odd: list[Clause]
+    rules: _Rules
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The books of what the cluster can judge, binned jobs per day, and how many jobs it cannot judge.
+
+    ``n_odd``: because of a value that the index does not know; ``n_doubted``: because of a rule.
+    """
+
+    books: Counter[Outcome]
+    binned: dict[date, int]
+    n_odd: int
+    n_doubted: int
+
+
+def _counted(
+    at: PointInTime, jobs: JobIndex, query: Query, parts: _Parts, clauses: Clauses
+) -> _Counted | None:
+    """Count the jobs by what becomes of them; None when a field has several values somewhere."""
+    rules = parts.rules
+    holds, fails = rules.passed(len(rules.keeps))
+    outcomes: list[tuple[str, Kind, Clause]] = [("binned", "binned", all_of(holds, fails))]
+    for number, rule in enumerate(query.drops):
+        outcomes.append((rule.reason, "dropped", rules.dropped(number)))
+    for rule in noted_rules(query):
+        present = clauses.present(rule.keep.field) or NONE
+        outcomes.append((str(rule.unknown), "note", all_of(holds, [*fails, present])))
+    named = {str(number): clause for number, (_, _, clause) in enumerate(outcomes)}
+    days = per_day(_time(jobs), {"outcomes": {"filters": {"filters": named}}})
+    body = {
+        "sane": {"filter": all_of(parts.where, parts.odd), "aggs": {"days": days}},
+        "odd": {"filter": any_of(parts.odd)},
+        "doubted": {"filter": all_of([*parts.where, rules.doubted()], parts.odd)},
+        **_values_and_documents(jobs, query),
+    }
+    answer = at.search({"size": 0, "query": all_of(parts.base), "aggs": body, "track_total_hits": False})
+    found = answer["aggregations"]
+    for name in found:
+        if name.startswith(_VALUES) and found[name]["value"] != found[_DOCUMENTS + name]["doc_count"]:
+            return None
+    books: Counter[Outcome] = Counter()
+    binned: dict[date, int] = {}
+    for bucket in found["sane"]["days"]["buckets"]:
+        day = day_of(bucket)
+        for number, (name, kind, _) in enumerate(outcomes):
+            books[Outcome(day, name, kind)] += bucket["outcomes"]["buckets"][str(number)]["doc_count"]
+        binned[day] = books[Outcome(day, "binned", "binned")]
+    return _Counted(books, binned, found["odd"]["doc_count"], found["doubted"]["doc_count"])
+
+
+_VALUES, _DOCUMENTS = "values_of_", "documents_with_"
+
+
+def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
+    """Aggregations that tell whether a document has several values of a field."""
+    if not jobs.several_values:
+        return {}
+    found: dict[str, Any] = {}
+    for name in sorted(used_fields(query)):
+        for path in jobs.live[name].paths:
+            found[f"{_VALUES}{path}"] = {"value_count": {"field": path}}
+            found[f"{_DOCUMENTS}{_VALUES}{path}"] = {"filter": {"exists": {"field": path}}}
+    return found
+
+
+def _groups(
+    at: PointInTime, asked: composite.Grouping, kept: Clause, counted: _Counted, time: str
+) -> pa.Table:
+    """The groups of the cluster; by day, a day at a time."""
+    if "day" not in asked.query.keys:
+        return composite.groups(at, asked, kept, sum(counted.binned.values()))
+    inner = asked.schema()
+    names = [*asked.query.keys, *(metric.name for metric in asked.query.metrics)]
+    schema = pa.schema([pa.field("day", pa.date32()) if n == "day" else inner.field(n) for n in names])
+    parts = [schema.empty_table()]
+    for day, n_jobs in counted.binned.items():
+        if n_jobs:
+            inside = all_of([kept, *within(time, Window.of_days(day, day))])
+            found = composite.groups(at, asked, inside, n_jobs)
+            whole = found.append_column("day", pa.repeat(pa.scalar(day), found.num_rows))
+            parts.append(whole.select(names))
+    return pa.concat_tables(parts).unify_dictionaries()

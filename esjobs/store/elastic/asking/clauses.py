@@ -1,0 +1,306 @@
+"""The query language as clauses of a search: pure functions of what is asked and of the fields of an index.
+
+A clause is true exactly for the documents for which the language says that the filter holds. What cannot be
+said exactly is None; whoever asked reads the documents then. Values that only the client can compare
+(patterns without regard to case) are compared here, on the distinct values that the index has.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from esjobs.core import fields
+from esjobs.core.fields import CoreClassOf, DayOf, Field, Quotient
+from esjobs.core.query import Days, DropRule, Either, Filter, In, Missing, NotLike, Present, Range
+from esjobs.core.window import Window
+from esjobs.store.elastic.asking.days import days_between, within
+from esjobs.store.elastic.fields.live_fields import LiveField
+from esjobs.store.elastic.layout import LONGEST_TERM
+from esjobs.store.values import typed
+
+Clause = dict[str, Any]
+
+EVERY: Clause = {"match_all": {}}
+NONE: Clause = {"match_none": {}}
+
+Distinct = Callable[[str], list[Any] | None]
+"""The distinct values of a path among the jobs in question; None when they are too many."""
+
+_MOST_VALUES = 10_000
+_MOST_TERMS = 50_000
+"""Values in one clause; both products allow 65 536."""
+
+
+class Clauses:
+    """Clauses for the fields of one index."""
+
+    def __init__(self, live: Mapping[str, LiveField], distinct: Distinct) -> None:
+        self.live = live
+        self._distinct = distinct
+
+    def _field(self, name: str) -> Field:
+        """What a name means: what the index stores, else a field that is derived from those of jobs."""
+        return self.live[name].field if name in self.live else fields.field(name)
+
+    def filters(self, items: Sequence[Filter]) -> list[Clause] | None:
+        """All filters, to be joined by and; None when one of them cannot be said."""
+        found = [self.filter(item) for item in items]
+        said = [clause for clause in found if clause is not None]
+        return said if len(said) == len(found) else None
+
+    def narrowing(self, items: Sequence[Filter]) -> list[Clause]:
+        """Those filters that can be said: what they let through holds all that the filters let through."""
+        return [clause for clause in map(self.filter, items) if clause is not None]
+
+    def filter(self, item: Filter) -> Clause | None:
+        """A filter as a clause."""
+        match item:
+            case Either(filters):
+                parts = self.filters(filters)
+                return None if parts is None else any_of(parts)
+            case Missing(name):
+                present = self.present(name)
+                return None if present is None else negated(present)
+            case Present(name):
+                return self.present(name)
+            case In(name, values):
+                return self._membership(name, values)
+            case Range():
+                return self._range(item)
+            case Days():
+                return self._days(item)
+            case NotLike(name, patterns):
+                return self._unlike(name, patterns)
+
+    def keep(self, rule: DropRule) -> Clause | None:
+        """True for the jobs that a rule keeps."""
+        condition, present = self.filter(rule.keep), self.present(rule.keep.field)
+        if condition is None or present is None:
+            return None
+        if isinstance(rule.keep, NotLike):
+            return condition if rule.missing == "pass" else all_of([present, condition])
+        return any_of([negated(present), condition]) if rule.missing == "pass" else condition
+
+    def present(self, name: str) -> Clause | None:
+        """True for the jobs that have a field."""
+        match self._field(name).derived:
+            case DayOf(source):
+                return self.present(source)
+            case CoreClassOf(source):
+                return self.filter(Range(source, ge=1))
+            case Quotient(over, under):
+                parts = self.filters([*(Present(part) for part in (*over, *under))])
+                zero = self.filters([In(part, (0,)) for part in under])
+                return None if parts is None or zero is None else all_of(parts, zero)
+        live = self.live[name]
+        if live.state in ("constant", "absent"):
+            return EVERY if live.state == "constant" else NONE
+        if not live.askable:
+            return None
+        return any_of([has_value(live, path) for path in live.paths])
+
+    def distinct(self, name: str) -> list[Any] | None:
+        """The distinct values of a stored field, foreign ones translated; None when they are too many."""
+        live = self.live[name]
+        if not live.askable:
+            return None
+        found: set[Any] = {live.source.constant} if live.state == "constant" else set()
+        for path in live.paths:
+            values = self._distinct(path)
+            if values is None:
+                return None
+            found |= {translated(live, value) for value in values}
+        return sorted(value for value in found if value is not None)
+
+    def _membership(self, name: str, values: Sequence[Any]) -> Clause | None:
+        item = self._field(name)
+        usable = [cast for value in values for cast in typed(name, item.type, value)]
+        match item.derived:
+            case DayOf(source):
+                return any_of([self._on_day(source, day) for day in usable if isinstance(day, date)])
+            case CoreClassOf(source):
+                ranges = {"single": Range(source, ge=1, le=1), "multi": Range(source, gt=1)}
+                parts = self.filters([ranges[str(value)] for value in usable if value in ranges])
+                return None if parts is None else any_of(parts)
+            case Quotient():
+                return None
+        live = self.live[name]
+        if live.state == "constant":
+            return EVERY if live.source.constant in usable else NONE
+        if live.state == "absent":
+            return NONE
+        if not live.askable or item.type == "time":
+            return None
+        if item.type in ("boolean", "day"):
+            return {"terms": {live.paths[0]: [str(value).lower() for value in usable]}}
+        if item.type == "keyword":
+            wanted = [raw for value in usable for raw in foreign_texts(live, str(value))]
+            return _first_of(live, lambda path: any_of([{"terms": {path: part}} for part in _cut(wanted)]))
+        numbers = [value for value in usable if isinstance(value, int | float) and math.isfinite(value)]
+        return any_of([_first_of(live, _between(live, Range(name, ge=n, le=n))) for n in numbers])
+
+    def _range(self, item: Range) -> Clause | None:
+        bounds = (item.gt, item.ge, item.lt, item.le)
+        if any(bound is not None and math.isnan(bound) for bound in bounds):
+            return NONE
+        if self._field(item.field).derived is not None:
+            return None
+        live = self.live[item.field]
+        if live.state in ("constant", "absent"):
+            return NONE
+        return _first_of(live, _between(live, item)) if live.askable else None
+
+    def _days(self, item: Days) -> Clause | None:
+        derived = self._field(item.field).derived
+        if isinstance(derived, DayOf):  # from the times of jobs, which may have no such field
+            return None
+        live = self.live[item.field]
+        return days_between(live.paths[0], item) if live.askable and live.paths else None
+
+    def _unlike(self, name: str, patterns: Sequence[str]) -> Clause | None:
+        if self._field(name).derived is not None:
+            return None
+        values = self.distinct(name)
+        if values is None or len(values) > _MOST_VALUES:
+            return None
+        if not all(text.isascii() for text in (*values, *patterns)):
+            return None  # engines differ in how they fold other letters
+        hit = tuple(value for value in values if any(_like(value, pattern) for pattern in patterns))
+        found = self.filter(In(name, hit))
+        return None if found is None else negated(found)
+
+    def _on_day(self, source: str, day: date) -> Clause:
+        return within(self.live[source].paths[0], Window.of_days(day, day))[0]
+
+
+def _cut(values: list[Any]) -> Iterator[list[Any]]:
+    """Values in pieces that one clause may hold."""
+    for start in range(0, len(values), _MOST_TERMS):
+        yield values[start : start + _MOST_TERMS]
+
+
+def all_of(parts: Sequence[Clause], none_of: Sequence[Clause] = ()) -> Clause:
+    """And; ``none_of``: what must not hold."""
+    if len(parts) == 1 and not none_of:
+        return parts[0]
+    return {
+        "bool": {
+            "filter": list(parts) or [EVERY],
+            **({"must_not": list(none_of)} if none_of else {}),
+        }
+    }
+
+
+def any_of(parts: Sequence[Clause]) -> Clause:
+    """Or; of nothing: none."""
+    if not parts:
+        return NONE
+    return parts[0] if len(parts) == 1 else {"bool": {"should": list(parts), "minimum_should_match": 1}}
+
+
+def negated(part: Clause) -> Clause:
+    """Not."""
+    return all_of([], [part])
+
+
+def has_value(live: LiveField, path: str) -> Clause:
+    """True for the documents that have a value under a path."""
+    exists = {"exists": {"field": path}}
+    unset = live.source.unset
+    return exists if unset is None else all_of([exists], [{"term": {path: unset}}])
+
+
+def translated(live: LiveField, value: Any) -> Any:
+    """A foreign value as the catalogue's, counts rounded to whole numbers; None for what means missing."""
+    if value is None or value == live.source.unset:
+        return None
+    if live.field.type == "keyword":
+        text = str(value)
+        return live.source.values.get(text, text)
+    scaled = value * live.source.factor if live.source.factor != 1 else value
+    return round(scaled) if live.field.type == "integer" else float(scaled)
+
+
+def foreign_texts(live: LiveField, value: str) -> list[Any]:
+    """The foreign texts that stand for one of the catalogue's."""
+    values = live.source.values
+    found = [raw for raw, canonical in values.items() if canonical == value]
+    if value not in values:
+        found.append(value)
+    if live.whole:
+        return [int(text) for text in found if text.lstrip("-").isdecimal() and str(int(text)) == text]
+    return [text for text in found if len(text) <= LONGEST_TERM]
+
+
+def _first_of(live: LiveField, leaf: Callable[[str], Clause]) -> Clause:
+    """A condition on the first path that has a value."""
+    *before, last = live.paths
+    found = leaf(last)
+    for path in reversed(before):
+        there = has_value(live, path)
+        found = any_of([all_of([there, leaf(path)]), all_of([found], [there])])
+    return found
+
+
+def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
+    """The condition that the value of a path lies within a range, in the units of the index."""
+    limits: dict[str, float] = {}
+    plain = live.source.factor == 1 and (live.whole or live.field.type != "integer")
+    for key, bound in (("gt", item.gt), ("gte", item.ge), ("lt", item.lt), ("lte", item.le)):
+        if bound is None:
+            continue
+        if math.isinf(bound):
+            if (bound > 0) == key.startswith("g"):
+                return lambda _: NONE
+            continue
+        if plain:
+            limits[key] = bound
+        else:
+            # least foreign value that reaches the bound, or goes beyond it
+            beyond = key in ("gt", "lte")
+            limits["gte" if key.startswith("g") else "lt"] = _least(live, bound, beyond=beyond)
+
+    def leaf(path: str) -> Clause:
+        if not limits:
+            return has_value(live, path)
+        found: Clause = {"range": {path: limits}}
+        unset = live.source.unset
+        return found if unset is None else all_of([found], [{"term": {path: unset}}])
+
+    return leaf
+
+
+def _least(live: LiveField, bound: float, *, beyond: bool) -> float:
+    """The least foreign number whose translation is at least the bound, or greater than it."""
+
+    def reached(raw: float) -> bool:
+        value = translated(live, raw)
+        return bool(value > bound if beyond else value >= bound)
+
+    low, high = sorted(bound / live.source.factor * scale for scale in (1 - 1e-5, 1 + 1e-5))
+    spread = 1.0 / live.source.factor
+    low, high = low - spread, high + spread
+    for _ in range(200):
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _like(text: str, pattern: str) -> bool:
+    """Whether a text matches a pattern in which * stands for any text; ASCII letters of any case."""
+    first, *rest = pattern.lower().split("*")
+    text = text.lower()
+    if not rest:
+        return text == first
+    if not text.startswith(first) or len(text) < len(first) + len(rest[-1]):
+        return False
+    at, end = len(first), len(text) - len(rest[-1])
+    for part in rest[:-1]:
+        at = text.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return at <= end and text.endswith(rest[-1])

@@ -1,0 +1,366 @@
+"""Groups of jobs by composite aggregation: exact key ranges of few documents each, several in flight.
+
+A composite aggregation collects all documents of its query again for every page. Cut into ranges of the
+first key that hold few documents each, it collects each document once. A range whose page is full goes on
+paging: a wrong cut costs time, never groups.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core.arrow import arrow_type
+from esjobs.core.fields import CoreClassOf
+from esjobs.core.query import Query
+from esjobs.store.duck.compile_sql import metric_type
+from esjobs.store.elastic.asking.clauses import Clause, all_of, negated, translated
+from esjobs.store.elastic.asking.days import moment_of
+from esjobs.store.elastic.asking.sums import Atom, Floats, Sums
+from esjobs.store.elastic.fields.live_fields import LiveField
+from esjobs.store.elastic.transport.cluster import RefusedError
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.merge import ENCODED, merged
+
+_SLICE = 10_000
+"""Documents of a key range, about."""
+_IN_FLIGHT = 2
+_PAGE = 60_000
+"""Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
+_LEAST_PAGE = 100
+_TOO_MANY = "too_many_buckets_exception"
+_MOST_VALUES = 10_000
+
+
+class NotExactError(Exception):
+    """The index holds values with which groups cannot be exact; whoever asked reads the documents."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A path of the index, and the field of the catalogue that it stands for."""
+
+    field: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What is asked of each range; ``columns``: what makes a group, by its brief name in answers."""
+
+    query: Query
+    live: Mapping[str, LiveField]
+    sums: Sums
+    columns: Mapping[str, "Column"]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that a range yields; the day of a job is known without asking."""
+        return tuple(key for key in self.query.keys if key in self.live or key != "day")
+
+    @property
+    def coarser(self) -> bool:
+        """Whether several groups of the cluster can be one of ours."""
+        asked = set(self.keys)
+        plain = all(self.live[key].plain for key in asked if self.query.field(key).derived is None)
+        return not plain or set(self.sums.constants) != asked & set(self.sums.constants)
+
+    def schema(self) -> pa.Schema:
+        """Keys, then metrics."""
+        kinds = [(key, self.query.field(key).type) for key in self.keys]
+        kinds += [(metric.name, metric_type(self.query, metric)) for metric in self.query.metrics]
+        return pa.schema([(name, ENCODED if kind == "keyword" else arrow_type(kind)) for name, kind in kinds])
+
+
+def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Grouping | None:
+    """How to group by the keys of a query; None when the index cannot."""
+    columns: list[Column] = []
+    stored = [key for key in query.keys if query.field(key).derived is None]
+    for name in dict.fromkeys([*stored, *sums.constants]):
+        item = live[name]
+        if not item.askable or item.field.type not in ("keyword", "integer", "boolean", "day"):
+            return None
+        columns += [Column(name, path) for path in item.paths]
+    return Grouping(query, live, sums, {f"k{number}": column for number, column in enumerate(columns)})
+
+
+def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.Table:
+    """The groups of the jobs of a clause, their number known: keys, then metrics.
+
+    Raises :class:`NotExactError`. Memory: the groups, and a few ranges with their answers.
+    """
+    decoder = msgspec.json.Decoder(_answer_type(asked))
+    ranges = _ranges(at, asked, clause, n_jobs)
+    with ThreadPoolExecutor(_IN_FLIGHT, "esjobs-groups") as pool:
+        try:
+            parts = list(pool.map(lambda part: _range_groups(at, asked, part, decoder), ranges))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    found = [part for part in parts if part.num_rows]
+    return pa.concat_tables(found).unify_dictionaries() if found else asked.schema().empty_table()
+
+
+def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
+    """The distinct values of a path; None when there are more than 10 000."""
+    counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
+    found = [key for key, _ in counts]
+    return found if len(found) <= _MOST_VALUES else None
+
+
+def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> Iterator[Clause]:
+    """The clause, cut by the values of one key where that pays."""
+    path = _cut_by(asked)
+    if path is None or n_jobs <= _SLICE:
+        yield clause
+        return
+    without = n_jobs
+    first: Any = None
+    held = 0
+    for key, count in _counts(at, path, clause, _PAGE):
+        if held and held + count > _SLICE:
+            yield all_of([clause, {"range": {path: {"gte": first, "lt": key}}}])
+            first, held = key, 0
+        first = key if held == 0 else first
+        held += count
+        without -= count
+    if held:
+        yield all_of([clause, {"range": {path: {"gte": first}}}])
+    if without:
+        yield all_of([clause, negated({"exists": {"field": path}})])
+
+
+def _ordered(live: LiveField) -> bool:
+    """Whether a range clause takes the values as aggregations give them."""
+    return live.field.type in ("keyword", "integer")
+
+
+def _cut_by(asked: Grouping) -> str | None:
+    for name in asked.keys:
+        if asked.query.field(name).derived is None and asked.live[name].plain and _ordered(asked.live[name]):
+            return asked.live[name].paths[0]
+    return None
+
+
+def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
+    """Documents per value of a path, in the order of the values."""
+    sources = [{"value": {"terms": {"field": path}}}]
+
+    def ask(composite: dict[str, Any]) -> _Page:
+        groups_of = {"values": {"composite": composite}}
+        answer = at.search({"size": 0, "query": clause, "aggs": groups_of, "track_total_hits": False})
+        found = answer["aggregations"]["values"]
+        return found["buckets"], found.get("after_key")
+
+    for buckets in _paged(ask, sources, page):
+        for bucket in buckets:
+            yield bucket["key"]["value"], bucket["doc_count"]
+
+
+_Page = tuple[Sequence[Any], Any]
+
+
+def _paged(
+    ask: Callable[[dict[str, Any]], _Page], sources: Sequence[Any], page: int
+) -> Iterator[Sequence[Any]]:
+    """All buckets of a composite aggregation, in pages as large as the cluster allows."""
+    size = min(_PAGE, page)
+    after: Any = None
+    while True:
+        more = {} if after is None else {"after": after}
+        try:
+            buckets, last = ask({"size": size, "sources": list(sources), **more})
+        except RefusedError as error:
+            if error.kind != _TOO_MANY or size <= _LEAST_PAGE:
+                raise
+            size = max(size // 4, _LEAST_PAGE)
+            continue
+        yield buckets
+        if len(buckets) < size:
+            return
+        after = last
+
+
+def _range_groups(
+    at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
+) -> pa.Table:
+    """The groups of one range, page after page."""
+    pages = [_columns(asked, buckets) for buckets in _pages(at, asked, clause, decoder)]
+    found = pa.concat_tables(pages) if pages else asked.schema().empty_table()
+    if asked.coarser:
+        found = merged(found, asked.keys)
+    return found
+
+
+def _pages(
+    at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
+) -> Iterator[Sequence[Any]]:
+    inner = asked.sums.body()
+    if not asked.columns:
+        body = {"size": 0, "query": clause, "aggs": inner, "track_total_hits": True}
+        answer = at.decoded_search(body, decoder.decode)
+        answer.require_whole(at)
+        n_jobs = answer.hits.total.value
+        if n_jobs:
+            yield [msgspec.structs.replace(answer.aggregations, doc_count=n_jobs)]
+        return
+    sources = [
+        {name: {"terms": {"field": column.path, "missing_bucket": True}}}
+        for name, column in asked.columns.items()
+    ]
+
+    def ask(composite: dict[str, Any]) -> _Page:
+        groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
+        body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
+        answer = at.decoded_search(body, decoder.decode)
+        answer.require_whole(at)
+        found = answer.aggregations.groups
+        return found.buckets, found.after_key
+
+    yield from _paged(ask, sources, _PAGE)
+
+
+def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
+    """A page as columns: keys translated, metrics worked out."""
+    raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in asked.columns}
+    named = (*_stored(asked), *asked.sums.constants)
+    keys = {name: _values(asked, name, raw, len(buckets)) for name in named}
+    constants = {name: _floats(keys[name]) for name in asked.sums.constants}
+    atoms = {atom: _numbers(asked.sums, buckets, atom) for atom in asked.sums.atoms()}
+    columns: list[pa.Array] = []
+    schema = asked.schema()
+    for key in asked.keys:
+        match asked.query.field(key).derived:
+            case CoreClassOf(source):
+                cores = keys.get(source, [None] * len(buckets))
+                values: Sequence[Any] = [
+                    None if c is None or c < 1 else "single" if c == 1 else "multi" for c in cores
+                ]
+            case _:
+                values = keys[key]
+        known = pa.array(values, arrow_type(asked.query.field(key).type))
+        columns.append(known.dictionary_encode() if pa.types.is_string(known.type) else known)
+    for metric in asked.query.metrics:
+        kind = schema.field(metric.name).type
+        term = asked.sums.terms.get(metric.name)
+        if term is None:
+            columns.append(pa.nulls(len(buckets), kind))
+            continue
+        found, null = asked.sums.values(term, constants, atoms)
+        if pa.types.is_integer(kind):
+            columns.append(pa.array(found.astype(np.int64)))
+        else:
+            columns.append(pa.array(found, mask=null))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _stored(asked: Grouping) -> list[str]:
+    return [key for key in asked.keys if asked.query.field(key).derived is None]
+
+
+def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: int) -> Sequence[Any]:
+    """The values of a key: the first path that has one, translated, each distinct value once."""
+    live = asked.live[name]
+    if not live.paths:
+        return [live.source.constant] * rows
+    found: list[Any] | None = None
+    for answered, column in asked.columns.items():
+        if column.field != name:
+            continue
+        mine = list(raw[answered])
+        if live.field.type == "day":
+            mine = [None if value is None else moment_of(value).date() for value in mine]
+        elif not live.plain or live.whole != (live.field.type == "integer"):
+            known = {value: translated(live, value) for value in set(mine)}
+            mine = list(map(known.__getitem__, mine))
+        if found is not None:
+            mine = [other if value is None else value for value, other in zip(found, mine, strict=True)]
+        found = mine
+    return found or []
+
+
+def _numbers(sums: Sums, buckets: Sequence[Any], atom: Atom) -> Floats:
+    path = "doc_count" if atom.kind == "count" else f"{sums.name(atom)}.value"
+    if atom.present:
+        path = f"{sums.filter_name(atom)}.{path}"
+    return _floats(list(map(attrgetter(path), buckets)))
+
+
+def _floats(values: Sequence[Any]) -> Floats:
+    """Numbers, NaN where there is none. Raises :class:`NotExactError` for a sum beyond all numbers."""
+    try:
+        found = pa.array(values, pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise NotExactError("a sum is beyond all numbers") from error
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
+
+
+class _Value(msgspec.Struct, gc=False):
+    value: float | str | None = None
+    """A text where a sum went beyond all numbers."""
+
+
+class _Shards(msgspec.Struct):
+    total: int = 0
+    failed: int = 0
+
+
+class _Total(msgspec.Struct):
+    value: int = 0
+
+
+class _Hits(msgspec.Struct):
+    total: _Total = msgspec.field(default_factory=_Total)
+
+
+class _Answer(msgspec.Struct):
+    """What every answer has."""
+
+    shards: _Shards = msgspec.field(name="_shards")
+    timed_out: bool = False
+    hits: _Hits = msgspec.field(default_factory=_Hits)
+
+    def require_whole(self, at: PointInTime) -> None:
+        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        at.require_whole(self.timed_out, self.shards.failed, self.shards.total)
+
+
+def _answer_type(asked: Grouping) -> type[Any]:
+    """The type of the answer to a grouping: fields by name, numbers as they are."""
+    inner: list[tuple[str, Any]] = []
+    filters: dict[str, list[tuple[str, Any]]] = {}
+    for atom in asked.sums.atoms():
+        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.present else inner
+        if atom.kind != "count":
+            target.append((asked.sums.name(atom), _Value))
+    for name, held in filters.items():
+        kind = msgspec.defstruct("Filtered", [("doc_count", int), *held], gc=False)
+        inner.append((name, kind))
+    if not asked.columns:
+        optional = [(name, kind | None, None) for name, kind in inner]
+        single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
+        whole: Any = ("aggregations", single, msgspec.field(default_factory=single))
+        return msgspec.defstruct("Answer", [whole], bases=(_Answer,), kw_only=True)
+    key = msgspec.defstruct(
+        "Key",
+        [(name, _key_type(asked.live[column.field])) for name, column in asked.columns.items()],
+        gc=False,
+        frozen=True,
+    )
+    bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
+    after = ("after_key", dict[str, Any] | None, None)
+    page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])
+    aggregations = msgspec.defstruct("Aggregations", [("groups", page)])
+    return msgspec.defstruct("Answer", [("aggregations", aggregations)], bases=(_Answer,), kw_only=True)
+
+
+def _key_type(live: LiveField) -> Any:
+    if live.field.type in ("boolean", "day"):
+        return bool | None if live.field.type == "boolean" else int | None
+    return int | float | None if live.field.type == "integer" or live.whole else str | None

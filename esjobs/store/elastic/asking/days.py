@@ -1,0 +1,78 @@
+"""Jobs in time: a window as a clause, jobs per day, marks by which a changed day is noticed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.query import Days
+from esjobs.core.window import Window
+from esjobs.store.checks import FINGERPRINTS
+from esjobs.store.elastic.transport.scan import PointInTime
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(2262, 4, 11, tzinfo=UTC)
+"""The last midnight that 63 bits of nanoseconds reach."""
+
+
+def within(path: str, window: Window | None) -> list[dict[str, Any]]:
+    """The clauses of a window: none for all times, else one."""
+    if window is None:
+        return []
+    # An index of nanoseconds refuses to be asked for times that it cannot hold: such a bound is left out
+    # where it excludes nothing, else the nearest one that can be asked for excludes everything.
+    limits = {}
+    if window.start > _EPOCH:
+        limits["gte"] = _written(min(window.start, _LAST))
+    if window.end <= _LAST:
+        limits["lt"] = _written(max(window.end, _EPOCH))
+    if not limits:
+        return [{"exists": {"field": path}}]
+    return [{"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}]
+
+
+def days_between(path: str, days: Days) -> dict[str, Any]:
+    """The clause of a field of days."""
+    return {"range": {path: {"gte": str(days.first), "lte": str(days.last), "format": "strict_date"}}}
+
+
+def per_day(path: str, inner: Mapping[str, Any]) -> dict[str, Any]:
+    """The aggregation with a bucket for each day that has jobs; :func:`day_of` tells which."""
+    histogram = {"field": path, "fixed_interval": "1d", "min_doc_count": 1}
+    return {"date_histogram": histogram, "aggs": dict(inner)}
+
+
+def day_of(bucket: Mapping[str, Any]) -> date:
+    """The day of a bucket of :func:`per_day`."""
+    return moment_of(bucket["key"]).date()
+
+
+def moment_of(milliseconds: float) -> datetime:
+    """A time as aggregations know it."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def fingerprints(
+    at: PointInTime, path: str, clauses: Sequence[Mapping[str, Any]], numbers: Mapping[str, Any]
+) -> pa.Table:
+    """Columns day, n_jobs, mark of the jobs of all clauses; ``numbers``: aggregations that make the mark."""
+    query = {"bool": {"filter": list(clauses)}}
+    aggs = {"days": per_day(path, numbers)}
+    answer = at.search({"size": 0, "query": query, "aggs": aggs, "track_total_hits": False})
+    return pa.Table.from_pylist(
+        [
+            {
+                "day": day_of(found),
+                "n_jobs": found["doc_count"],
+                "mark": ".".join(str(int(found[name]["value"])) for name in numbers),
+            }
+            for found in (answer["aggregations"]["days"]["buckets"] if answer else [])
+        ],
+        schema=FINGERPRINTS,
+    )
+
+
+def _written(moment: datetime) -> str:
+    # not strftime: it writes the year 1 with one digit
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -1,0 +1,103 @@
+"""Aggregating the visible rows of a result table in the cluster, as `aggregation` does with jobs.
+
+The cluster groups what its index knows; rows with a value that it does not know (NaN, a very long text) are
+read and asked again in the embedded engine. The groups must count exactly the rows that the filters count;
+if they do not, or if a question cannot be put to the index at all, every row is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.query import Count, Query
+from esjobs.core.tables import Table
+from esjobs.store.base import Aggregate
+from esjobs.store.books import books_table
+from esjobs.store.duck.compile_sql import compile_aggregate
+from esjobs.store.duck.store import DuckScratch
+from esjobs.store.elastic.asking import composite
+from esjobs.store.elastic.asking.clauses import EVERY, Clause, Clauses, all_of
+from esjobs.store.elastic.asking.days import within
+from esjobs.store.elastic.asking.row_pages import ODD
+from esjobs.store.elastic.asking.sums import plan_sums
+from esjobs.store.elastic.fields.live_fields import LiveField, own_fields
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.merge import encoded, merged, one_row
+
+_COUNT = "rows in the group"
+"""A metric of its own, by which groups are held against what the filters count."""
+
+
+@dataclass(frozen=True)
+class VisibleRows:
+    """Where the rows of a table are, and the clause of those that readers see."""
+
+    table: Table
+    index: str
+    shown: Clause
+
+    @property
+    def live(self) -> Mapping[str, LiveField]:
+        """Every column, as the index has it."""
+        return own_fields(self.table.columns)
+
+
+def aggregate_rows(cluster: Cluster, rows: VisibleRows, query: Query) -> Aggregate:
+    """Group and sum the visible rows; rows of results have no books."""
+    compile_aggregate(query)  # refuses what makes no sense before anything is asked
+    with PointInTime(cluster, rows.index) as at:
+        table = None if at.empty else _grouped(at, rows, query)
+        if table is None:
+            table = _read(at, rows, query, EVERY)
+    return Aggregate(table, books_table({}))
+
+
+def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | None:
+    """The answer of the cluster; None when the question cannot be put to the index."""
+    counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
+    sums = plan_sums(counting, rows.live)
+    asked = composite.grouping(counting, rows.live, sums) if sums is not None else None
+    base = _base(rows, query)
+    clauses = Clauses(rows.live, lambda path: composite.distinct(at, path, all_of(base)))
+    where = clauses.filters(query.where)
+    if asked is None or where is None:
+        return None
+    n_plain, n_odd = _counted(at, base, where)
+    try:
+        groups = composite.groups(at, asked, all_of([*base, *where], [ODD] if n_odd else []), n_plain)
+    except composite.NotExactError:
+        return None
+    if (pc.sum(groups.column(_COUNT)).as_py() or 0) != n_plain:
+        return None
+    table = one_row(groups.drop_columns([_COUNT]), query)
+    if not n_odd:
+        return table
+    read = encoded(_read(at, rows, query, ODD))
+    return merged(pa.concat_tables([table, read.cast(table.schema)]), query.keys)
+
+
+def _counted(at: PointInTime, base: Sequence[Clause], where: Sequence[Clause]) -> tuple[int, int]:
+    """How many rows the cluster can judge and the filters let through, and how many it cannot judge."""
+    aggs = {"plain": {"filter": all_of(where, [ODD])}, "odd": {"filter": ODD}}
+    body = {"size": 0, "query": all_of(base), "aggs": aggs, "track_total_hits": False}
+    answer: Any = at.search(body)["aggregations"]
+    return answer["plain"]["doc_count"], answer["odd"]["doc_count"]
+
+
+def _read(at: PointInTime, rows: VisibleRows, query: Query, clause: Clause) -> pa.Table:
+    """Read the rows of a clause, and group them in the embedded engine."""
+    with DuckScratch.of_results(rows.table) as scratch:
+        if not at.empty:
+            for batch in at.batches(all_of([*_base(rows, query), clause]), table_schema(rows.table)):
+                scratch.add(batch)
+        return scratch.aggregate(query).table
+
+
+def _base(rows: VisibleRows, query: Query) -> list[Clause]:
+    time = within(rows.table.time, query.window) if query.window is not None else []
+    return [rows.shown, *time]

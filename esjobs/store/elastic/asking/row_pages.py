@@ -1,0 +1,75 @@
+"""Reading the visible rows of a result table: the index narrows and sorts, the embedded engine does the rest.
+
+What an index cannot be asked exactly (a filter on a text, a sort among values that it does not know) is
+answered from the documents that it finds.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.query import Filter
+from esjobs.core.tables import Table
+from esjobs.store.batches import blocks
+from esjobs.store.duck.store import DuckScratch
+from esjobs.store.elastic.asking.clauses import Clause, all_of
+from esjobs.store.elastic.layout import SCAN_ONLY, index_type
+from esjobs.store.elastic.transport.scan import PointInTime
+
+ODD: Clause = {"term": {SCAN_ONLY: True}}
+"""Rows with a value that the index does not know: NaN, an infinity, a very long text."""
+
+
+def row_pages(
+    at: PointInTime,
+    table: Table,
+    query: Clause,
+    left: Sequence[Filter],
+    names: Sequence[str],
+    order: Sequence[str],
+    limit: int | None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a query that pass the filters ``left``, which the index was not asked; closes the snapshot.
+
+    Memory: pages; all rows of the query, beyond a limit on disk, where the index cannot sort them.
+    """
+    schema = table_schema(table)
+    asked = pa.schema([schema.field(name) for name in names]) if names else schema
+    with at:
+        if order or limit is not None:
+            if left or (order and _has_odd(at, query)):
+                with DuckScratch.of_results(table) as scratch:
+                    for batch in at.batches(query, schema):
+                        scratch.add(batch)
+                    yield from scratch.read(table, left, names, order, limit)
+                return
+            yield from at.first(query, asked, [_sorted_by(table, item) for item in order], limit)
+        elif left:
+            yield from _passing(at.batches(query, schema), table, left, names)
+        else:
+            yield from at.batches(query, asked)
+
+
+def _passing(
+    batches: Iterator[pa.RecordBatch], table: Table, left: Sequence[Filter], names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    with DuckScratch.of_results(table) as scratch:
+        for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
+            scratch.clear()
+            scratch.add(batch)
+            yield from scratch.read(table, left, names)
+
+
+def _has_odd(at: PointInTime, query: Clause) -> bool:
+    body = {"size": 0, "query": all_of([query, ODD]), "track_total_hits": 1}
+    answer = at.search(body)
+    return bool(answer and answer["hits"]["total"]["value"])
+
+
+def _sorted_by(table: Table, item: str) -> dict[str, Any]:
+    """A column to sort by, the largest first behind ``-``; what is missing comes last either way."""
+    column = table.column(item.removeprefix("-"))
+    how = {"order": "desc" if item.startswith("-") else "asc", "missing": "_last"}
+    return {column.name: how | {"unmapped_type": index_type(column.type)}}

@@ -1,0 +1,374 @@
+"""Jobs in the cluster: loads, duplicates, undoing, fingerprints, all or nothing without transactions.
+
+Every version of a job is a document. It is visible from commit ``from`` on (inclusive) and until commit
+``until`` (exclusive; absent: to this day); ``born`` is the commit that brought the document. What a load
+writes is of the next commit, which readers do not see until one document says that it is now. What a
+process left behind before that is cleared away by whoever writes next: documents born later are deleted,
+shown or hidden ones are put back.
+
+Which version of a job is visible, or what several show together, `versions` says. The others wait hidden for
+a load to be undone.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.errors import StoreError
+from esjobs.core.window import Window
+from esjobs.store.base import PutCounts, Span
+from esjobs.store.batches import blocks
+from esjobs.store.checks import SUPERSEDED
+from esjobs.store.elastic.asking.days import fingerprints, within
+from esjobs.store.elastic.indices import ensure_index
+from esjobs.store.elastic.jobs.stamps import stamped
+from esjobs.store.elastic.jobs.versions import MERGED, Contest, Document, Version, settled
+from esjobs.store.elastic.layout import Names, jobs_index
+from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines, documents
+from esjobs.store.elastic.state import Commit, State
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.writing import Action, delete, parts, refresh, sent, update, write
+from esjobs.store.lease import Lease
+
+_CHUNK = 1000
+"""Identities asked for in one search."""
+
+_KEPT_PLACE = 0
+"""Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
+
+
+class Jobs:
+    """The documents of the jobs' index."""
+
+    def __init__(self, cluster: Cluster, names: Names, state: State) -> None:
+        self._cluster = cluster
+        self._index = self.index = names.jobs
+        self._state = state
+        self._lease = Lease(state, cluster.location, request_s=cluster.longest_s())
+        self._writing = False
+
+    def visible(self) -> dict[str, Any]:
+        """The query of the jobs that readers see."""
+        number = self._state.commit().number
+        late = {"range": {"until": {"lte": number}}}
+        return {"bool": {"filter": [{"range": {"from": {"lte": number}}}], "must_not": [late]}}
+
+    def put(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+        """Write the rows of a load as the next commit, settle which version of each job is visible, commit.
+
+        Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, and the
+        cluster says which ids it knows already, of other loads or of this one. Memory holds two requests and
+        the rows of jobs that have several versions.
+        """
+        old = self._begin()
+        try:
+            counts, new = self._put(old, batches, load_id)
+            refresh(self._cluster, self._index)
+            self._lease.keep()
+            self._state.advance(old, new)
+        except BaseException:
+            self._take_back()
+            raise
+        finally:
+            self._end()
+        return counts
+
+    def _put(self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str) -> tuple[PutCounts, Commit]:
+        number, load = old.number + 1, old.loads.get(load_id, old.next_load)
+        common = {"load": load, "born": number, "from": number}
+        rows = 0
+
+        def requests() -> Iterator[tuple[list[bytes], pa.RecordBatch]]:
+            nonlocal rows
+            for batch in blocks(batches, PUT_SCHEMA, "jobs", PIECE_ROWS, PIECE_BYTES):
+                # rows of the same load put again come after those of its earlier commits
+                incoming = stamped(batch, (number << 40) + rows)
+                rows += incoming.num_rows
+                for first, lines in create_lines(self._index, incoming["identity"], incoming, common):
+                    at = first
+                    for part in parts(lines):
+                        yield part, incoming.slice(at, len(part))
+                        at += len(part)
+
+        again: list[pa.RecordBatch] = []
+        with contextlib.closing(sent(self._cluster, requests(), self._lease.keep)) as answers:
+            for present, some in answers:
+                if present:
+                    again.append(some.filter(pc.is_in(some["identity"], pa.array(present))))
+        counts = self._settle(again, common, rows, set(old.loads.values()))
+        loads = {**old.loads, load_id: load}
+        return counts, Commit(number, loads, max(old.next_load, load + 1), old.place)
+
+    def _settle(
+        self, again: Sequence[pa.RecordBatch], common: Mapping[str, int], rows: int, loads: Set[int]
+    ) -> PutCounts:
+        """Decide about the jobs that have several versions, and write those that are not written yet."""
+        if not again:
+            return PutCounts(rows, 0, SUPERSEDED.empty_table())
+        refresh(self._cluster, self._index)
+        number = common["born"]
+        superseded: list[tuple[int, Document]] = []
+        updated = jobs_changed = 0
+        changed: Counter[str] = Counter()
+        kept: Counter[str] = Counter()
+
+        def actions() -> Iterator[Action]:
+            nonlocal updated, jobs_changed
+            with PointInTime(self._cluster, self._index) as at:
+                for documents_of_jobs in _by_job(again, common):
+                    contests = list(self._contests(at, documents_of_jobs, number, loads))
+                    for contest in contests:
+                        lost = len(contest.mine) - len(contest.incoming)
+                        superseded.extend((v.row, v.document) for v in contest.mine[-lost:] if lost)
+                        if contest.incoming:
+                            updated += len(contest.incoming) - (not contest.is_known)
+                            moved = contest.changed()
+                            jobs_changed += bool(moved)
+                            changed.update(moved)
+                            kept.update(contest.kept())
+                    yield from settled(contests, self._index, number)
+
+        write(self._cluster, actions(), before=self._lease.keep)
+        superseded.sort(key=lambda item: item[0])
+        table = pa.Table.from_pylist(
+            [{name: row.get(name) for name in SUPERSEDED.names} for _, row in superseded], schema=SUPERSEDED
+        )
+        stored = rows - len(superseded) - updated
+        return PutCounts(stored, updated, table, jobs_changed, dict(changed), dict(kept))
+
+    def _contests(
+        self, at: PointInTime, rows: Sequence[Document], number: int, loads: Set[int]
+    ) -> Iterator[Contest]:
+        """The jobs of these rows of the load, each with all its versions."""
+        versions: dict[str, dict[tuple[int, int], Version]] = {row["identity"]: {} for row in rows}
+        merged: dict[str, Version] = {}
+        for version in self._stored(at, list(versions), number, loads):
+            if version.load == MERGED:
+                merged[version.identity] = version
+            else:
+                versions[version.identity][version.load, version.row] = version
+        for version in map(Version.incoming, rows):
+            # a row may be among the stored ones: it was written before another of its request, or a request
+            # was repeated and met itself
+            versions[version.identity].setdefault((version.load, version.row), version)
+        for identity, found in versions.items():
+            yield Contest(list(found.values()), merged.get(identity))
+
+    def _stored(
+        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int | None = None
+    ) -> Iterator[Version]:
+        """All versions of some jobs, those of this commit marked as not stored; merged documents if visible.
+
+        ``gone``: a load to leave out.
+        """
+        for start in range(0, len(names), _CHUNK):
+            query: dict[str, Any] = {"filter": [{"terms": {"identity": list(names[start : start + _CHUNK])}}]}
+            if gone is not None:
+                query["must_not"] = [{"term": {"load": gone}}]
+            for hits in at.pages({"bool": query}):
+                for hit in hits:
+                    held = hit["_source"]
+                    visible, fresh = _was_visible(held, number), held["born"] == number
+                    if not (visible if held["load"] == MERGED else fresh or held["load"] in loads):
+                        continue  # of a load that was taken back, or merged and out of date
+                    yield _version(hit, visible, stored=not fresh)
+
+    def undo(self, load_id: str) -> int:
+        """Hide the versions of a load, show the best remaining one of each of its jobs, commit, delete."""
+        old = self._state.commit()
+        if load_id not in old.loads:
+            return 0
+        old = self._begin()
+        load, number = old.loads[load_id], old.number + 1
+        try:
+            gone = list(self._of_load(load, number))
+            others = set(old.loads.values()) - {load}
+            left: set[str] = set()
+
+            def actions() -> Iterator[Action]:
+                yield from (update(self._index, v.name, {"until": number}) for v in gone if v.visible)
+                names = sorted({version.identity for version in gone})
+                with PointInTime(self._cluster, self._index) as at:
+                    for start in range(0, len(names), _CHUNK):
+                        some = names[start : start + _CHUNK]
+                        contests, unfounded = self._remaining(at, some, number, others, load)
+                        left.update(contest.versions[0].identity for contest in contests)
+                        yield from settled(contests, self._index, number)
+                        yield from (update(self._index, v.name, {"until": number}) for v in unfounded)
+
+            write(self._cluster, actions())
+            refresh(self._cluster, self._index)
+            loads = {name: held for name, held in old.loads.items() if name != load_id}
+            self._state.advance(old, Commit(number, loads, old.next_load, old.place))
+        except BaseException:
+            self._take_back()
+            raise
+        finally:
+            self._end()
+        # what cannot be deleted now nobody sees, and the next write clears it away
+        with contextlib.suppress(StoreError):
+            write(self._cluster, (self._removal(v.name, v.identity, left) for v in gone))
+        return len({version.identity for version in gone})
+
+    def _remaining(
+        self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int
+    ) -> tuple[list[Contest], list[Version]]:
+        """Of some jobs those that have versions of other loads, and merged documents of the others."""
+        versions: dict[str, list[Version]] = {}
+        merged: dict[str, Version] = {}
+        for version in self._stored(at, names, number, loads, gone):
+            if version.load == MERGED:
+                merged[version.identity] = version
+            else:
+                versions.setdefault(version.identity, []).append(version)
+        contests = [Contest(found, merged.pop(identity, None)) for identity, found in versions.items()]
+        return contests, list(merged.values())
+
+    def _removal(self, name: str, identity: str, others: Set[str]) -> Action:
+        """Delete a version; the place under the job's identity is kept as long as it has other versions."""
+        if name == identity and identity in others:
+            return update(self._index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
+        return delete(self._index, name)
+
+    def _of_load(self, load: int, number: int) -> Iterator[Version]:
+        source = ["identity", "end_time", "load", "row", "from", "until"]
+        with PointInTime(self._cluster, self._index) as at:
+            for hits in at.pages({"term": {"load": load}}, source):
+                yield from (_version(hit, _was_visible(hit["_source"], number), stored=True) for hit in hits)
+
+    def _begin(self) -> Commit:
+        """Clear away what an earlier process left, and start to write."""
+        if self._writing:
+            raise StoreError("the store is in the middle of a write; finish it before the next one starts")
+        self._writing = True
+        try:
+            self._lease.take()
+            ensure_index(self._cluster, self._index, jobs_index())
+            commit = self._state.fence()
+            self._clear(commit)
+        except BaseException:
+            self._end()
+            raise
+        return commit
+
+    def _end(self) -> None:
+        self._writing = False
+        # a lease that cannot be given back ends with this process
+        with contextlib.suppress(StoreError):
+            self._lease.give_back()
+
+    def _take_back(self) -> None:
+        """Clear away what this write left; if that fails, too, the next write will do it.
+
+        Nothing goes if the commit arrived after all and only the answer to it was lost.
+        """
+        if self._lease.held:
+            with contextlib.suppress(StoreError):
+                self._clear(self._state.fence())
+
+    def _clear(self, commit: Commit) -> None:
+        """Take back whatever is of a later commit than this one."""
+        later = {"gt": commit.number}
+        refresh(self._cluster, self._index)
+        moved = [{"range": {name: later}} for name in ("born", "from", "until")]
+        loads = {*commit.loads.values(), _KEPT_PLACE}
+        taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
+        out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": commit.number}}}]
+        with PointInTime(self._cluster, self._index) as at:
+            for hits in at.pages(
+                {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}},
+                ["identity", "load", "born", "from", "until"],
+            ):
+                write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
+
+    def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
+        held = hit["_source"]
+        if held["born"] > number or (held["load"] == MERGED and held.get("until", number + 1) <= number):
+            return delete(self._index, hit["_id"])
+        if held["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
+            return self._removal(hit["_id"], held["identity"], {held["identity"]})
+        if held["from"] > number:
+            return update(self._index, hit["_id"], {"from": 0, "until": 0})
+        return update(self._index, hit["_id"], {"until": None})
+
+    def span(self) -> Span:
+        """Count the visible jobs and find the earliest and latest end time."""
+        body = {"size": 0, "query": self.visible(), "track_total_hits": True}
+        with PointInTime(self._cluster, self._index) as at:
+            answer = at.search(body)
+            jobs = int(answer["hits"]["total"]["value"]) if answer else 0
+            if not jobs:
+                return Span(0, None, None)
+            # aggregations know milliseconds only: the ends are read from the documents
+            first, last = (
+                at.search(
+                    {
+                        "size": 1,
+                        "query": body["query"],
+                        "_source": ["end_time"],
+                        "sort": [{"end_time": order}],
+                        "track_total_hits": False,
+                    }
+                )
+                for order in ("asc", "desc")
+            )
+        return Span(
+            jobs, *(_moment(found["hits"]["hits"][0]["_source"]["end_time"]) for found in (first, last))
+        )
+
+    def day_fingerprints(self, window: Window | None) -> pa.Table:
+        """Jobs per day and sums of their marks: independent of order, moved by any change."""
+        sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
+        clauses = [self.visible(), *within("end_time", window)]
+        with PointInTime(self._cluster, self._index) as at:
+            return fingerprints(at, "end_time", clauses, sums)
+
+
+def _was_visible(held: Mapping[str, Any], number: int) -> bool:
+    """Whether readers saw a version just before a commit."""
+    return 0 < held["from"] < number and (held.get("until") or number) >= number
+
+
+def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
+    held = hit["_source"]
+    return Version(
+        hit["_id"], held["identity"], held["end_time"], held["load"], held["row"], visible, stored, held
+    )
+
+
+def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
+    """The numbers that no load has, as ranges: found at once, where "none of these" looks at every job.
+
+    >>> list(_gaps({0, 1, 2, 5}))
+    [{'gt': 2, 'lt': 5}, {'gt': 5}]
+    """
+    known = sorted(loads)
+    yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
+    yield {"gt": known[-1]}
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _by_job(again: Sequence[pa.RecordBatch], common: Mapping[str, int]) -> Iterator[list[Document]]:
+    """Rows as documents, about 1000 at a time, those of a job together."""
+    rows = pa.Table.from_batches(again).combine_chunks().sort_by("identity").to_batches()
+    held: list[Document] = []
+    for batch in rows:
+        for start in range(0, batch.num_rows, _CHUNK):
+            for document in documents(batch.slice(start, _CHUNK), common):
+                if len(held) >= _CHUNK and document["identity"] != held[-1]["identity"]:
+                    yield held
+                    held = []
+                held.append(document)
+    if held:
+        yield held

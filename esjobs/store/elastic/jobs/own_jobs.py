@@ -1,0 +1,53 @@
+"""Reading the jobs that esjobs keeps in the cluster itself."""
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.window import Window
+from esjobs.store.base import Span
+from esjobs.store.elastic.asking.clauses import Clause
+from esjobs.store.elastic.fields.live_fields import own_fields
+from esjobs.store.elastic.jobs.job_index import Documents
+from esjobs.store.elastic.jobs.loads import Jobs
+from esjobs.store.elastic.layout import SCAN_ONLY
+from esjobs.store.elastic.transport.scan import PointInTime
+
+
+class OwnJobs:
+    """The visible documents of the jobs' index."""
+
+    several_values = False
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self.index = jobs.index
+        self.live = own_fields()
+
+    def visible(self) -> list[Clause]:
+        """The versions that readers see now."""
+        return [self._jobs.visible()]
+
+    def odd(self, names: Collection[str]) -> list[Clause]:
+        """Documents with a value that the index does not know: NaN, an infinity, a very long text."""
+        del names
+        return [{"term": {SCAN_ONLY: True}}]
+
+    def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
+        """Read documents as they were written."""
+        schema = pa.schema([item for item in PUT_SCHEMA if item.name in names])
+        for found in at.batches(clause, schema):
+            arrays = [
+                found.column(item.name) if item.name in names else pa.nulls(found.num_rows, item.type)
+                for item in PUT_SCHEMA
+            ]
+            yield Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA))
+
+    def span(self) -> Span:
+        """How many jobs are stored and which span their end times cover."""
+        return self._jobs.span()
+
+    def day_fingerprints(self, window: Window | None) -> pa.Table:
+        """Columns day, n_jobs, mark; see :class:`JobStore`."""
+        return self._jobs.day_fingerprints(window)

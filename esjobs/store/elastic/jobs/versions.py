@@ -1,0 +1,187 @@
+"""What the versions of a job say together, and the documents that make it so. No connection.
+
+Of the versions with the newest end time the latest counts, field by field: by load (in the order in which
+loads were first put), then by row; a missing value never replaces a known one. Nearly always the latest
+version says it all, and is shown. Where it lacks what another one knows, a merged document is shown, which
+belongs to no load, and all versions wait hidden, so that any load can be undone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arrow import JOB_SCHEMA, ORIGIN_SCHEMA, PUT_SCHEMA
+from esjobs.store.elastic.jobs.stamps import stamped
+from esjobs.store.elastic.layout import NOT_FINITE
+from esjobs.store.elastic.results.lines import documents
+from esjobs.store.elastic.transport.writing import Action, create, index, update
+
+MERGED = -1
+"""Load of a document that several versions make together."""
+
+Document = dict[str, Any]
+Known = dict[str, Any]
+"""The fields of a job that have a value, as documents spell it; NaN and the infinities as text."""
+
+_NAMES = frozenset(JOB_SCHEMA.names)
+
+
+@dataclass
+class Version:
+    """A version of a job; ``stored``: by an earlier commit, ``visible``: to readers until now."""
+
+    name: str
+    identity: str
+    end_time: str
+    load: int
+    row: int
+    visible: bool
+    stored: bool
+    document: Document
+
+    @property
+    def merit(self) -> tuple[str, int, int]:
+        """What decides between versions: the greatest comes first."""
+        return (self.end_time, self.load, self.row)
+
+    @property
+    def known(self) -> Known:
+        """What it knows of the job."""
+        found = {name: value for name, value in self.document.items() if name in _NAMES}
+        found |= self.document.get(NOT_FINITE, {})
+        return found
+
+    @classmethod
+    def incoming(cls, document: Document) -> "Version":
+        """A row of the load that is being written, under a name that no job's identity can be."""
+        identity, row = document["identity"], document["row"]
+        name = f"v{row:x}:{identity}"
+        return cls(name, identity, document["end_time"], document["load"], row, False, False, document)
+
+
+def together(versions: Sequence[Version]) -> Known:
+    """What versions of one end time say, the best first."""
+    known: Known = {}
+    for version in reversed(versions):
+        known |= version.known
+    return known
+
+
+class Contest:
+    """A job with its versions, the best first, and the merged document that readers saw, if they did.
+
+    ``mine``: the versions of the load that is being written. ``shown``: what readers will see. ``folded``:
+    what ``mine`` say together, where the best of them alone says less. ``merging``: no version says what is
+    shown, and no document does yet.
+    """
+
+    def __init__(self, versions: Sequence[Version], merged: Version | None) -> None:
+        self.versions = sorted(versions, key=lambda version: version.merit, reverse=True)
+        self.merged = merged
+        top = self.versions[0]
+        self.newest = top.end_time
+        self.shown = together(_at(self.newest, self.versions))
+        self.mine = [version for version in self.versions if not version.stored]
+        self.folded: Known | None = None
+        if self.mine:
+            own = together(_at(self.mine[0].end_time, self.mine))
+            self.folded = own if own != self.mine[0].known else None
+        said = self.folded if self.folded is not None and top is self.mine[0] else top.known
+        self._shown_by = top if said == self.shown else None
+        self.merging = self._shown_by is None and (merged is None or merged.known != self.shown)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the job was stored before."""
+        return any(version.stored for version in self.versions)
+
+    @property
+    def incoming(self) -> list[Version]:
+        """The rows of this load with the newest end time of all."""
+        return _at(self.newest, self.mine)
+
+    def changed(self) -> list[str]:
+        """The fields that readers see changed; of a new job those that differ from its first row."""
+        seen = [v for v in (self.merged, *self.versions) if v is not None and v.visible and v.stored]
+        before = (seen or self.incoming[-1:])[0].known
+        return [name for name in JOB_SCHEMA.names if before.get(name) != self.shown.get(name)]
+
+    def kept(self) -> list[str]:
+        """The fields that no incoming row knows, and another version does."""
+        mine = together(self.incoming)
+        return [name for name in JOB_SCHEMA.names if name in self.shown and name not in mine]
+
+    def actions(
+        self, where: str, number: int, folded: Document | None, merged: Document | None
+    ) -> Iterator[Action]:
+        """Hide and show what changes with commit ``number``, and write the best version of this load."""
+        shown = self._shown_by
+        for version in self.versions:
+            if version.stored and version.visible and version is not shown:
+                yield update(where, version.name, {"until": number})
+        if self.merged is not None and (shown is not None or merged is not None):
+            yield update(where, self.merged.name, {"until": number})
+        if shown is not None and shown.stored and not shown.visible:
+            yield update(where, shown.name, {"from": number, "until": None})
+        if self.mine:
+            yield self._best_of_load(where, number, folded, is_shown=shown is self.mine[0])
+        if merged is not None:
+            top = self.versions[0]
+            numbers = {"load": MERGED, "row": top.row, "born": number, "from": number}
+            yield create(where, f"m{number:x}:{top.identity}", {**merged, **numbers})
+
+    def _best_of_load(self, where: str, number: int, folded: Document | None, *, is_shown: bool) -> Action:
+        best = self.mine[0]
+        span = {"from": number} if is_shown else {"from": 0, "until": 0}
+        document = best.document
+        if folded is not None:
+            document = {**folded, "load": best.load, "row": best.row, "born": number}
+        fresh = next((version for version in self.mine if version.name == version.identity), None)
+        if best is fresh and folded is None:
+            return update(where, fresh.name, span)
+        if fresh is not None:  # nobody sees it yet
+            return index(where, fresh.name, {**document, **span})
+        return create(where, best.name, {**document, **span})
+
+
+def _at(end_time: str, versions: Sequence[Version]) -> list[Version]:
+    return [version for version in versions if version.end_time == end_time]
+
+
+def settled(contests: Sequence[Contest], where: str, number: int) -> Iterator[Action]:
+    """The actions of some jobs; their new documents are made at once."""
+    rows = []
+    for contest in contests:
+        if contest.folded is not None:
+            rows.append(_row(contest.folded, contest.mine[0]))
+        if contest.merging:
+            rows.append(_row(contest.shown, contest.versions[0]))
+    made = iter(_documents(rows))
+    for contest in contests:
+        folded = next(made) if contest.folded is not None else None
+        merged = next(made) if contest.merging else None
+        yield from contest.actions(where, number, folded, merged)
+
+
+def _row(known: Known, best: Version) -> dict[str, Any]:
+    """Values as Arrow takes them, with the origin of the best version."""
+    origin = {name: best.document.get(name) for name in ORIGIN_SCHEMA.names}
+    return {item.name: _value(known.get(item.name), item.type) for item in JOB_SCHEMA} | origin
+
+
+def _value(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        return datetime.fromisoformat(value)
+    return float(value) if pa.types.is_floating(kind) else value
+
+
+def _documents(rows: list[dict[str, Any]]) -> list[Document]:
+    if not rows:
+        return []
+    batch = stamped(pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA), 0)
+    return documents(batch, {"load": MERGED})

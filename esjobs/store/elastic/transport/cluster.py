@@ -1,0 +1,271 @@
+"""What the parts of this store need of a cluster, and the errors that leave it.
+
+A product's client is one file that implements :class:`Cluster`. Beyond it only points in
+time (`scan`) and roles (`setup`) differ by product.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import orjson
+
+from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.patience import PassingError, longest_s, patiently
+from esjobs.store.elastic.transport.tls import way_out
+
+Body = Mapping[str, Any]
+Decoded = TypeVar("Decoded")
+
+TEMPLATE_PRIORITY = 500
+"""Above what installations give patterns of their own."""
+
+NO_JSON = "no JSON"
+"""Kind of an error whose answer was not written by the cluster, but by something before it."""
+
+
+class RefusedError(PassingError):
+    """The cluster answered with an error; ``status`` and ``kind`` say which, for whoever can go on."""
+
+    def __init__(self, message: str, status: int, kind: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.wait_s = wait_s
+        self.passing = status in _PASSING and kind not in _LASTING
+
+    @property
+    def absent(self) -> bool:
+        """Whether the cluster, and not a proxy before it, says that what was asked for is not there."""
+        return self.status == _NOT_FOUND and self.kind != NO_JSON
+
+
+class UnreachableError(PassingError):
+    """The cluster did not answer, or nothing that can be read. A request may have been carried out."""
+
+    def __init__(self, message: str, *, passing: bool = True) -> None:
+        super().__init__(message)
+        self.passing = passing
+
+
+_PASSING = frozenset({429, 502, 503, 504})
+_LASTING = frozenset({"too_many_buckets_exception"})
+"""Kinds of errors that come again however often one asks, though their status says overload."""
+
+
+class Cluster(ABC):
+    """A connection to a cluster. Every error that leaves it is a :class:`StoreError`.
+
+    A request is repeated, after a pause, while its error is one that may pass; see `patience`. Two times it
+    is not: before the cluster has answered anything, so that a wrong address is said at once, and after a
+    request has failed for good, until one succeeds again, so that clearing up does not wait as long once
+    more.
+
+    Safe for use from several threads at once.
+    """
+
+    product: str
+    """``elasticsearch`` or ``opensearch``."""
+    version: str
+    location: str
+
+    def call(
+        self, method: str, path: str, body: Body | None = None, *, params: Mapping[str, Any] | None = None
+    ) -> Any:
+        """One request with a JSON body and a JSON answer.
+
+        Raises :class:`RefusedError` when the answer is an error, :class:`UnreachableError` without one.
+        """
+        return self._ask(_loads, method, path, *_json(body), params or {})
+
+    def decoded(
+        self,
+        decode: Callable[[bytes | str], Decoded],
+        method: str,
+        path: str,
+        body: Body | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+    ) -> Decoded:
+        """As :meth:`call`, for whoever decodes faster; ``decode`` raises ``ValueError`` for no JSON."""
+        return self._ask(decode, method, path, *_json(body), params or {})
+
+    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
+        """One ``_bulk`` request of newline-delimited JSON; failures of single items are in the answer."""
+        return self._ask(_loads, "POST", "/_bulk", lines, _LINES, params or {})
+
+    def patiently(self, ask: Callable[[], Decoded]) -> Decoded:
+        """Repeat more than a request as requests are repeated: while a :class:`PassingError` passes."""
+        return patiently(ask, 0 if self._gave_up else self._repetitions)
+
+    def longest_s(self) -> float:
+        """The most that one request can take, with all its repetitions."""
+        return longest_s(self._repetitions, self._timeout_s)
+
+    def _be_patient(self, access: Access) -> None:
+        """Repeat requests from now on as often as the settings say."""
+        self._repetitions, self._timeout_s = access.retries, access.timeout_s
+
+    _repetitions = 0
+    _timeout_s = 0.0
+    _answered = False
+    _gave_up = False
+
+    def _ask(
+        self,
+        read: Callable[[bytes | str], Decoded],
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> Decoded:
+        def once() -> Decoded:
+            try:
+                return self._read(read, self._send(method, path, body, headers, params))
+            except UnreachableError as error:
+                error.passing = error.passing and self._answered
+                raise
+            except RefusedError:
+                self._answered = True
+                raise
+
+        try:
+            answer = self.patiently(once)
+        except PassingError as error:
+            self._gave_up = self._gave_up or error.passing
+            raise
+        self._answered, self._gave_up = True, False
+        return answer
+
+    def _read(self, read: Callable[[bytes | str], Decoded], answer: bytes | str) -> Decoded:
+        try:
+            return read(answer)
+        except ValueError as error:
+            raise no_json(self.location, str(error)) from error
+
+    @abstractmethod
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
+        """Send a request as it is; the body of the answer as it came."""
+
+    @abstractmethod
+    def index_template(self, pattern: str, layout: Body) -> Body:
+        """The template that gives indices of a pattern a layout, as the product takes it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the connections."""
+
+
+_JSON = {"content-type": "application/json"}
+_LINES = {"content-type": "application/x-ndjson"}
+
+
+def _json(body: Body | None) -> tuple[bytes | None, Mapping[str, str]]:
+    """A body as it is sent, and its headers."""
+    return (None, {}) if body is None else (orjson.dumps(body), _JSON)
+
+
+def _loads(answer: bytes | str) -> Any:
+    return orjson.loads(answer or b"null")
+
+
+def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None) -> Any:
+    """The answer to a GET; None when what it asks for is not there."""
+    try:
+        return cluster.call("GET", path, params=params)
+    except RefusedError as error:
+        if error.absent:
+            return None
+        raise
+
+
+_NOT_FOUND = 404
+_UNAVAILABLE = 503
+
+_WAYS_OUT: dict[str, str] = {
+    "cluster_block_exception": "the cluster blocks writes (is a disk too full?); mend that and run it again",
+    "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
+    "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
+    "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
+    "circuit_breaking_exception": "the cluster lacks memory; run it again later or for fewer days at a time",
+    "search_context_missing_exception": "the snapshot that was read is gone (the cluster was restarted, or "
+    "reading took too long); run it again",
+    "too_many_buckets_exception": "raise search.max_buckets, or run it for fewer days at a time",
+}
+
+
+def refusal(
+    location: str, method: str, path: str, status: int, error: object, wait_s: float | None = None
+) -> StoreError:
+    """What an answer with an error becomes; ``error``: the answer's body, ``wait_s``: its ``Retry-After``."""
+    kind, reason = _described(error)
+    if status == 401:
+        way = "check the user, the password or the key"
+    elif status == _UNAVAILABLE:
+        way = _WAYS_OUT[kind] if kind in _LASTING else "the cluster is not ready; run it again later"
+    else:
+        way = _WAYS_OUT.get(kind, "see the log of the cluster")
+    what = f"{location} refused {method} {path.partition('?')[0]} ({status} {kind}): {reason}"
+    text = f"{' '.join(what.split())[:400]}; {way}"
+    # without a master everything is blocked, for moments; a full disk blocks writes until somebody comes
+    if kind == "cluster_block_exception" and status != _UNAVAILABLE:
+        return StoreBusyError(text)
+    return RefusedError(text, status, kind, wait_s)
+
+
+def unreachable(location: str, reason: str, *, tls: bool, late: bool) -> UnreachableError:
+    """What no answer becomes; ``tls``: one side refused the other's certificate, ``late``: time ran out."""
+    reason = " ".join(reason.split())
+    way, reason = way_out(reason), reason[:200]
+    if tls:
+        return UnreachableError(f"{location}: no connection with TLS ({reason}); {way}", passing=False)
+    if late:
+        return UnreachableError(
+            f"{location} did not answer in time ({reason}); run it again, or raise the timeout"
+        )
+    # whoever expects TLS, or a certificate, often just hangs up
+    doubt = " (does it demand a client certificate?)" if location.startswith("https:") else " (is it https?)"
+    doubt = doubt if "Connection aborted" in reason else ""
+    return UnreachableError(
+        f"{location} cannot be reached ({reason}); check the address{doubt} and that the cluster runs"
+    )
+
+
+def no_json(location: str, reason: str) -> UnreachableError:
+    """What an answer becomes that is no JSON, or half of it."""
+    reason = " ".join(reason.split())[:200]
+    return UnreachableError(
+        f"{location} answered with something that is no JSON ({reason}); check the address"
+    )
+
+
+def _described(error: object) -> tuple[str, str]:
+    """Type and reason of the innermost cause that an answer tells of."""
+    if isinstance(error, bytes | str):
+        try:
+            return _described(orjson.loads(error))
+        except orjson.JSONDecodeError:
+            text = error.decode(errors="replace") if isinstance(error, bytes) else error
+            return NO_JSON, text[:200]
+    if isinstance(error, Mapping):
+        found = error.get("error", error)
+        if isinstance(found, Mapping):
+            causes = found.get("root_cause") or []
+            first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
+            kind = str(found.get("type") or first.get("type") or "error")
+            if kind == "search_phase_execution_exception":
+                # the cause of a failed reduction stands beside the empty list of causes in shards
+                first = first or found.get("caused_by") or {}
+                kind = str(first.get("type") or kind)
+            return kind, str(first.get("reason") or found.get("reason") or "")
+        return "error", str(found)
+    return NO_JSON, str(error)[:200]

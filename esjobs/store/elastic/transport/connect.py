@@ -1,0 +1,30 @@
+"""Finds out which product answers at an address, and connects with its client."""
+
+from typing import Literal
+
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import Cluster
+
+Product = Literal["elasticsearch", "opensearch"]
+
+
+def connect(access: Access, product: Product | None = None) -> Cluster:
+    """Connect to a cluster; ``product`` None: whatever answers.
+
+    Raises :class:`StoreError` when nothing answers or access is refused, :class:`MissingExtraError` when it
+    is OpenSearch and its client is not installed.
+    """
+    if product != "opensearch":
+        from esjobs.store.elastic.transport.elasticsearch_client import (
+            ElasticsearchCluster,
+            OtherProductError,
+        )
+
+        try:
+            return ElasticsearchCluster(access)
+        except OtherProductError:
+            if product == "elasticsearch":
+                raise
+    from esjobs.store.elastic.transport.opensearch_client import OpenSearchCluster
+
+    return OpenSearchCluster(access)

@@ -1,0 +1,137 @@
+"""Elasticsearch 8 and 9 through the official client. The only importer of ``elasticsearch``."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import elastic_transport
+import elasticsearch
+
+from esjobs.core.errors import StoreError
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import (
+    TEMPLATE_PRIORITY,
+    Body,
+    Cluster,
+    RefusedError,
+    no_json,
+    refusal,
+    unreachable,
+)
+from esjobs.store.elastic.transport.patience import seconds_of
+from esjobs.store.elastic.transport.tls import context
+
+# What it warns of comes back as an error, or was mended by asking again.
+logging.getLogger("elastic_transport").setLevel(logging.ERROR)
+
+_ACCEPT = {"accept": "application/json"}
+
+
+class _Undecoded(elastic_transport.Serializer):
+    """Answers as they come; whoever asked decodes them. Bodies are bytes already."""
+
+    mimetype = "application/json"
+
+    def loads(self, data: bytes) -> bytes:
+        """The answer itself."""
+        return data
+
+    def dumps(self, data: bytes) -> bytes:
+        """The body itself."""
+        return data
+
+
+class _Node(elastic_transport.Urllib3HttpNode):
+    """Takes the context for TLS as it is; by default certificates that others trust are added to it."""
+
+    def __init__(self, config: elastic_transport.NodeConfig) -> None:
+        super().__init__(config)
+        pool: Any = self.pool
+        pool.cert_reqs = pool.ca_certs = None
+
+
+class OtherProductError(StoreError):
+    """What answers is no Elasticsearch."""
+
+
+class ElasticsearchCluster(Cluster):
+    """A connection to Elasticsearch. Raises :class:`OtherProductError` when something else answers."""
+
+    product = "elasticsearch"
+
+    def __init__(self, access: Access) -> None:
+        self.location = access.location
+        tls = context(access)
+        options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
+        self._client = elasticsearch.Elasticsearch(
+            access.location,
+            headers=access.headers(),
+            node_class=_Node,
+            request_timeout=access.timeout_s,
+            max_retries=0,
+            retry_on_timeout=False,
+            retry_on_status=(),
+            serializers={_Undecoded.mimetype: _Undecoded()},
+            **options,
+        )
+        self._be_patient(access)
+        self.version = self._version()
+
+    def index_template(self, pattern: str, layout: Body) -> Body:
+        """The template that gives indices of a pattern a layout."""
+        from elasticsearch import dsl  # takes half a second, and only setting up needs it
+
+        index = dsl.Index(pattern)
+        index.settings(**layout["settings"])
+        mapping = index.get_or_create_mapping()
+        for name, value in layout["mappings"].items():
+            if name != "properties":
+                mapping.meta(name, value)
+        for name, kind in layout["mappings"]["properties"].items():
+            mapping.field(name, dict(kind))
+        return {"index_patterns": [pattern], "template": index.to_dict(), "priority": TEMPLATE_PRIORITY}
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._client.close()
+
+    def _version(self) -> str:
+        # Minimal distributions have no root page, and the page of the node needs the right to monitor.
+        try:
+            nodes = self.call("GET", "/_nodes/_local")["nodes"]
+            return str(next(iter(nodes.values()))["version"])
+        except RefusedError as refused:
+            try:
+                return str(self.call("GET", "/")["version"]["number"])
+            except RefusedError:
+                raise refused from None
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        params: Mapping[str, Any],
+    ) -> bytes | str:
+        try:
+            answer = self._client.perform_request(
+                method, path, params=params, headers=_ACCEPT | dict(headers), body=body
+            )
+        except elasticsearch.UnsupportedProductError as error:
+            raise OtherProductError(
+                f"{self.location} is no Elasticsearch; name the address of a cluster"
+            ) from error
+        except elastic_transport.ApiError as error:
+            wait_s = seconds_of(error.meta.headers.get("retry-after"))
+            raise refusal(self.location, method, path, error.meta.status, error.body, wait_s) from error
+        except elastic_transport.TransportError as error:
+            if isinstance(error, elastic_transport.SerializationError):
+                raise no_json(self.location, str(error.message)) from error
+            tls, late = (
+                isinstance(error, kind)
+                for kind in (elastic_transport.TlsError, elastic_transport.ConnectionTimeout)
+            )
+            raise unreachable(self.location, str(error.message), tls=tls, late=late) from error
+        found = answer.body
+        return found if isinstance(found, bytes | str) else b""

@@ -1,0 +1,222 @@
+"""Reading documents: a point in time that stays as it was, page after page."""
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from esjobs.core.errors import PartialAnswerError, StoreError
+from esjobs.store.elastic.asking.hits import Answer, Reader
+from esjobs.store.elastic.transport.cluster import Cluster, Decoded, RefusedError
+
+PAGE = 10_000
+"""Documents of a page: the largest that ``index.max_result_window`` allows by default."""
+
+PATTERN = "*,"
+"""What stands unquoted in the name of indices."""
+_SLICES, _IN_FLIGHT = 4, 2
+"""By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves."""
+
+_WORTH_SLICING = 3 * PAGE
+_KEEP_ALIVE = "5m"
+_WHOLE = {"allow_partial_search_results": "false"}
+
+
+class PointInTime:
+    """A snapshot of an index. An index that does not exist is an empty one.
+
+    Everything is asked without partial results; an answer that is partial all the same is refused.
+    """
+
+    def __init__(self, cluster: Cluster, index: str) -> None:
+        self._cluster = cluster
+        self._elastic = cluster.product == "elasticsearch"
+        self.index = index
+        self._id: str | None = None
+        self._one_shard = False
+        place = quote(index, safe=PATTERN)
+        path = f"/{place}/_pit" if self._elastic else f"/{place}/_search/point_in_time"
+        try:
+            answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
+            # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
+            if answer["_shards"]["total"]:
+                self._id = answer["id" if self._elastic else "pit_id"]
+            self._one_shard = answer["_shards"]["total"] == 1 if not self._elastic else False
+        except RefusedError as error:
+            if not error.absent:
+                raise
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no index at all."""
+        return self._id is None
+
+    def search(self, body: Mapping[str, Any]) -> Any:
+        """One search on the snapshot; None when there is no index."""
+        if self._id is None:
+            return None
+        answer = self._cluster.call("POST", "/_search", self._asked(body), params=_WHOLE)
+        self._id = answer.get("pit_id", self._id)
+        shards = answer.get("_shards", {})
+        self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
+        return answer
+
+    def decoded_search(self, body: Mapping[str, Any], decode: Callable[[bytes | str], Decoded]) -> Decoded:
+        """One search on the snapshot, decoded by the caller, to whom :meth:`require_whole` is left."""
+        return self._cluster.decoded(decode, "POST", "/_search", self._asked(body), params=_WHOLE)
+
+    def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
+        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        if timed_out or failed or not total:
+            raise PartialAnswerError(
+                f"{self._cluster.location} answered for a part of {self.index} only ({failed} of {total} "
+                "shards failed, or the search ran out of time); nothing was counted, run it again"
+            )
+
+    def _asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {**body, "pit": {"id": self._id, "keep_alive": _KEEP_ALIVE}}
+
+    def pages(self, query: Mapping[str, Any], source: Sequence[str] | bool = True) -> Iterator[list[Any]]:
+        """Hits of a query, page after page, ordered by nothing; ``source``: the columns to fetch."""
+        fetched = source if isinstance(source, bool) else list(source)
+        body = {
+            "size": PAGE,
+            "query": query,
+            "sort": self._order(),
+            "track_total_hits": False,
+            "_source": fetched,
+        }
+        after: list[Any] | None = None
+        while True:
+            answer = self.search(body if after is None else {**body, "search_after": after})
+            hits = answer["hits"]["hits"] if answer else []
+            if hits:
+                yield hits
+            if len(hits) < PAGE:
+                return
+            after = hits[-1]["sort"]
+
+    def field_pages(
+        self, query: Mapping[str, Any], wanted: Sequence[Any], tie: Sequence[str]
+    ) -> Iterator[list[Any]]:
+        """Hits with the fields that are wanted, as the index formats them; as :meth:`pages` else.
+
+        ``tie``: fields that together tell documents apart, for products without an order over shards.
+        Raises :class:`StoreError` when the pages do not hold as many documents as the query finds.
+        """
+        order: list[Any] = self._order()
+        if not self._one_shard and not self._elastic:
+            # OpenSearch has no order over shards before 3.3, and then one that is the same for the shards
+            # of the same number of several indices
+            order = [{"_seq_no": "asc"}, {"_index": "asc"}, *({name: "asc"} for name in tie)]
+        body = {"size": PAGE, "query": query, "sort": order, "_source": False, "fields": list(wanted)}
+        after: list[Any] | None = None
+        total = read = 0
+        while True:
+            more = {} if after is None else {"search_after": after}
+            answer = self.search({**body, **more, "track_total_hits": after is None})
+            hits = answer["hits"]["hits"] if answer else []
+            if after is None and answer:
+                total = answer["hits"]["total"]["value"]
+            read += len(hits)
+            if hits:
+                yield hits
+            if len(hits) < PAGE:
+                break
+            after = hits[-1]["sort"]
+        if read != total:
+            raise PartialAnswerError(
+                f"{self._cluster.location} found {total} documents in {self.index} and handed out {read}; "
+                "nothing was counted, run it again"
+            )
+
+    def first(
+        self,
+        query: Mapping[str, Any],
+        schema: pa.Schema,
+        sort: Sequence[Mapping[str, Any]],
+        limit: int | None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The first documents of a query in some order, page after page; all of them without a limit."""
+        if self._id is None:
+            return
+        reader = Reader(schema)
+        left = limit
+        after: Any = None
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            body = {"size": size, "query": query, "sort": [*sort, *self._order()], "track_total_hits": False}
+            answer = self._answer(reader, body if after is None else {**body, "search_after": after})
+            if answer.rows:
+                yield reader.batch(answer.rows)
+            if len(answer.rows) < size:
+                return
+            left = None if left is None else left - size
+            after = answer.after
+
+    def batches(self, query: Mapping[str, Any], schema: pa.Schema) -> Generator[pa.RecordBatch]:
+        """Documents of a query as columns, in batches of at most 10 000 rows, ordered by nothing.
+
+        Many documents are asked for in slices, two at a time; memory holds that many pages.
+        """
+        reader = Reader(schema)
+        with contextlib.closing(self._answers(query, reader)) as answers:
+            for answer in answers:
+                if answer.rows:
+                    yield reader.batch(answer.rows)
+
+    def _answers(self, query: Mapping[str, Any], reader: Reader) -> Generator[Answer]:
+        if self._id is None:
+            return
+        body = {"size": PAGE, "query": query, "sort": self._order(), "track_total_hits": False}
+        first = self._answer(reader, {**body, "track_total_hits": True})
+        left: list[Mapping[str, Any]] = []
+        if self._elastic and (first.total or 0) > _WORTH_SLICING:
+            left += [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
+        else:
+            if len(first.rows) == PAGE:
+                left.append({**body, "search_after": first.after})
+            yield first
+        running: dict[Future[Answer], Mapping[str, Any]] = {}
+        pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-read")
+        try:
+            while left or running:
+                while left and len(running) < _IN_FLIGHT:
+                    asked = left.pop(0)
+                    running[pool.submit(self._answer, reader, asked)] = asked
+                done = wait(running, return_when=FIRST_COMPLETED).done.pop()
+                asked, answer = running.pop(done), done.result()
+                if len(answer.rows) == PAGE:
+                    # the next page is on its way while this one is made use of
+                    asked = {**asked, "search_after": answer.after}
+                    running[pool.submit(self._answer, reader, asked)] = asked
+                yield answer
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _answer(self, reader: Reader, body: Mapping[str, Any]) -> Answer:
+        answer = self.decoded_search(body, reader.decode)
+        self.require_whole(answer.timed_out, answer.shards.failed, answer.shards.total)
+        self._id = answer.pit_id or self._id
+        return answer
+
+    def _order(self) -> list[str]:
+        return ["_doc" if self._one_shard else "_shard_doc"]
+
+    def close(self) -> None:
+        """Let go of the snapshot; the cluster forgets it by itself after a while."""
+        if self._id is None:
+            return
+        body = {"id": self._id} if self._elastic else {"pit_id": [self._id]}
+        with contextlib.suppress(StoreError):
+            self._cluster.call("DELETE", "/_pit" if self._elastic else "/_search/point_in_time", body)
+        self._id = None
+
+    def __enter__(self) -> "PointInTime":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,93 @@
+"""Certificates: which are trusted, which are shown, and what to do when one side refuses the other's.
+
+One policy for both products. Their clients would trust other certificates than the system does, keep on
+trusting these beside a context of ours, and name no file when one cannot be read.
+"""
+
+import re
+import ssl
+import warnings
+from pathlib import Path
+
+from esjobs.core.errors import SettingsError
+from esjobs.store.elastic.transport.access import Access
+
+_CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+_KEY = b"PRIVATE KEY-----"
+
+
+def context(access: Access) -> ssl.SSLContext | None:
+    """How to speak TLS with a cluster; None for an address that begins with http.
+
+    Raises :class:`SettingsError`, which names the file, for one that cannot be read or is no PEM.
+    """
+    if not access.location.startswith("https:"):
+        return None
+    if access.ca_file is not None:
+        _require("ca_file", access.ca_file, _CERTIFICATE, "certificate")
+    try:
+        made = ssl.create_default_context(cafile=access.ca_file)
+    except ssl.SSLError as error:
+        raise _unusable("ca_file", access.ca_file, error) from error
+    if not access.verify:
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+        # for each connection of the clients, and whoever set this knows
+        warnings.filterwarnings("ignore", "Unverified HTTPS request")
+    if access.certificate is not None and access.key is not None:
+        _require("certificate", access.certificate, _CERTIFICATE, "certificate")
+        _require("key", access.key, _KEY, "private key")
+        _show(made, access.certificate, access.key)
+    return made
+
+
+def _show(made: ssl.SSLContext, certificate: str, key: str) -> None:
+    def ask() -> str:  # or OpenSSL would ask the terminal
+        raise SettingsError(f"key {key} has a passphrase; name a file without, which only you may read")
+
+    try:
+        made.load_cert_chain(certificate, key, ask)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise SettingsError(
+                f"key {key} does not belong to certificate {certificate}; name the one that does"
+            ) from error
+        raise _unusable("certificate or key", f"{certificate}, {key}", error) from error
+
+
+def _require(name: str, file: str, mark: bytes, what: str) -> None:
+    try:
+        content = Path(file).read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{name} {file} cannot be read: {error.strerror}; name another file") from error
+    if mark not in content:
+        raise SettingsError(f"{name} {file} holds no {what} in PEM (-----BEGIN ...); name another file")
+
+
+def _unusable(name: str, file: str | None, error: ssl.SSLError) -> SettingsError:
+    return SettingsError(f"{name} {file} cannot be used: {error.reason or error}; name another file")
+
+
+_WAYS_OUT = (
+    ("mismatch|doesn't match", "its certificate is for another name; use the address that it names"),
+    ("has expired|not yet valid", "renew its certificate, or set the clock of this machine"),
+    ("certificate verify failed", "name a CA bundle that vouches for it (cluster.ca_file)"),
+    ("alert certificate required", "it demands a certificate; set cluster.certificate and cluster.key"),
+    (
+        "alert (unknown ca|bad certificate|certificate|handshake failure)",
+        "it does not accept this client's certificate, or demands one; check cluster.certificate and .key",
+    ),
+    ("wrong version number|unknown protocol|http request|record layer", "is it an address with http://?"),
+)
+"""Patterns of what OpenSSL says, the first that fits, and what to do."""
+
+
+def way_out(reason: str) -> str:
+    """What to do when a connection failed over certificates or ciphers.
+
+    >>> way_out("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1010)")
+    'is it an address with http://?'
+    """
+    said = reason.replace("_", " ")
+    found = (way for pattern, way in _WAYS_OUT if re.search(pattern, said, re.IGNORECASE))
+    return next(found, "check the address and the certificates")

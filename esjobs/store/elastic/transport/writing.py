@@ -1,0 +1,193 @@
+"""Bulk writes: bounded requests, every item's answer looked at."""
+
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, TypeVar
+
+import orjson
+
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, refusal
+from esjobs.store.elastic.transport.patience import PassingError
+
+_REQUEST_BYTES = 2_500_000
+_TOO_LARGE = 413
+_CONFLICT = 409
+_NOT_FOUND = 404
+_IN_FLIGHT = 2
+"""More requests at a time hardly help: what indexes is busy with two."""
+
+_ANSWER = {"filter_path": "errors,items.*.status,items.*.error,items.*._id,items.*._index"}
+"""What is read of the answers: a third of them."""
+
+What = TypeVar("What")
+
+Action = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+"""What to do with which document, and its body (None for a deletion)."""
+
+
+def create(index: str, name: str, document: Mapping[str, Any]) -> Action:
+    """Write a document that must not be there yet."""
+    return {"create": {"_index": index, "_id": name}}, document
+
+
+def index(where: str, name: str, document: Mapping[str, Any]) -> Action:
+    """Write a document, whether or not it is there."""
+    return {"index": {"_index": where, "_id": name}}, document
+
+
+def update(index: str, name: str, changes: Mapping[str, Any]) -> Action:
+    """Change fields of a document that is there; null takes a field's value away."""
+    return {"update": {"_index": index, "_id": name, "retry_on_conflict": 3}}, {"doc": changes}
+
+
+def delete(index: str, name: str) -> Action:
+    """Delete a document; one that is gone already is no error."""
+    return {"delete": {"_index": index, "_id": name}}, None
+
+
+def write(
+    cluster: Cluster, actions: Iterable[Action], *, before: Callable[[], None] | None = None
+) -> list[str]:
+    """Perform actions in bulk; the ids of documents that ``create`` found there already.
+
+    Among these may be documents that the same call has just written: a request whose answer was lost is sent
+    again. ``before`` is called ahead of each request.
+
+    Raises :class:`RefusedError` for any other item that the cluster refused; what came before it is written.
+    """
+    present: list[str] = []
+    requests = ((lines, None) for lines in parts(map(_line, actions)))
+    with contextlib.closing(sent(cluster, requests, before)) as answers:
+        for found, _ in answers:
+            present += found
+    return present
+
+
+def sent(
+    cluster: Cluster,
+    requests: Iterable[tuple[list[bytes], What]],
+    before: Callable[[], None] | None = None,
+) -> Generator[tuple[list[str], What]]:
+    """Send bulk requests, two at a time, and yield the answers as they come, in any order.
+
+    ``requests``: lines, and what they are. Answers: ids of documents that ``create`` found there already, and
+    what the lines were. ``before`` is called ahead of each request, also of a repeated one, by one thread at
+    a time.
+
+    When a request fails no other begins, those under way are waited for, and its error is raised.
+    """
+    pending: dict[Future[list[str]], What] = {}
+    pool = ThreadPoolExecutor(_IN_FLIGHT, "esjobs-bulk")
+    lock = Lock()
+
+    def alone() -> None:
+        with lock:
+            if before is not None:
+                before()
+
+    try:
+        for lines, what in requests:
+            pending[pool.submit(send, cluster, lines, alone)] = what
+            if len(pending) >= _IN_FLIGHT:
+                yield from _answers(pending)
+        while pending:
+            yield from _answers(pending)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _answers(pending: dict[Future[list[str]], What]) -> Iterator[tuple[list[str], What]]:
+    """Wait until at least one request is answered."""
+    for done in wait(pending, return_when=FIRST_COMPLETED).done:
+        yield done.result(), pending.pop(done)
+
+
+def parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Lines cut into requests of at most 2.5 MB, or of one line."""
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        if held and size + len(line) > _REQUEST_BYTES:
+            yield held
+            held, size = [], 0
+        held.append(line)
+        size += len(line)
+    if held:
+        yield held
+
+
+def _line(action: Action) -> bytes:
+    head, body = action
+    return orjson.dumps(head) + b"\n" + (orjson.dumps(body) + b"\n" if body is not None else b"")
+
+
+@dataclass
+class _Outcome:
+    """What became of the items of a request: ids that were there, and items to send again and why."""
+
+    present: list[str] = field(default_factory=list)
+    again: list[bytes] = field(default_factory=list)
+    reason: RefusedError | None = None
+
+
+def send(cluster: Cluster, lines: Sequence[bytes], before: Callable[[], None] | None = None) -> list[str]:
+    """Send items as one request, or as several when it is too large; ids that ``create`` found there already.
+
+    Items that the cluster had no room for are sent again, they alone.
+    """
+    present: list[str] = []
+    left = list(lines)
+
+    def once() -> None:
+        nonlocal left
+        try:
+            if before is not None:
+                before()
+            outcome = _once(cluster, left)
+        except PassingError as error:
+            error.passing = False  # it has been repeated as a request
+            raise
+        present.extend(outcome.present)
+        left = outcome.again
+        if outcome.reason is not None:
+            raise outcome.reason
+
+    try:
+        cluster.patiently(once)
+    except RefusedError as error:
+        if error.status != _TOO_LARGE or len(left) < 2:
+            raise
+        half = len(left) // 2
+        return [*present, *send(cluster, left[:half], before), *send(cluster, left[half:], before)]
+    return present
+
+
+def _once(cluster: Cluster, lines: Sequence[bytes]) -> _Outcome:
+    answer = cluster.bulk(b"".join(lines), params=_ANSWER)
+    outcome = _Outcome()
+    if not answer["errors"]:
+        return outcome
+    for line, item in zip(lines, answer["items"], strict=True):
+        ((kind, result),) = item.items()
+        status = result["status"]
+        if status < 300 or (kind == "delete" and status == _NOT_FOUND):
+            continue
+        if kind == "create" and status == _CONFLICT:
+            outcome.present.append(result["_id"])
+            continue
+        refused = refusal(cluster.location, "a document for", result["_index"], status, result.get("error"))
+        if not isinstance(refused, RefusedError) or not (refused.passing or status == _CONFLICT):
+            raise refused
+        # a conflict: the same change, sent before and given up, is just being made
+        refused.passing = True
+        outcome.again.append(line)
+        outcome.reason = refused
+    return outcome
+
+
+def refresh(cluster: Cluster, index: str) -> None:
+    """Make what is written visible to searches."""
+    cluster.call("POST", f"/{index}/_refresh")

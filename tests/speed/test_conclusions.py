@@ -1,0 +1,125 @@
+"""The one conclusion of a fit: a golden text for each form, and counts that agree with the flags."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esjobs.core.words import JUDGED, VERDICTS
+from esjobs.speed.judging.conclusions import conclude
+from esjobs.speed.judging.verdicts import is_confirmed
+
+Flag = dict[str, object]
+
+
+def flag(name: str, deviation: float | None = None, verdict: str = "deviates", **more: object) -> Flag:
+    """A confirmed deviation on nine tasks, unless told otherwise."""
+    row: Flag = {"name": name, "deviation": deviation, "verdict": verdict, "n_distinct_tasks": 9, "k": 1.0}
+    row |= {"significant": verdict == "deviates", "stable": verdict in JUDGED} | more
+    return row | {"confirmed": is_confirmed(verdict, row["significant"], row["stable"])}  # type: ignore[arg-type]
+
+
+def several(count: int, verdict: str, **more: object) -> list[Flag]:
+    return [flag(f"{verdict} {n}", 0.01, verdict, **more) for n in range(count)]
+
+
+CANDIDATES = [
+    flag("IAAS", 0.547, significant=False, stable=False),
+    flag("CERN", -0.365, significant=False, stable=False),
+]
+ON_ONE_TASK = [
+    {**row, "n_distinct_tasks": 1} for row in [*CANDIDATES, *several(7, "ok"), *several(26, "undecided")]
+]
+FORMS: dict[str, list[Flag]] = {
+    "confirmed": [flag("A", -0.38), flag("B", 0.49), *several(43, "ok")],
+    "one confirmed, beside candidates": [
+        flag("A", 0.31),
+        CANDIDATES[0],
+        flag("C", 0.5, stable=False),
+        *several(1, "undecided"),
+    ],
+    "one confirmed of two": [flag("A", 0.31), *several(1, "ok")],
+    "candidates only": [*CANDIDATES, *several(7, "ok"), *several(26, "undecided")],
+    "candidates on single tasks": ON_ONE_TASK,
+    "many candidates": [flag(f"Q{n}", 0.9 - n / 10, significant=False) for n in range(7)] + several(1, "ok"),
+    "one candidate": [flag("A", 0.4, significant=False), *several(1, "ok"), *several(1, "undecided")],
+    "no deviation": several(25, "ok"),
+    "two within": several(2, "ok"),
+    "one within": several(1, "ok"),
+    "all undecided": several(26, "undecided"),
+    "nothing compared": [*several(10, "undeclared"), *several(2, "too few")],
+}
+GOLDEN = Path(__file__).parents[1] / "golden" / "conclusions.txt"
+
+
+def golden() -> dict[str, tuple[str, str | None]]:
+    """Sentence and evidence by form."""
+    blocks = [block.splitlines() for block in GOLDEN.read_text("utf-8").split("\n\n")]
+    return {lines[0].strip("[]"): (lines[1], lines[2] if len(lines) > 2 else None) for lines in blocks}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_the_conclusion(form: str) -> None:
+    found = conclude(FORMS[form], "site", limit=0.2)
+    assert (found["sentence"], found["evidence"]) == golden()[form]
+
+
+def test_cpu_models_are_called_so_and_the_limit_is_the_runs() -> None:
+    said = conclude(several(3, "undecided") + several(1, "ok"), "cpu_model", limit=0.125)["sentence"]
+    assert said == (
+        "No deviation is confirmed: of 4 comparable CPU models 1 is within the limit of 12.5 %, 3 are "
+        "undecided. More tasks at the undecided CPU models would help."
+    )
+
+
+def test_without_a_line_the_reason_stands_in_the_conclusion() -> None:
+    said = conclude([], "site", limit=0.2, no_line="no queue has a speed factor")["sentence"]
+    assert said == "Nothing can be concluded: no queue has a speed factor."
+
+
+def test_a_restricted_run_says_so_first() -> None:
+    said = conclude(several(2, "ok"), "site", limit=0.2, restriction=["task_id=7", "site=A"])["sentence"]
+    assert said == (
+        "Restricted to task_id=7, site=A. No deviation: both comparable queues are within the limit of 20 %."
+    )
+
+
+def test_a_task_in_two_core_classes_is_one_task() -> None:
+    rows = [{**row, "n_tasks": 2, "n_distinct_tasks": 1} for row in several(3, "undecided")]
+    found = conclude(rows, "site", limit=0.2)
+    assert found["n_on_one_task"] == 3
+    assert "3 of 3 rest on a single task" in str(found["sentence"])
+
+
+FLAGS = st.lists(
+    st.builds(
+        lambda verdict, significant, stable, tasks, k: flag(
+            "Q", 0.3, verdict, significant=significant, stable=stable, n_distinct_tasks=tasks, k=k
+        ),
+        st.sampled_from(VERDICTS),
+        st.sampled_from([True, False, None]),
+        st.sampled_from([True, False, None]),
+        st.integers(0, 3),
+        st.sampled_from([None, 1.0]),
+    ),
+    max_size=12,
+)
+
+
+@given(FLAGS)
+def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[Flag]) -> None:
+    found = conclude(flags, "site", limit=0.2)
+    number = {name: value for name, value in found.items() if isinstance(value, int)}
+    verdicts = Counter(row["verdict"] for row in flags)
+    assert number["n_confirmed"] + number["n_candidates"] == number["n_deviates"] == verdicts["deviates"]
+    assert number["n_comparable"] == number["n_deviates"] + number["n_ok"] + number["n_undecided"]
+    parts = ("n_too_few", "n_mixed", "n_implausible", "n_not_comparable")
+    assert number["n_others"] == sum(number[part] for part in parts)
+    assert number["n_names"] == number["n_comparable"] + number["n_undeclared"] + number["n_others"]
+    assert number["n_on_one_task"] <= number["n_comparable"]
+    assert (", confirmed: " in str(found["sentence"])) == (number["n_confirmed"] > 0)
+    assert ("may be sent" in str(found["evidence"])) == (number["n_confirmed"] > 0)
+    assert (found["evidence"] is None) == (number["n_deviates"] == 0)

@@ -1,0 +1,197 @@
+"""The cascade of verdicts, proposals and the wording that may be sent."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esjobs.core.words import VERDICTS
+from esjobs.declared.origin import Declared
+from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
+from esjobs.speed.judging.sentences import interval, told
+from esjobs.speed.judging.verdicts import Evidence, compare, decide, is_confirmed
+
+DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", rc_site_guessed=True)
+GOOD = Evidence(
+    name="Q",
+    status="ok",
+    reason="",
+    k=1.5,
+    n_jobs=500,
+    n_tasks=5,
+    n_distinct_tasks=5,
+    in_main_component=True,
+    declared=DECLARED,
+    deviation=0.5,
+    deviation_err=0.05,
+    median_k=1.0,
+    n_line_sites=20,
+    line_reason=None,
+)
+
+
+def changed(**values: object) -> Evidence:
+    return dataclasses.replace(GOOD, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        (changed(mixed=True), "mixed"),
+        (changed(k=None, status="too few jobs"), "too few"),
+        (changed(k=None, status="no common task"), "not comparable"),
+        (changed(in_main_component=False), "not comparable"),
+        (changed(n_jobs=49), "too few"),
+        (changed(k=3.1), "implausible"),
+        (changed(k=0.32), "implausible"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="none", corepower=None)), "undeclared"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="default")), "undeclared"),
+        (changed(line_reason="9 sites"), "too few"),
+        (GOOD, "deviates"),
+    ],
+)
+def test_the_first_rule_that_applies_decides(evidence: Evidence, verdict: str) -> None:
+    found, why = decide(evidence, "deviates", 50)
+    assert found == verdict
+    assert bool(why) == (verdict != "deviates") or evidence.mixed or evidence.k is None
+
+
+@given(st.floats(-0.99, 3), st.floats(0, 2), st.floats(0.05, 0.5))
+def test_the_comparison_is_symmetric_and_careful(deviation: float, error: float, limit: float) -> None:
+    verdict = compare(deviation, error, limit)
+    assert verdict == compare(-deviation, error, limit)
+    if verdict == "deviates":
+        assert abs(deviation) > limit
+        assert compare(deviation, error / 2, limit) == "deviates"
+    if verdict == "ok":
+        assert abs(deviation) < limit
+
+
+@pytest.mark.parametrize(
+    ("evidence", "why"),
+    [
+        (changed(n_distinct_tasks=1), "one task"),
+        (changed(n_jobs=49), "too few jobs"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="inherited")), "inherited"),
+        (changed(declared=dataclasses.replace(DECLARED, origin="changed")), "changed"),
+    ],
+)
+def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, why: str) -> None:
+    proposal = propose(evidence, "deviates", 50, confirmed=True)
+    assert proposal.corepower is None
+    assert proposal.corepower_err is None
+    assert why in proposal.reason
+    said = told(evidence, "deviates", "", proposal, significant=True).sentence
+    assert f"Nothing is proposed: {proposal.reason}." in said
+
+
+@pytest.mark.parametrize("confirmed", [False, None])
+def test_nothing_is_proposed_for_a_candidate(confirmed: bool | None) -> None:
+    proposal = propose(GOOD, "deviates", 50, confirmed=confirmed)
+    assert proposal == Proposal(None, None, "the deviation is not confirmed")
+
+
+def test_only_what_is_significant_and_stable_is_confirmed() -> None:
+    known = (True, False, None)
+    cases = [(verdict, one, other) for verdict in VERDICTS for one in known for other in known]
+    assert [case for case in cases if is_confirmed(*case)] == [("deviates", True, True)]
+    judged = {verdict for verdict, one, other in cases if is_confirmed(verdict, one, other) is not None}
+    assert judged == {"deviates", "ok", "undecided"}
+
+
+def test_a_proposal_and_its_wording() -> None:
+    proposal = propose(changed(deviation_err=0.01), "deviates", 50, confirmed=True)
+    assert proposal.corepower == pytest.approx(15.75)
+    assert proposal.corepower_err == pytest.approx(0.05 * 15.75)
+    assert told(GOOD, "deviates", "", proposal, significant=True).sentence == (
+        "Relative to what 20 other WLCG sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
+        "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
+        "please benchmark again."
+    )
+    assert told(GOOD, "deviates", "", proposal, level="cpu_model", significant=True).sentence == (
+        "Relative to the reference scores of 20 other CPU models, these jobs ran like 15.8 (14.9 to 16.6, "
+        "90 %) HS06 per core; 10.50 is its score (+50 %). Please check the reference score, and whether its "
+        "hosts share SMT or overcommit."
+    )
+
+
+def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
+    noted = Proposal(15.75, 0.8, "", "Its queues agree.")
+    words = told(changed(via="S_B"), "deviates", "", noted, significant=True)
+    assert (
+        words.advice == "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
+    )
+    assert words.finding.endswith("Compared via S_B only. Its queues agree.")
+    assert "SMT" not in words.finding
+    before, after = words.sentence.split(words.advice)
+    assert f"{before.strip()} {after.strip()}" == words.finding
+
+
+@pytest.mark.parametrize(
+    ("significant", "unstable_under", "tasks", "why"),
+    [
+        (False, None, 5, "not significant over all tests of the run"),
+        (None, None, 5, "not significant over all tests of the run"),
+        (True, "without task 7: undecided", 5, "not stable (without task 7: undecided)"),
+        (
+            False,
+            "without task 7: not comparable",
+            1,
+            "not significant over all tests of the run; not stable (without task 7: not comparable); "
+            "one task only",
+        ),
+    ],
+)
+def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
+    significant: bool | None, unstable_under: str | None, tasks: int, why: str
+) -> None:
+    evidence = changed(n_distinct_tasks=tasks)
+    proposal = propose(evidence, "deviates", 50, confirmed=False)
+    words = told(evidence, "deviates", "", proposal, significant=significant, unstable_under=unstable_under)
+    said = words.sentence
+    assert (words.advice, words.finding) == ("", said)
+    assert said.endswith(f"10.50 is declared (+50 %). Candidate, not to be sent: {why}.")
+    assert "please benchmark" not in said
+
+
+@given(st.floats(-0.95, 3), st.floats(0, 1))
+def test_the_interval_holds_the_value_and_is_never_negative(deviation: float, error: float) -> None:
+    low, high = interval(deviation, error)
+    assert 0 < low <= 1 + deviation <= high
+
+
+@given(st.sampled_from(["too few", "not comparable", "undeclared"]), st.text())
+def test_every_other_verdict_says_why(verdict: str, why: str) -> None:
+    proposal = propose(GOOD, "ok", 50, confirmed=None)
+    text = told(GOOD, verdict, why, proposal).sentence  # type: ignore[arg-type]
+    assert why in text
+
+
+def of_queue(name: str, site: str = "S") -> Evidence:
+    return changed(name=name, declared=dataclasses.replace(DECLARED, name=name, rc_site=site))
+
+
+def test_queues_of_a_site_that_agree_get_one_proposal() -> None:
+    names = [of_queue("S_A"), of_queue("S_B"), of_queue("T", "T"), of_queue("S_C")]
+    found = share_among_siblings(
+        names,
+        [Proposal(8.0, 0.8), Proposal(9.0, 0.4), Proposal(20.0, 1.0), Proposal(None, None, "one task")],
+    )
+    assert (
+        found[0].corepower
+        == found[1].corepower
+        == pytest.approx((8 / 0.64 + 9 / 0.16) / (1 / 0.64 + 1 / 0.16))
+    )
+    assert found[0].corepower_err == pytest.approx(0.05 * (found[0].corepower or 0))  # 0.4 is below 5 %
+    assert "serves S_B of S as well" in told(names[0], "deviates", "", found[0], significant=True).sentence
+    assert found[2:] == [Proposal(20.0, 1.0), Proposal(None, None, "one task")]
+
+
+def test_queues_of_a_site_that_differ_keep_their_own_proposals() -> None:
+    names = [of_queue("S_A"), of_queue("S_B")]
+    found = share_among_siblings(names, [Proposal(8.0, 0.5), Proposal(12.0, 0.6)])
+    assert [each.corepower for each in found] == [8.0, 12.0]
+    assert all(
+        "see their CPU models" in told(GOOD, "deviates", "", each, significant=True).finding for each in found
+    )
