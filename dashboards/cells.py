@@ -13,6 +13,7 @@ from esjobs.core.words import HALF_WIDTH_90, noun, standing
 
 MISSING = "–"
 _MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
+_UNIT_LETTERS = 16
 _ROUND_OFF = 1e-12
 """What is no larger is what rounding left of a zero."""
 
@@ -205,11 +206,17 @@ def read(row: Row, entry: Entry) -> str:
     if entry.show == "verdict":
         return visible(standing(str(value), row.get("confirmed")))
     unit = row.get(entry.unit) if entry.unit else None
-    text = _read(value, error, entry) + (f" {visible(str(unit))}" if unit is not None else "")
+    text = _read(value, error, entry) + (f" {_unit(str(unit))}" if unit is not None else "")
     if entry.fixed is not None:
         column, held, remark = entry.fixed
         text += remark if row.get(column) == held else ""
     return text
+
+
+def _unit(text: str) -> str:
+    """The name of a benchmark behind a number; a long one is cut, for the captions give all of it."""
+    shown = visible(text)
+    return shown if len(shown) <= _UNIT_LETTERS else f"{shown[: _UNIT_LETTERS - 1]}…"
 
 
 _WITH_ERROR = {"number": number, "estimate": estimate, "percent": percent}

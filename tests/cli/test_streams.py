@@ -182,6 +182,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
         (CSV, ("jobs", "-", "--set", "site"), 2, "'site' is not FIELD=VALUE"),
         (CSV, ("jobs", "-", "--dry-run"), 0, ""),
     ],
+    ids=lambda value: "input" if isinstance(value, bytes) else str(value),
 )
 def test_without_rows_there_is_no_store(
     tmp_path: Path, data: bytes, arguments: tuple[str, ...], code: int, words: str

@@ -1,6 +1,7 @@
 """Reading the page: nothing is cut for good, narrow windows hold whole words, the keyboard reaches all."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +127,20 @@ def test_words_of_charts_are_whole_in_a_narrow_window(narrow: Opened) -> None:
     assert narrow.page.locator(".chart svg").count() > 10
     assert narrow.page.evaluate(_BEYOND) == []
     assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_benchmark_of_a_long_name_stretches_nothing(
+    browser: "Browser", make_data: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    data = make_data(12, types=("all",))
+    assert data.flags is not None
+    assert data.lines is not None
+    name = "<b>" + "HS" * 300
+    flags, lines = data.flags.assign(benchmark=name), data.lines.assign(benchmark=name)
+    opened = open_page(browser, replace(data, flags=flags, lines=lines), tmp_path, width=400)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert opened.page.evaluate(_BEYOND) == []
+    assert name in opened.page.locator("#corepower-site figcaption").inner_text()
 
 
 def test_legends_wrap_in_a_narrow_window(narrow: Opened) -> None:
