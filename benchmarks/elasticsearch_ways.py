@@ -25,9 +25,9 @@ from benchmarks.elasticsearch_inputs import DAY, batches, buckets
 from benchmarks.elasticsearch_task import Task
 from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
-from esjobs.core.tables import BUCKETS
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS, aggregate
+from esjobs.jobs.tables import BUCKETS
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.base import JobStore
 from esjobs.store.elastic.results.lines import documents

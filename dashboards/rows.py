@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from dashboards.spec import Entry, Panel, Where
-from esjobs.core.tables import table
+from esjobs.capabilities import table
 from esjobs.core.words import ALL_TYPES
 
 Row = dict[str, Any]

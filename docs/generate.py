@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from esjobs import cli
-from esjobs.core import fields, tables
+from esjobs.capabilities import TABLES
+from esjobs.core import fields
 from esjobs.core.rules import CleaningRules
 from esjobs.jobs.query import METRICS
 
@@ -67,7 +68,7 @@ def _fields() -> str:
 
 def _tables() -> str:
     lines = ["# Result tables\n", _NOTE]
-    for table in tables.TABLES:
+    for table in TABLES:
         lines += [
             f"## {table.name}\n",
             f"{table.meaning[0].upper()}{table.meaning[1:]}. Replaced as a whole per `{table.partition}`"

@@ -8,11 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 import pandas as pd
 
 from esjobs import __version__
-from esjobs.core import tables
+from esjobs.capabilities import KINDS, TABLES
 from esjobs.core.errors import EsjobsError
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
+from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.field_check import COSTS, check_fields
+from esjobs.jobs.tables import LOADS
 from esjobs.output.frames import frame_of
 from esjobs.runs.finding import stored_runs
 from esjobs.runs.publication import read_table
@@ -85,13 +87,11 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo to look around"
         return
     yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
-    for table in tables.TABLES:
+    for table in TABLES:
         count = read_table(session.store, table, columns=[table.partition]).num_rows
         yield f"table {table.name}", "ok", f"{count:,} rows", ""
     unfinished = [
-        row["load_id"]
-        for row in read_table(session.store, tables.LOADS).to_pylist()
-        if row["state"] != "complete"
+        row["load_id"] for row in read_table(session.store, LOADS).to_pylist() if row["state"] != "complete"
     ]
     for load_id in unfinished:
         yield (
@@ -100,7 +100,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
             f"{load_id} never ended",
             f"ingest the files again, or esjobs ingest --undo {load_id}",
         )
-    runs = stored_runs(session.store)
+    runs = [run for kind in KINDS for run in stored_runs(session.store, kind)]
     if not runs:
         yield "last run", "missing", "", "esjobs run"
         return
@@ -124,7 +124,7 @@ def _result_findings(session: Session) -> Iterator[_Finding]:
     empty = fits[(fits["status"] != "ok") & (fits["processing_type"] == ALL_TYPES)]
     for row in empty.drop_duplicates("level").itertuples():
         yield f"fit by {row.level}", "missing", str(row.reason), "see: esjobs show components"
-    declared = frame_of(read_table(session.store, tables.COREPOWER))
+    declared = frame_of(read_table(session.store, COREPOWER))
     if declared.empty:
         yield (
             "declared corepower",

@@ -7,14 +7,17 @@ from typing import Any
 
 from dashboards.report import ReportData, render
 from esjobs import __version__
-from esjobs.core import tables
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
+from esjobs.declared.tables import COREPOWER
+from esjobs.jobs.tables import DAYS, LOADS
 from esjobs.output.destination import writing_text
 from esjobs.output.frames import frame_of
-from esjobs.runs.finding import COMPLETE, MADE_BY, find_run, read_results
+from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.publication import read_table
+from esjobs.runs.tables import RUNS
 from esjobs.speed.chain import Question
+from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore
 
 
@@ -36,17 +39,17 @@ def report_page(store: JobStore, run: str | None = None) -> str:
 
 def report_data(store: JobStore, run: str | None = None) -> ReportData:
     """The tables of one run, its books and its provenance, as the report takes them."""
-    found = find_run(store, COMPLETE, run)
+    found = find_run(store, SPEED, SPEED.steps, run)
     question = Question.of_run(found)
-    frames = {name: frame_of(read_results(store, tables.table(name), found)) for name in MADE_BY}
-    loads = read_table(store, tables.LOADS).to_pylist()
+    frames = {table.name: frame_of(read_results(store, table, found)) for table in SPEED.tables}
+    loads = read_table(store, LOADS).to_pylist()
     days = Days.of_window(found.window)
     stored = store.day_fingerprints(found.window)
     return ReportData(
         **frames,
-        days=frame_of(read_table(store, tables.DAYS, [days])),
-        runs=frame_of(read_table(store, tables.RUNS, [In("run", (found.run,))])),
-        corepower=frame_of(read_table(store, tables.COREPOWER)),
+        days=frame_of(read_table(store, DAYS, [days])),
+        runs=frame_of(read_table(store, RUNS, [In("run", (found.run,))])),
+        corepower=frame_of(read_table(store, COREPOWER)),
         provenance={
             "Cleaning rules": json.dumps(found.settings["rules"]),
             "Settings of the fit": json.dumps(found.settings["fit"]),

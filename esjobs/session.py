@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core import fields, tables
+from esjobs import capabilities
+from esjobs.core import fields
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import Progress
 from esjobs.output.frames import frame_of
+from esjobs.runs.kinds import Kind
 from esjobs.settings import Settings, load
+from esjobs.speed.tables import FLAGS, SPEED
 from esjobs.store.base import JobStore
 from esjobs.wiring import open_store, require_address
 
@@ -215,7 +219,7 @@ class Session:
         """
         from esjobs.runs.retention import prune
 
-        return prune(self.store, keep, dry_run=dry_run)
+        return prune(self.store, SPEED, keep, dry_run=dry_run)
 
     def factors(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
         """Speed factors; filters as in :meth:`show`."""
@@ -267,7 +271,7 @@ class Session:
         from esjobs.names import spelling
 
         spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
-        table = tables.table(what)
+        table = capabilities.table(what)
         chosen = {
             "level": _listed(filters.get("level", ())),
             "processing_type": _listed(filters.get("type", ())),
@@ -285,7 +289,7 @@ class Session:
 
     def _rows(
         self,
-        table: tables.Table,
+        table: Table,
         run: str | None,
         window: Window | None,
         chosen: Mapping[str, Sequence[str]],
@@ -293,14 +297,14 @@ class Session:
         """The rows of a result table that have the chosen values, in the order in which they are shown."""
         from esjobs.declared.values import declared_table
         from esjobs.jobs import conditions
-        from esjobs.runs import finding as results
+        from esjobs.runs.finding import read_results
         from esjobs.runs.publication import read_table
 
         where = list(conditions.row_filters(table, chosen))
-        if table.name in results.MADE_BY:
-            found = self._find(table.name, run, window)
-            return results.read_results(self.store, table, found, where)
-        if run is not None and table.name != "runs":
+        kind = capabilities.kind_of(table)
+        if kind is not None:
+            return read_results(self.store, table, self._find(kind, table, run, window), where)
+        if run is not None and "run" not in table.column_names:
             raise UsageError(f"{table.name} belong to no run; leave the run out")
         if table.name == "corepower":
             rows = declared_table(self.store, window)
@@ -314,9 +318,10 @@ class Session:
             rows = rows.filter(pc.starts_with(rows.column("run"), run))
             if not rows.num_rows:
                 raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
-        newest = {"runs": "at", "loads": "loaded_at"}.get(table.name)
-        order = [(newest, "descending")] if newest else [(n, "ascending") for n in table.column_names[:6]]
-        return rows.sort_by(order)
+        order = table.order or table.column_names[:6]
+        return rows.sort_by(
+            [(name.removeprefix("-"), "descending" if name[0] == "-" else "ascending") for name in order]
+        )
 
     def run_shown(
         self, what: str, *, run: str | None = None, window: WindowLike = None
@@ -325,15 +330,15 @@ class Session:
 
         Raises :class:`NoResultError` when no run has the results.
         """
-        from esjobs.runs import finding as results
-
+        table = capabilities.table(what)
+        kind = capabilities.kind_of(table)
         within = None if window is None else Window.of(window)
-        return self._find(what, run, within) if what in results.MADE_BY else None
+        return None if kind is None else self._find(kind, table, run, within)
 
-    def _find(self, what: str, run: str | None, window: Window | None) -> "StoredRun":
-        from esjobs.runs import finding as results
+    def _find(self, kind: Kind, table: Table, run: str | None, window: Window | None) -> "StoredRun":
+        from esjobs.runs.finding import find_run
 
-        return results.find_run(self.store, (results.MADE_BY[what],), run, window)
+        return find_run(self.store, kind, (table.made_by,), run, window)
 
     def query(
         self,
@@ -448,7 +453,7 @@ class Session:
         from dashboards.charts import plot_line
         from esjobs.speed.chain import Question
 
-        drawn = self._find("flags", run, None)
+        drawn = self._find(SPEED, FLAGS, run, None)
         fit = Question.of_run(drawn).fit
         chosen = method or fit.methods[0]
         flags = self.flags(level=level, type=type, method=chosen, run=drawn.run)
@@ -482,7 +487,7 @@ class Session:
         return self.stored_window()
 
 
-def _within(table: tables.Table, window: Window) -> list[Filter]:
+def _within(table: Table, window: Window) -> list[Filter]:
     if table.partition == "day":
         return [Days.of_window(window)]
     if "window_start" in table.column_names:

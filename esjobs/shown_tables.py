@@ -8,31 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from esjobs.core import tables
+from esjobs.capabilities import table
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
 
-_COLUMNS = {
-    "factors": "level name processing_type method k k_err component via n_distinct_tasks n_jobs status "
-    "reason",
-    "flags": "level name processing_type method verdict deviation corepower benchmark origin "
-    "proposed_corepower n_distinct_tasks n_jobs",
-    "fits": "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof sigma_int "
-    "sigma_int_kind minuit_valid reason",
-    "lines": "level processing_type method benchmark status slope slope_err tau n_names n_sites pearson "
-    "pearson_sites reason",
-    "components": "level processing_type method component n_names n_tasks n_jobs names link",
-    "tasks": "task_id core_class task_type work_kind n_jobs n_sites events_per_job events_ratio rho rho_err "
-    "slope slope_err decision reason",
-    "residuals": "level method rank task_id core_class task_type work_kind name n_jobs events_per_job "
-    "cpu_s_per_event expected_cpu_s_per_event deviation pull status",
-    "conclusions": "level processing_type method n_comparable n_confirmed n_candidates n_ok n_undecided "
-    "n_on_one_task sentence",
-    "runs": "run step at window_start window_end rows_in rows_out seconds",
-    "loads": "load_id state format files filled rows_in stored updated rejected loaded_at",
-    "corepower": "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id",
-    "rejects": "load_id reason n_rows file line field detail excerpt",
-}
-"""Columns that fit a terminal; the other formats give all of them."""
 _COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
 
 _TITLED = ("level", "processing_type", "method")
@@ -51,11 +29,11 @@ def for_people(
     shown = _of_methods(frame, methods)
     if what == "flags":
         shown = _worded(shown)
-    columns = _COLUMNS.get(what)
-    rows, title = _titled(shown if columns is None else shown[columns.split()])
+    columns = list(table(what).shown)
+    rows, title = _titled(shown[columns] if columns else shown)
     if what == "flags":
         rows = rows.rename(columns={"deviation": _INTERVAL.format("deviation")})
-    prose = [column.name for column in tables.table(what).columns if column.type == "text"]
+    prose = [column.name for column in table(what).columns if column.type == "text"]
     return rows, title, prose
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
@@ -45,13 +46,13 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
 
     rest = settings.store.partition(":")[2]
     if rest == ":memory:":
-        return DuckStore(None, memory_limit=settings.memory)
+        return DuckStore(None, tables=TABLES, memory_limit=settings.memory)
     path = Path(rest).expanduser()
     if not create and not path.exists():
         raise StoreError(
             f"no store at {path}; the first ingest makes it, or name another one with --store duckdb:PATH"
         )
-    return DuckStore(path, memory_limit=settings.memory)
+    return DuckStore(path, tables=TABLES, memory_limit=settings.memory)
 
 
 def _open_cluster(settings: Settings) -> JobStore:
@@ -84,5 +85,9 @@ def _open_cluster(settings: Settings) -> JobStore:
     )
     held = load_field_map(given.field_map) if given.field_map is not None else None
     return ElasticStore(
-        connect(access, given.product), given.prefix, jobs_index=given.jobs_index, field_map=held
+        connect(access, given.product),
+        given.prefix,
+        tables=TABLES,
+        jobs_index=given.jobs_index,
+        field_map=held,
     )

@@ -41,7 +41,7 @@ ROOMS = {
         "fitters.mixture",
     }
     | FITTERS_GROUND,
-    "dashboards": {"dashboards", "esjobs.core"},
+    "dashboards": {"dashboards", "esjobs.core", "esjobs.capabilities"},
 }
 """Room -> rooms it may import. What is not listed (session, commands, entry points) may import everything.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from esjobs.capabilities import TABLES
 from esjobs.commands.options import Context, emit, rows_options, spreadsheet_option, window_option
 from esjobs.core.text import visible
 from esjobs.core.words import LEVELS, METHODS
@@ -12,27 +13,9 @@ from esjobs.core.words import LEVELS, METHODS
 if TYPE_CHECKING:
     from esjobs.session import Session
 
-SHOWN = (
-    "factors",
-    "fits",
-    "lines",
-    "flags",
-    "conclusions",
-    "components",
-    "tasks",
-    "residuals",
-    "buckets",
-    "days",
-    "rejects",
-    "runs",
-    "loads",
-    "corepower",
-)
-"""Result tables that ``esjobs show`` prints."""
-
 
 @click.command()
-@click.argument("what", type=click.Choice(SHOWN))
+@click.argument("what", type=click.Choice([table.name for table in TABLES]))
 @click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")

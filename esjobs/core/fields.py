@@ -57,7 +57,8 @@ class Field:
 
     ``required``: a row without it is rejected. ``bounded``: a negative value is rejected.
     ``groupable``: queries may group by it. ``declared``: contains the declared corepower, so it may
-    supply the declared value and must never enter a fit. ``derived``: computed, not stored.
+    supply the declared value and must never enter a fit. ``derived``: computed, not stored. ``values``: all
+    that a keyword can be; empty where anything may stand.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Field:
     groupable: bool = False
     declared: bool = False
     derived: Derivation | None = None
+    values: tuple[str, ...] = ()
 
 
 def _keyword(name: str, meaning: str, *, required: bool = False) -> Field:

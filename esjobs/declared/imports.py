@@ -11,13 +11,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from esjobs.core import tables
 from esjobs.core.errors import InputError, NoResultError, UsageError, WindowError
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time, parse_time
 from esjobs.declared.origin import RECORDS
+from esjobs.declared.tables import COREPOWER
 from esjobs.ingest.reading.inputs import inputs
 from esjobs.names.cpu_models import resolve_names
 from esjobs.runs.publication import read_table, rows_table, tidy
@@ -80,8 +80,8 @@ def import_corepower(
             raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
     store = open_store()
     if rows:
-        rows_of_file = rows_table(tables.COREPOWER, rows)
-        store.publish([store.replace(tables.COREPOWER, import_id, rows_of_file.to_batches())])
+        rows_of_file = rows_table(COREPOWER, rows)
+        store.publish([store.replace(COREPOWER, import_id, rows_of_file.to_batches())])
     declared = sum(row["corepower"] is not None for row in rows)
     return RunReport(
         "corepower import",
@@ -172,10 +172,10 @@ def _names_of_jobs(store: JobStore, level: str) -> set[str]:
 def remove_corepower(store: JobStore, import_id: str) -> RunReport:
     """Take an import back; :class:`NoResultError` when there is no such import."""
     began = time.perf_counter()
-    rows = read_table(store, tables.COREPOWER, [In("import_id", (import_id,))]).num_rows
+    rows = read_table(store, COREPOWER, [In("import_id", (import_id,))]).num_rows
     if not rows:
         raise NoResultError(f"no import '{import_id}'; see: esjobs show corepower --format csv")
-    store.publish([Retired(tables.COREPOWER, import_id)])
+    store.publish([Retired(COREPOWER, import_id)])
     tidy(store)
     return RunReport("corepower remove", import_id, rows, 0, time.perf_counter() - began, rows_become="left")
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
@@ -23,6 +22,7 @@ from esjobs.declared.origin import (
     newest_valid,
     site_named,
 )
+from esjobs.declared.tables import COREPOWER
 from esjobs.names.cpu_models import resolve_names
 from esjobs.names.sites import rc_site
 from esjobs.runs.publication import read_table
@@ -73,7 +73,7 @@ def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str,
 
 
 def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
-    rows = read_table(store, tables.COREPOWER, [In("level", (level,))]).to_pylist()
+    rows = read_table(store, COREPOWER, [In("level", (level,))]).to_pylist()
     names = [row["name"] for row in rows]
     resolved = resolve_names(names) if level == "cpu_model" else names
     canonical = {raw: name or raw for raw, name in zip(names, resolved, strict=True)}
@@ -98,7 +98,7 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
 
     The columns of ``corepower``, and ``origin`` for the value that is in force at the window's end.
     """
-    imported = read_table(store, tables.COREPOWER).to_pylist()
+    imported = read_table(store, COREPOWER).to_pylist()
     span = store.span()
     if window is None and span.first is not None and span.last is not None:
         window = Window.of_days(span.first.date(), span.last.date())
@@ -128,7 +128,7 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
         for name, value in recorded.items()
     ]
     rows.sort(key=lambda row: (row["level"] != "site", row["name"], row.get("valid_from") is None))
-    schema = table_schema(tables.COREPOWER).append(pa.field("origin", pa.string()))
+    schema = table_schema(COREPOWER).append(pa.field("origin", pa.string()))
     return pa.Table.from_pylist(rows, schema=schema)
 
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
 from esjobs.core.query import Count, Days, Query, Sum, SumProduct
@@ -18,6 +17,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
 from esjobs.jobs.day_spans import spans
 from esjobs.jobs.resolution import resolve_keys, resolvers, store_keys
+from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import Change, read_table
 from esjobs.store.base import JobStore, Retired, Span
@@ -79,7 +79,7 @@ def aggregate(
     """
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
-    known = read_table(store, tables.DAYS).to_pylist()
+    known = read_table(store, DAYS).to_pylist()
     emptied = _emptied(window, store.span(), {row["day"] for row in known} - {row["day"] for row in prints})
     if not prints:
         store.publish(emptied)
@@ -101,12 +101,12 @@ def aggregate(
             progress("aggregating", stale.index(span[0]), len(stale))
         held = {row["day"]: row for row in prints}
         for day, buckets, rows in _balanced_span(store, span, rules, held):
-            changes.append(store.replace(tables.BUCKETS, str(day), buckets.to_batches()))
+            changes.append(store.replace(BUCKETS, str(day), buckets.to_batches()))
             changes.append(
                 store.replace(
-                    tables.DAYS,
+                    DAYS,
                     str(day),
-                    pa.Table.from_pylist(rows, schema=table_schema(tables.DAYS)).to_batches(),
+                    pa.Table.from_pylist(rows, schema=table_schema(DAYS)).to_batches(),
                 )
             )
             books.extend(rows)
@@ -122,7 +122,7 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
     A run is named by its rules: fitting other buckets under that name would be a false statement.
     """
     days = Days.of_window(window)
-    made = read_table(store, tables.DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
+    made = read_table(store, DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
     others = {row["day"] for row in made if not _is_current(row, rules)}
     if others:
         raise NoResultError(
@@ -133,7 +133,7 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
 
 def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
     """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
-    made = read_table(store, tables.DAYS, columns=["day", "mark", "rules", "resolver"]).to_pylist()
+    made = read_table(store, DAYS, columns=["day", "mark", "rules", "resolver"]).to_pylist()
     fresh = {row["day"]: row["mark"] for row in made if _is_current(row, rules)}
     prints = store.day_fingerprints(window).to_pylist()
     return [row["day"] for row in prints if fresh.get(row["day"]) != row["mark"]]
@@ -159,7 +159,7 @@ def _emptied(window: Window, span: Span, unstored: set[date]) -> list[Retired]:
 
 def retired_days(days: Iterable[date]) -> list[Retired]:
     """Take the buckets and the books of some days out of sight, once published."""
-    return [Retired(table, str(day)) for day in sorted(days) for table in (tables.BUCKETS, tables.DAYS)]
+    return [Retired(table, str(day)) for day in sorted(days) for table in (BUCKETS, DAYS)]
 
 
 def _nothing_stored(store: JobStore, window: Window) -> str:
@@ -208,7 +208,7 @@ def _aggregate_span(
     window = Window.of_days(span[0], span[-1])
     answer = store.aggregate(Query(BUCKET_KEYS, BUCKET_METRICS, window, drops=rules.drops()))
     known = resolvers(store, _KEYS, window)
-    buckets = resolve_keys(answer.table, _KEYS, known).select(tables.BUCKETS.column_names)
+    buckets = resolve_keys(answer.table, _KEYS, known).select(BUCKETS.column_names)
     books = answer.books.to_pylist()
     for day in span:
         mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))

@@ -7,6 +7,7 @@ from esjobs.core.errors import UsageError
 from esjobs.core.query import Count, Either, Filter, In, Missing, Query, Value
 from esjobs.core.window import Window
 from esjobs.jobs.resolution import resolvers, source_of
+from esjobs.jobs.tables import BUCKETS
 from esjobs.store.base import JobStore
 
 BUCKET_KEYS = ("task_id", "core_class", "site", "rc_site", "cpu_model", "processing_type")
@@ -80,7 +81,7 @@ def bucket_filters(
             raise UsageError(f"a fit cannot be restricted by '{name}'; buckets have {', '.join(BUCKET_KEYS)}")
     if listed := list(tasks):
         chosen.setdefault("task_id", []).extend(listed)
-    return _filters(store, window, chosen, tables.BUCKETS)
+    return _filters(store, window, chosen, BUCKETS)
 
 
 def _filters(

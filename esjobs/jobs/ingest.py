@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core import tables
 from esjobs.core.errors import InputError, NoResultError, StoreError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
@@ -23,6 +22,7 @@ from esjobs.ingest.reading.opening import require_readable
 from esjobs.jobs.aggregate import retired_days
 from esjobs.jobs.gaps import Gaps, change_notes
 from esjobs.jobs.rejects import SUPERSEDED, RejectSpool, superseded
+from esjobs.jobs.tables import DAYS, LOADS, REJECTS
 from esjobs.runs.publication import read_table, rows_table
 from esjobs.store.base import JobStore, Retired
 
@@ -143,18 +143,18 @@ def _store(
     """Put the rows, and the account of the load (``listed``: what is known of it); its counts, and notes."""
 
     def load_row(state: str, **counts: object) -> list[pa.RecordBatch]:
-        return list(rows_table(tables.LOADS, [{**listed, "state": state, **counts}]).to_batches())
+        return list(rows_table(LOADS, [{**listed, "state": state, **counts}]).to_batches())
 
     load_id = str(listed["load_id"])
-    known = read_table(store, tables.LOADS, [In("load_id", (load_id,))])
+    known = read_table(store, LOADS, [In("load_id", (load_id,))])
     if not known.num_rows:
-        store.publish([store.replace(tables.LOADS, load_id, load_row("started"))])
+        store.publish([store.replace(LOADS, load_id, load_row("started"))])
     try:
         counts = store.put_jobs(batches, load_id)
     except BaseException:
         if not known.num_rows:
             with contextlib.suppress(StoreError):  # the entry then says that the load never ended
-                store.publish([Retired(tables.LOADS, load_id)])
+                store.publish([Retired(LOADS, load_id)])
         raise
     if counts.superseded:
         reading.reasons[SUPERSEDED] += counts.superseded
@@ -175,8 +175,8 @@ def _store(
         )
         store.publish(
             [
-                store.replace(tables.LOADS, load_id, complete),
-                store.replace(tables.REJECTS, load_id, spool.batches()),
+                store.replace(LOADS, load_id, complete),
+                store.replace(REJECTS, load_id, spool.batches()),
             ]
         )
         notes = (
@@ -247,14 +247,14 @@ def undo(store: JobStore, load_id: str) -> RunReport:
     those of days that have no jobs any more go with the load.
     """
     began = time.perf_counter()
-    known = read_table(store, tables.LOADS, [In("load_id", (load_id,))])
+    known = read_table(store, LOADS, [In("load_id", (load_id,))])
     if not known.num_rows:
         raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
     removed = store.undo_load(load_id)
     stored = set(store.day_fingerprints(None).column("day").to_pylist())
-    aggregated = set(read_table(store, tables.DAYS, columns=["day"]).column("day").to_pylist())
+    aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
     emptied = retired_days(aggregated - stored)
-    store.publish([Retired(tables.LOADS, load_id), Retired(tables.REJECTS, load_id), *emptied])
+    store.publish([Retired(LOADS, load_id), Retired(REJECTS, load_id), *emptied])
     return RunReport(
         "undo",
         load_id,

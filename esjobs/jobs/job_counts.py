@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from esjobs.core import tables
 from esjobs.core.query import Count, Days, Filter, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
+from esjobs.jobs.tables import DAYS
 from esjobs.runs.publication import read_table
 from esjobs.store.base import JobStore
 
@@ -37,7 +37,7 @@ class JobCounts:
 def counts_of_books(store: JobStore, window: Window, rules: CleaningRules) -> JobCounts:
     """Add up the books of the aggregated days of a window; nothing where none is aggregated."""
     days = Days.of_window(window)
-    return _added(read_table(store, tables.DAYS, [days]).to_pylist(), rules)
+    return _added(read_table(store, DAYS, [days]).to_pylist(), rules)
 
 
 def count_jobs(store: JobStore, window: Window, rules: CleaningRules, where: tuple[Filter, ...]) -> JobCounts:

@@ -7,11 +7,11 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.ingest.base import Reject
 from esjobs.ingest.refusals import LISTED, Refusals
+from esjobs.jobs.tables import REJECTS
 from esjobs.runs.publication import rows_table
 
 SUPERSEDED = "superseded"
@@ -26,7 +26,7 @@ class RejectSpool:
 
     def __init__(self, load_id: str) -> None:
         self._load_id = load_id
-        self._schema = table_schema(tables.REJECTS)
+        self._schema = table_schema(REJECTS)
         self._file: IO[bytes] | None = None
         self._writer: pa.RecordBatchStreamWriter | None = None
 
@@ -40,7 +40,7 @@ class RejectSpool:
     def add(self, rejects: Iterable[Reject]) -> None:
         """Write some rejects to the file."""
         rows = rows_table(
-            tables.REJECTS,
+            REJECTS,
             (
                 {
                     "load_id": self._load_id,

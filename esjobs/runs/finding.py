@@ -12,28 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.core import tables
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
+from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table, run_step
+from esjobs.runs.tables import RUNS
 from esjobs.store.base import JobStore, Retired
-
-MADE_BY = {
-    "factors": "fit",
-    "fits": "fit",
-    "components": "fit",
-    "tasks": "fit",
-    "residuals": "fit",
-    "lines": "correlate",
-    "flags": "flag",
-    "conclusions": "flag",
-}
-"""Which step writes a table of results."""
-
-COMPLETE = ("fit", "correlate", "flag")
-"""The steps whose results a report needs."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +54,18 @@ class StoredRun:
         return ", ".join([f"run {self.run} [{self.window}]", *restricted])
 
 
-def retired_results(run: str, steps: Collection[str]) -> list[Retired]:
+def retired_results(kind: Kind, run: str, steps: Collection[str]) -> list[Retired]:
     """Take what these steps of a run have left out of sight, once it is published."""
-    left = [Retired(tables.table(name), run) for name, step in MADE_BY.items() if step in steps]
-    return left + [Retired(tables.RUNS, run_step(run, step)) for step in steps]
+    left = [Retired(table, run) for step in steps for table in kind.made_by(step)]
+    return left + [Retired(RUNS, run_step(run, step)) for step in steps]
 
 
-def stored_runs(store: JobStore) -> list[StoredRun]:
-    """Every visible run with at least one step of results, newest first."""
+def stored_runs(store: JobStore, kind: Kind) -> list[StoredRun]:
+    """Every visible run of a kind with at least one step of results, newest first."""
     columns = ("run", "step", "at", "window_start", "window_end", "settings")
     found: dict[str, dict[str, Any]] = {}
-    for row in read_table(store, tables.RUNS, columns=columns).to_pylist():
-        if row["step"] not in MADE_BY.values():
+    for row in read_table(store, RUNS, columns=columns).to_pylist():
+        if row["step"] not in kind.steps:
             continue
         entry = found.setdefault(row["run"], {**row, "steps": {}})
         entry["steps"][row["step"]] = row["at"]
@@ -101,13 +88,17 @@ def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
 
 
 def find_run(
-    store: JobStore, steps: Sequence[str], run: str | None = None, window: Window | None = None
+    store: JobStore,
+    kind: Kind,
+    steps: Sequence[str],
+    run: str | None = None,
+    window: Window | None = None,
 ) -> StoredRun:
     """The latest run that has all the steps, of the window if one is given; or the run that is named.
 
     ``run`` may be the start of an id. Raises :class:`NoResultError` when there is none.
     """
-    runs = _with_results(store, steps[0])
+    runs = _with_results(store, kind, steps[0])
     if run is not None:
         runs = _named(runs, run)
     complete = [
@@ -124,23 +115,23 @@ def find_run(
     )
 
 
-def newest_factors(store: JobStore, window: Window) -> StoredRun:
-    """The run of exactly this window whose factors were fitted last, restricted or not."""
-    runs = [item for item in _with_results(store, "fit") if "fit" in item.steps and item.window == window]
+def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredRun:
+    """The run of exactly this window that took the step last, restricted or not."""
+    runs = [item for item in _with_results(store, kind, step) if step in item.steps and item.window == window]
     if not runs:
         raise NoResultError(
-            f"no result of step fit for a run of the window {window}; "
+            f"no result of step {step} for a run of the window {window}; "
             "see: esjobs show runs, or run it: esjobs run"
         )
-    return max(runs, key=lambda item: (item.steps["fit"], item.run))
+    return max(runs, key=lambda item: (item.steps[step], item.run))
 
 
-def run_before(store: JobStore, latest: StoredRun) -> StoredRun:
+def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
     """The latest of the runs whose window is as long and ends earlier, under the same restriction."""
     earlier = [
         item
-        for item in stored_runs(store)
-        if "fit" in item.steps
+        for item in stored_runs(store, kind)
+        if kind.steps[0] in item.steps
         and item.restriction == latest.restriction
         and item.window.end < latest.window.end
     ]
@@ -158,8 +149,8 @@ def _length(run: StoredRun) -> timedelta:
     return run.window.end - run.window.start
 
 
-def _with_results(store: JobStore, step: str) -> list[StoredRun]:
-    runs = stored_runs(store)
+def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:
+    runs = stored_runs(store, kind)
     if not runs:
         raise NoResultError(
             f"no result of step {step}: nothing has been run yet in {store.capabilities().location}; "
@@ -177,9 +168,7 @@ def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
     return exact or matching
 
 
-def read_results(
-    store: JobStore, table: tables.Table, run: StoredRun, filters: Sequence[Filter] = ()
-) -> pa.Table:
+def read_results(store: JobStore, table: Table, run: StoredRun, filters: Sequence[Filter] = ()) -> pa.Table:
     """The rows of one run, sorted for people: queues first, all types first, the headline method first.
 
     Tasks come by their jobs, residuals by their rank.

@@ -16,6 +16,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.runs.tables import RUNS
 from esjobs.store.base import Generation, JobStore, Retired
 
 _log = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ def record(
         "settings": json.dumps(settings, sort_keys=True),
         "program_version": __version__,
     }
-    return store.replace(tables.RUNS, partition, rows_table(tables.RUNS, [row]).to_batches())
+    return store.replace(RUNS, partition, rows_table(RUNS, [row]).to_batches())
 
 
 def tidy(store: JobStore) -> None:

@@ -2,17 +2,18 @@
 
 import time
 
-from esjobs.core import tables
 from esjobs.core.errors import UsageError
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.runs.finding import MADE_BY, latest_first, stored_runs
+from esjobs.runs.finding import latest_first, stored_runs
+from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import Change, read_table
+from esjobs.runs.tables import RUNS
 from esjobs.store.base import JobStore, Retired
 
 
-def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
-    """Keep ``keep`` runs, the latest and those made last; remove the results of the others in one switch.
+def prune(store: JobStore, kind: Kind, keep: int, *, dry_run: bool = False) -> RunReport:
+    """Keep ``keep`` runs of a kind, the latest and those made last; remove the others in one switch.
 
     The latest (see :func:`esjobs.runs.finding.latest_first`) always stays, whatever was made after it: it is
     what ``show`` and ``report`` take.
@@ -23,15 +24,15 @@ def prune(store: JobStore, keep: int, *, dry_run: bool = False) -> RunReport:
     if keep < 1:
         raise UsageError(f"prune keeps at least one run, not {keep}")
     began = time.perf_counter()
-    runs = stored_runs(store)
+    runs = stored_runs(store, kind)
     if runs:
         latest = latest_first(runs)[0]
         runs = [latest, *(run for run in runs if run is not latest)]
     old = {run.run for run in runs[keep:]}
     kept = {run.run for run in runs[:keep]}
-    changes: list[Change] = [Retired(tables.table(name), run) for run in sorted(old) for name in MADE_BY]
-    entries = read_table(store, tables.RUNS, [In("run", tuple(old))]).to_pylist() if old else []
-    changes += [Retired(tables.RUNS, row["run_step"]) for row in entries]
+    changes: list[Change] = [Retired(table, run) for run in sorted(old) for table in kind.tables]
+    entries = read_table(store, RUNS, [In("run", tuple(old))]).to_pylist() if old else []
+    changes += [Retired(RUNS, row["run_step"]) for row in entries]
     removed = 0
     if not dry_run:
         store.publish(changes)

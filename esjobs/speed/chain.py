@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from esjobs.core import tables
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError
 from esjobs.core.identity import content_id
@@ -29,7 +28,7 @@ from esjobs.jobs.aggregate import Progress, days_behind, require_rules
 from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.jobs.job_counts import count_jobs, counts_of_books
 from esjobs.names.cpu_models import RESOLVER_VERSION
-from esjobs.runs.finding import StoredRun, newest_factors, read_results, retired_results
+from esjobs.runs.finding import StoredRun, made_last, read_results, retired_results
 from esjobs.runs.publication import Change, Outcome, record, tidy, write
 from esjobs.speed.factors import METHOD_VERSION, Factors
 from esjobs.speed.fit import fit
@@ -39,6 +38,7 @@ from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.stability import unstable_names
+from esjobs.speed.tables import FACTORS, FITS, SPEED
 from esjobs.speed.unit_sums import read_sums
 from esjobs.store.base import JobStore
 
@@ -143,7 +143,7 @@ class Chain:
         """
         run, question, factors = self._stored(window)
         inputs = FitInputs(self._checked(question).sums, question.fit.min_bucket_jobs)
-        fitted = read_results(self._store, tables.FITS, run).to_pylist()
+        fitted = read_results(self._store, FITS, run).to_pylist()
         if not all(_is_of(inputs, item, row) for item, row in zip(factors, fitted, strict=True)):
             raise NoResultError(
                 f"the buckets of {window} changed since run {run.run} fitted them; "
@@ -232,7 +232,7 @@ class Chain:
         )
 
     def _stored(self, window: Window) -> tuple[StoredRun, Question, list[Factors]]:
-        run = newest_factors(self._store, window)
+        run = made_last(self._store, SPEED, "fit", window)
         return run, Question.of_run(run), stored_factors(self._store, run)
 
     def _declarations(self, factors: Sequence[Factors], window: Window) -> Declarations:
@@ -275,7 +275,7 @@ class Chain:
         changes: list[Change] = [
             change for outcome in outcomes for change in write(self._store, run, outcome)
         ]
-        changes += retired_results(run, outdated)
+        changes += retired_results(SPEED, run, outdated)
         reports = [*before, *(outcome.report for outcome in outcomes)]
         self._publish(question, changes, reports)
         return reports
@@ -306,8 +306,8 @@ class Chain:
 
 def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
     """The factors of a stored run, one item per fit, headline method first."""
-    fits = read_results(store, tables.FITS, run).to_pylist()
-    rows = read_results(store, tables.FACTORS, run)
+    fits = read_results(store, FITS, run).to_pylist()
+    rows = read_results(store, FACTORS, run)
     found = []
     for item in fits:
         chosen = pc.equal(rows.column("level"), item["level"])

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core import tables
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import In
 from esjobs.runs.finding import StoredRun, find_run, read_results, run_before
+from esjobs.speed.tables import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 
 _KEY = ("level", "processing_type", "method", "name")
@@ -45,9 +45,9 @@ def runs_compared(
     The latest two are the latest run and the one before it of a window as long. Raises :class:`UsageError`
     when both are the same run.
     """
-    named = None if run_a is None else find_run(store, ("fit",), run_a)
-    second = find_run(store, ("fit",), run_b)
-    first = named or run_before(store, second)
+    named = None if run_a is None else find_run(store, SPEED, ("fit",), run_a)
+    second = find_run(store, SPEED, ("fit",), run_b)
+    first = named or run_before(store, SPEED, second)
     if first.run == second.run:
         if run_b is None:
             raise UsageError(f"'{run_a}' is the latest run itself; name another: esjobs show runs")
@@ -72,7 +72,7 @@ def compare_runs(
     """
     runs = runs_compared(store, run_a, run_b)
     chosen = [In("method", tuple(methods))] if methods else []
-    factors = [_by_key(read_results(store, tables.FACTORS, run, chosen)) for run in runs]
+    factors = [_by_key(read_results(store, FACTORS, run, chosen)) for run in runs]
     verdicts = [_verdicts(store, run) for run in runs]
     scales = _scales(*factors)
     rows = []
@@ -113,7 +113,7 @@ def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
 
 def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], tuple[str, bool | None]]:
     """By key, the verdict and whether it is confirmed."""
-    rows = read_results(store, tables.FLAGS, run)
+    rows = read_results(store, FLAGS, run)
     return {key: (row["verdict"], row["confirmed"]) for key, row in _by_key(rows).items()}
 
 

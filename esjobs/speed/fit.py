@@ -18,9 +18,10 @@ from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.residual_rows import residual_rows
 from esjobs.speed.settings import FitSettings
+from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, RESIDUALS, TASK_RESULTS
 from esjobs.speed.task_rows import task_rows
 
-_TABLES = (tables.FACTORS, tables.FITS, tables.COMPONENTS, tables.TASK_RESULTS, tables.RESIDUALS)
+_TABLES = (FACTORS, FITS, COMPONENTS, TASK_RESULTS, RESIDUALS)
 
 
 def fit(
@@ -55,22 +56,22 @@ def fit(
                 found[table].extend(made)
             fits.append(item.factors)
     tasks = task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum)
-    found[tables.TASK_RESULTS].extend({**stamp, **row} for row in tasks)
+    found[TASK_RESULTS].extend({**stamp, **row} for row in tasks)
     rows = {table: rows_table(table, found[table]) for table in _TABLES}
     with_factor = sum(int((item.status == "ok").sum()) for item in fits)
     report = RunReport(
         "fit",
         run,
         checked.sums.n_buckets,
-        rows[tables.FACTORS].num_rows,
+        rows[FACTORS].num_rows,
         time.perf_counter() - began,
         rows_are="buckets",
         rows_become="factor rows (name x type x method)",
         counts={
             "fits": len(fits),
             "factors": with_factor,
-            "names without a factor": rows[tables.FACTORS].num_rows - with_factor,
-            **_decisions(rows[tables.TASK_RESULTS]),
+            "names without a factor": rows[FACTORS].num_rows - with_factor,
+            **_decisions(rows[TASK_RESULTS]),
         },
         notes=tuple(_notes(fits, checked)),
         window=str(window),
@@ -103,8 +104,8 @@ def _rows(
     factors = item.factors
     head = {**stamp, "level": factors.level, "method": factors.method}
     by_type = {**head, "processing_type": factors.processing_type}
-    yield tables.FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
-    yield tables.FITS, ({**by_type, **row} for row in fit_rows(item))
-    yield tables.COMPONENTS, ({**by_type, **row} for row in component_rows(item))
+    yield FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
+    yield FITS, ({**by_type, **row} for row in fit_rows(item))
+    yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:
-        yield tables.RESIDUALS, ({**head, **row} for row in residual_rows(item))
+        yield RESIDUALS, ({**head, **row} for row in residual_rows(item))

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 import fitters
 from esjobs import __version__
-from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import noun
@@ -17,6 +16,7 @@ from esjobs.declared.origin import Declared
 from esjobs.runs.publication import Outcome, finite, rows_table
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
+from esjobs.speed.tables import LINES
 
 Declarations = Mapping[str, Mapping[str, Declared]]
 """Level, then name, to what the name declares."""
@@ -131,7 +131,7 @@ def correlate(
         "window_end": window.end,
         "program_version": __version__,
     }
-    table = rows_table(tables.LINES, ({**stamp, **row} for row in rows))
+    table = rows_table(LINES, ({**stamp, **row} for row in rows))
     n_factors = sum(len(factors.name) for factors in all_factors)
     report = RunReport(
         "correlate",
@@ -144,7 +144,7 @@ def correlate(
         counts={"lines that verdicts rest on": sum(row["status"] == "ok" for row in rows)},
         window=str(window),
     )
-    return compared, Outcome(report, {tables.LINES: table})
+    return compared, Outcome(report, {LINES: table})
 
 
 def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[str, object]]:

@@ -16,18 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core import tables
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.jobs.day_spans import spans
+from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.runs.publication import read_table
 from esjobs.speed.units import unit_label
 from esjobs.store.base import JobStore
 from fitters import Labels
 
 SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
-_KEYS = tables.BUCKETS.column_names[:6]
+_KEYS = BUCKETS.column_names[:6]
 _PACKED = ("task_id", "processing_type", "core_class")
 _LARGEST_CODE = 2**62
 
@@ -85,13 +85,13 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     Memory: about 100 bytes per row of the result, and 300 per bucket of the largest day.
     """
     inside = [Days.of_window(window), In("kind", ("binned",))]
-    booked = read_table(store, tables.DAYS, inside, ["day", "n_jobs"]).to_pylist()
+    booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
     n_jobs = {row["day"]: row["n_jobs"] for row in booked}
     adder = Adder()
     # A bucket has a job or more: what bounds the jobs of a piece bounds its buckets.
     for piece in spans(sorted(n_jobs), n_jobs):
         of_days = Days("day", piece[0], piece[-1])
-        adder.add(store.read(tables.BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
+        adder.add(store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
     return adder.sums()
 
 

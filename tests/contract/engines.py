@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from esjobs.core.tables import TABLES
+from esjobs.capabilities import TABLES
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore
 from esjobs.store.elastic.store import ElasticStore

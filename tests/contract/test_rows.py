@@ -32,8 +32,8 @@ from esjobs.core.query import (
     SumProduct,
     SumWhere,
 )
-from esjobs.core.tables import FACTORS
 from esjobs.core.window import Window
+from esjobs.speed.tables import FACTORS
 from esjobs.store.base import Generation, JobStore
 from tests.contract.jobs import Row, day, hours, table_batch
 from tests.contract.made_up import MADE_UP

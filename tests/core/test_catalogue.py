@@ -2,7 +2,9 @@
 
 import pytest
 
-from esjobs.core import errors, fields, tables
+from esjobs import capabilities
+from esjobs.capabilities import TABLES
+from esjobs.core import errors, fields
 from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, table_schema
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query, SumProduct, filter_fields, metric_fields
@@ -23,14 +25,14 @@ CONTRACT = {
 @pytest.mark.parametrize("name", CONTRACT)
 def test_published_columns_come_first_and_in_order(name: str) -> None:
     wanted = tuple(CONTRACT[name].split())
-    assert tables.table(name).column_names[: len(wanted)] == wanted
+    assert capabilities.table(name).column_names[: len(wanted)] == wanted
 
 
 def test_every_name_has_one_meaning() -> None:
     names = [field.name for field in (*fields.JOB_FIELDS, *fields.DERIVED_FIELDS)]
     assert len(names) == len(set(names))
     assert all(field.meaning for field in (*fields.JOB_FIELDS, *fields.DERIVED_FIELDS))
-    for table in tables.TABLES:
+    for table in TABLES:
         assert len(set(table.column_names)) == len(table.columns)
         assert table.partition in table.column_names
         assert table_schema(table).names == list(table.column_names)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dashboards.report import ReportData
-from esjobs.core.tables import table
+from esjobs.capabilities import table
 from esjobs.core.words import Verdict
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed

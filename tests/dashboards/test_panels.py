@@ -8,7 +8,7 @@ import pytest
 from dashboards.columns import NAME, K
 from dashboards.panels import REPORT, panel
 from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
-from esjobs.core.tables import table
+from esjobs.capabilities import table
 from esjobs.core.words import VERDICTS, Verdict
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed

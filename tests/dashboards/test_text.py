@@ -14,7 +14,7 @@ from dashboards.labels import place_labels
 from dashboards.rows import Row, complete, records, relative_to_siblings, select, siblings_of, sort_rows
 from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
 from dashboards.spec import Entry, Panel, Where, look_of
-from esjobs.core.tables import table
+from esjobs.capabilities import table
 from esjobs.core.text import visible
 
 

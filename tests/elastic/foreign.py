@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from esjobs.capabilities import TABLES
 from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -53,7 +54,9 @@ def write(server: Server, name: str, documents: Iterable[Document]) -> None:
 
 def reader(server: Server, prefix: str, index: str, held: FieldMap) -> ElasticStore:
     """A store that reads jobs from an index of others."""
-    return ElasticStore(connect(Access(server.url)), f"{prefix}own", jobs_index=index, field_map=held)
+    return ElasticStore(
+        connect(Access(server.url)), f"{prefix}own", jobs_index=index, field_map=held, tables=TABLES
+    )
 
 
 def plain(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreError
-from esjobs.core.tables import DAYS
+from esjobs.jobs.tables import DAYS
 from esjobs.store.elastic.asking.hits import Reader
 from esjobs.store.elastic.jobs.stamps import identities, stamped
 from esjobs.store.elastic.results.lines import create_lines
@@ -147,7 +148,7 @@ def test_a_job_without_what_it_needs_is_refused() -> None:
 
 
 def test_many_rows_are_all_read_once(server: Server, index_prefix: str) -> None:
-    store = ElasticStore(connect(Access(server.url)), f"{index_prefix}many")
+    store = ElasticStore(connect(Access(server.url)), f"{index_prefix}many", tables=TABLES)
     count = 3 * PAGE + 5000
     rows = pa.record_batch({"n_jobs": pa.array(range(count))})
     columns = [

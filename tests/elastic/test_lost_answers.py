@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
@@ -32,7 +33,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 def opened(url: str, prefix: str, *, retries: int = 1, timeout_s: float = 30.0) -> ElasticStore:
     access = Access(url, retries=retries, timeout_s=timeout_s)
-    return ElasticStore(connect(access), prefix.rstrip("-"))
+    return ElasticStore(connect(access), prefix.rstrip("-"), tables=TABLES)
 
 
 def state(url: str, prefix: str) -> State:

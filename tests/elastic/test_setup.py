@@ -2,8 +2,9 @@
 
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError
-from esjobs.core.tables import BUCKETS, TABLES
+from esjobs.jobs.tables import BUCKETS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -13,7 +14,7 @@ from tests.servers.server import Server
 
 
 def opened(server: Server, prefix: str) -> ElasticStore:
-    return ElasticStore(connect(Access(server.url)), prefix)
+    return ElasticStore(connect(Access(server.url)), prefix, tables=TABLES)
 
 
 def test_setting_up_makes_everything_once(server: Server, index_prefix: str) -> None:

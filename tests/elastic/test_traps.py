@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.core.query import Count, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
-from esjobs.core.tables import BUCKETS, TABLES
+from esjobs.jobs.tables import BUCKETS
 from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import Names
@@ -109,7 +110,9 @@ def test_an_answer_for_a_part_is_refused(
     """It comes with status 200, and may hold no groups at all, which looks like the end."""
     make_index(server, f"{index_prefix}jobs", CATALOGUE, [plain(job(number)) for number in range(20)])
     cluster = connect(Access(server.url))
-    store = ElasticStore(cluster, f"{index_prefix}own", jobs_index=f"{index_prefix}jobs", field_map=MAP)
+    store = ElasticStore(
+        cluster, f"{index_prefix}own", jobs_index=f"{index_prefix}jobs", field_map=MAP, tables=TABLES
+    )
     whole = cluster._send
     changed: list[str] = []
 
@@ -177,7 +180,7 @@ def test_a_question_without_any_condition_counts_all(server: Server, index_prefi
 def test_what_is_not_published_is_not_seen_by_any_way_of_reading(server: Server, index_prefix: str) -> None:
     """The filter of an alias holds for searches, not for a document fetched by its id."""
     prefix = f"{index_prefix}own"
-    store = ElasticStore(connect(Access(server.url)), prefix)
+    store = ElasticStore(connect(Access(server.url)), prefix, tables=TABLES)
     put(store, "a", job(1))
     shown = store.replace(
         BUCKETS, "2018-08-01", [table_batch(BUCKETS, [{"day": hours(0).date(), "site": "A"}])]

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreBusyError, StoreError
-from esjobs.core.tables import BUCKETS
+from esjobs.jobs.tables import BUCKETS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "
 
 
 def opened(server: Server, prefix: str) -> ElasticStore:
-    return ElasticStore(connect(Access(server.url)), prefix.rstrip("-"))
+    return ElasticStore(connect(Access(server.url)), prefix.rstrip("-"), tables=TABLES)
 
 
 def test_a_second_writer_is_told_who_writes_and_spoils_nothing(server: Server, index_prefix: str) -> None:

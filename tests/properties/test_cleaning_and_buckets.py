@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
+from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.runs.publication import read_table
 from esjobs.session import Session
 from esjobs.settings import Settings
@@ -27,7 +27,7 @@ from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_job
 
 WINDOW = f"2018-08-10/2018-08-{10 + N_DAYS}"
 KEYS = ["day", "task_id", "core_class", "site", "cpu_model", "processing_type"]
-SUMS = [name for name in tables.BUCKETS.column_names if name not in KEYS]
+SUMS = [name for name in BUCKETS.column_names if name not in KEYS]
 EXCLUDED = ("merge", "pmerge", "panda*", "ganga*", "hammercloud*", "gangarobot*")
 
 _GOOD: dict[str, Any] = {
@@ -120,8 +120,8 @@ def test_buckets_and_books_are_those_of_a_second_implementation(
     frame = frame_of_jobs(jobs)
     frame["outcome"] = [outcome(job) for job in frame.itertuples()]
     with aggregated(emptied, jobs) as report:
-        found = by_key(read_table(emptied.store, tables.BUCKETS).to_pylist())
-        days = read_table(emptied.store, tables.DAYS).to_pylist()
+        found = by_key(read_table(emptied.store, BUCKETS).to_pylist())
+        days = read_table(emptied.store, DAYS).to_pylist()
     expected = by_key(expected_buckets(frame).to_dict("records"))
     assert found.keys() == expected.keys()
     for key, row in expected.items():

@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from esjobs.core import tables
 from esjobs.core.query import Select
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.jobs.tables import LOADS
 from esjobs.runs.publication import read_table
 from esjobs.session import Session
 
@@ -36,7 +36,7 @@ def jobs(session: Session) -> list[dict[str, object]]:
 
 
 def load(session: Session, report: RunReport) -> dict[str, object]:
-    rows: list[dict[str, object]] = read_table(session.store, tables.LOADS).to_pylist()
+    rows: list[dict[str, object]] = read_table(session.store, LOADS).to_pylist()
     return next(row for row in rows if row["load_id"] == report.run)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError
 from esjobs.core.query import Query
@@ -256,7 +257,7 @@ class LateJobs(DuckStore):
     """A store to which a job comes while it is being aggregated, a number of times."""
 
     def __init__(self, late: pd.DataFrame, times: int) -> None:
-        super().__init__(None)
+        super().__init__(None, tables=TABLES)
         self.late = late
         self.times = times
 

@@ -50,9 +50,10 @@ def session(filled: Session) -> Iterator[Session]:
 
 def _forget(session: Session, run: str) -> None:
     from esjobs.runs.finding import retired_results
+    from esjobs.speed.tables import SPEED
 
     steps = session.show("runs", run=run)["step"].tolist()
-    session.store.publish(retired_results(run, steps))
+    session.store.publish(retired_results(SPEED, run, steps))
 
 
 def test_the_newest_window_is_shown_not_the_run_made_last(session: Session) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 import esjobs
-from esjobs.core import tables
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import InputError, NoResultError, StoreError
 from esjobs.ingest.refusals import LISTED
+from esjobs.jobs.tables import LOADS
 from esjobs.runs.publication import read_table
 from esjobs.session import Session
 from esjobs.store.duck.store import DuckStore
@@ -19,7 +20,7 @@ GOOD, REFUSED = "1,CERN,2018-08-10T12:00:00Z,5\n", "2,CERN,2018-08-10T12:00:00Z,
 
 
 def account(session: Session) -> tuple[object, ...]:
-    (row,) = read_table(session.store, tables.LOADS).to_pylist()
+    (row,) = read_table(session.store, LOADS).to_pylist()
     return tuple(row[name] for name in ("state", "rows_in", "stored", "updated", "rejected", "loaded_at"))
 
 
@@ -103,7 +104,7 @@ def test_a_store_that_another_process_made_meanwhile_is_not_removed(
         session.undo(load)
     # As if the file had appeared between the look and the lock.
     monkeypatch.setattr(Path, "exists", lambda _: False)
-    DuckStore(path).close()
+    DuckStore(path, tables=TABLES).close()
     monkeypatch.undo()
     assert path.exists()
 

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import esjobs
-from esjobs.core import tables
+from esjobs import capabilities
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.window import Window
 from esjobs.session import Session
@@ -50,14 +51,14 @@ _DTYPES = {
 }
 
 
-@pytest.mark.parametrize("name", [table.name for table in tables.TABLES])
+@pytest.mark.parametrize("name", [table.name for table in TABLES])
 def test_columns_are_typed_whatever_they_hold(ran: Session, name: str) -> None:
     for session in (ran, memory_session()):
         try:
             frame = session.show(name)
         except NoResultError:
             continue
-        table = tables.table(name)
+        table = capabilities.table(name)
         extra = ("origin",) if name == "corepower" else ()
         assert tuple(frame.columns) == (*table.column_names, *extra)
         for column in table.columns:

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoResultError
 from esjobs.core.window import Window
 from esjobs.declared.origin import Declared
+from esjobs.jobs.tables import BUCKETS
 from esjobs.runs.publication import Outcome
 from esjobs.session import Session
 from esjobs.speed.factors import Factors
@@ -25,6 +25,7 @@ from esjobs.speed.judging.flag import judge
 from esjobs.speed.line import compare_with_declared
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
+from esjobs.speed.tables import FACTORS, FITS
 from esjobs.speed.unit_sums import Adder
 from tests.steps.grids import grid_jobs, load, site_names
 
@@ -85,14 +86,14 @@ def toy(
         "cpe_sum": total(cpe),
         "cpe_sq": total(cpe**2),
     }
-    return Toy(pa.table(columns, table_schema(tables.BUCKETS)), truth * sites / truth.sum())
+    return Toy(pa.table(columns, table_schema(BUCKETS)), truth * sites / truth.sum())
 
 
 def factors_of(made: Toy, *methods: str) -> dict[str, Factors]:
     """Fits of all types by site, by method."""
     settings = FitSettings(methods=methods)  # type: ignore[arg-type]
     fits, outcome = fitted(made, settings)
-    assert outcome.rows[tables.FACTORS].num_rows == 2 * len(methods) * len(made.speed)
+    assert outcome.rows[FACTORS].num_rows == 2 * len(methods) * len(made.speed)
     return {item.method: item for item in fits if (item.level, item.processing_type) == ("site", "all")}
 
 
@@ -138,7 +139,7 @@ def test_the_planted_interaction_is_found(interaction: float) -> None:
     for _ in range(12):
         made = toy(rng, interaction=interaction)
         _, outcome = fitted(made, SETTINGS)
-        row = outcome.rows[tables.FITS].to_pylist()[0]
+        row = outcome.rows[FITS].to_pylist()[0]
         assert (row["level"], row["method"], row["sigma_int_kind"]) == ("site", "gamma", "estimated")
         found.append(row["sigma_int"])
     assert np.mean(found) == pytest.approx(interaction, abs=0.015)

@@ -29,8 +29,9 @@ from esjobs.core.query import (
     SumWhere,
 )
 from esjobs.core.rules import CleaningRules
-from esjobs.core.tables import FACTORS, RUNS
 from esjobs.core.window import Window
+from esjobs.runs.tables import RUNS
+from esjobs.speed.tables import FACTORS
 from esjobs.store.duck.compile_sql import (
     Compiled,
     compile_aggregate,

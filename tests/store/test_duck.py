@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.query import Select
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck.store import DuckStore
@@ -25,12 +26,12 @@ def replaced(path: Path) -> int:
 def test_putting_loads_again_does_not_grow_the_side_table(tmp_path: Path) -> None:
     path = tmp_path / "jobs.duckdb"
     for _ in range(3):
-        store = DuckStore(path)
+        store = DuckStore(path, tables=TABLES)
         put(store, "a", *(job(n, end_time=hours(2)) for n in range(10)))
         put(store, "b", *(job(n, end_time=hours(n % 3)) for n in range(10)), job(0, end_time=hours(-1)))
         store.close()
         assert replaced(path) == 10
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     assert store.undo_load("a") == 10
     assert store.span().jobs == 10
     store.close()
@@ -39,7 +40,7 @@ def test_putting_loads_again_does_not_grow_the_side_table(tmp_path: Path) -> Non
 
 def test_equal_hashes_are_a_suspicion_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duck_jobs, "identity_hash", lambda source, _: np.zeros(len(source), np.uint64))
-    store = DuckStore(None)
+    store = DuckStore(None, tables=TABLES)
     assert put(store, "a", job(1, events=1), job(2, events=2), job(2, source="b", events=3)) == (3, 0, 0)
     assert put(store, "b", job(2, events=4), job(3, events=5)) == (1, 1, 0)
     assert selected(store, "events") == [1, 3, 4, 5]
@@ -53,10 +54,10 @@ def test_a_store_in_memory_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     store.put_jobs([jobs(1, 130_000)], "a")
     assert store.capabilities().location == ":memory:"
-    other = DuckStore(path)
+    other = DuckStore(path, tables=TABLES)
     assert other.span().jobs == 0
     other.close()
     store.close()
@@ -65,7 +66,7 @@ def test_a_store_in_memory_leaves_nothing_behind(
 
 def test_a_store_in_a_file_leaves_the_file_alone_behind(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "jobs.duckdb"
-    store = DuckStore(os.fspath(path), memory_limit="200MB", threads=1)
+    store = DuckStore(os.fspath(path), memory_limit="200MB", threads=1, tables=TABLES)
     able = store.capabilities()
     assert able.location == os.fspath(path)
     assert able.details["threads"] == "1"
@@ -75,7 +76,7 @@ def test_a_store_in_a_file_leaves_the_file_alone_behind(tmp_path: Path) -> None:
 
 
 def test_nothing_is_fetched_from_the_network() -> None:
-    store = DuckStore(None)
+    store = DuckStore(None, tables=TABLES)
     for name in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
         ((value,),) = store._session.rows("SELECT current_setting($1)::VARCHAR", [name])
         assert value == "false", name
@@ -83,7 +84,7 @@ def test_nothing_is_fetched_from_the_network() -> None:
 
 
 def test_nothing_is_drawn_on_standard_output_however_long_it_takes() -> None:
-    store = DuckStore(None)
+    store = DuckStore(None, tables=TABLES)
     asked = "SELECT current_setting('enable_progress_bar') AS shown"
     assert store._session.rows(asked) == [(False,)]
     (streamed,) = store._session.stream(asked, pa.schema([("shown", pa.bool_())]))
@@ -92,7 +93,7 @@ def test_nothing_is_drawn_on_standard_output_however_long_it_takes() -> None:
 
 
 def test_a_load_larger_than_a_block_keeps_its_order(tmp_path: Path) -> None:
-    store = DuckStore(tmp_path / "jobs.duckdb")
+    store = DuckStore(tmp_path / "jobs.duckdb", tables=TABLES)
     counts = store.put_jobs([jobs(1, 130_000), jobs(2, 130_000), jobs(3, 130_000)], "a")
     assert counts.stored == store.span().jobs
     assert counts.updated == 2 * counts.stored

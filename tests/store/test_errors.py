@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
 from esjobs.store.duck.errors import translated
 from esjobs.store.duck.store import DuckStore
@@ -55,7 +56,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, co
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(StoreError, match="name another file"):
-        DuckStore(path)
+        DuckStore(path, tables=TABLES)
     assert path.read_bytes() == content
 
 
@@ -64,25 +65,25 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> 
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE jobs (id INTEGER)")
     with pytest.raises(SchemaError, match="not a store of esjobs"):
-        DuckStore(path)
+        DuckStore(path, tables=TABLES)
     with duckdb.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="name a file inside it"):
-        DuckStore(tmp_path)
+        DuckStore(tmp_path, tables=TABLES)
 
 
 @pytest.mark.parametrize("place", ["/proc/jobs.duckdb", "/dev/null/jobs.duckdb", "/proc/new/jobs.duckdb"])
 def test_a_place_that_cannot_be_written_is_refused(place: str) -> None:
     with pytest.raises(StoreError, match=r"another one|can be written to|check the file"):
-        DuckStore(place)
+        DuckStore(place, tables=TABLES)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "jobs.duckdb"
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     store.compare_and_set("what", None, "kept")
     store.close()
     content = bytearray(path.read_bytes())
@@ -90,12 +91,12 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     content[at : at + 8] = (9999).to_bytes(8, "little")
     path.write_bytes(content)
     with pytest.raises(StoreError, match="the file is damaged"):
-        DuckStore(path)
+        DuckStore(path, tables=TABLES)
 
 
 def test_the_second_process_learns_who_holds_the_file(tmp_path: Path) -> None:
     path = tmp_path / "jobs.duckdb"
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     put(store, "a", job(1))
     second = subprocess.run(
         [sys.executable, "-c", OPEN, str(path)],
@@ -112,36 +113,38 @@ def test_the_second_process_learns_who_holds_the_file(tmp_path: Path) -> None:
 
 OPEN = """
 import sys
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.store import DuckStore
 try:
-    DuckStore(sys.argv[1])
+    DuckStore(sys.argv[1], tables=TABLES)
 except StoreError as error:
     print(type(error).__name__, error)
 """
 
 
 def test_the_same_process_may_not_open_a_file_with_other_settings(tmp_path: Path) -> None:
-    store = DuckStore(tmp_path / "jobs.duckdb")
+    store = DuckStore(tmp_path / "jobs.duckdb", tables=TABLES)
     with pytest.raises(StoreBusyError, match="close it there first"):
-        DuckStore(tmp_path / "jobs.duckdb", memory_limit="2GB")
+        DuckStore(tmp_path / "jobs.duckdb", memory_limit="2GB", tables=TABLES)
     store.close()
 
 
 FILL = """
 import resource, sys
 import pyarrow as pa
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import batch, job, put
 
-store = DuckStore(sys.argv[1])
+store = DuckStore(sys.argv[1], tables=TABLES)
 put(store, "first", job("first"))
 store.close()
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
-store = DuckStore(sys.argv[1])
+store = DuckStore(sys.argv[1], tables=TABLES)
 try:
     store.put_jobs((jobs(number, 130_000) for number in range(20)), "too much")
 except StoreError as error:
@@ -166,20 +169,20 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path) -> None:
     assert filled.stdout.startswith("StoreError"), filled.stderr
     assert filled.stdout.count("\n") == 1
     assert "free some space" in filled.stdout
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     assert store.span().jobs == 1
     store.close()
 
 
 def test_settings_that_make_no_sense_are_said() -> None:
     with pytest.raises(StoreError, match="write the memory limit like 1GB"):
-        DuckStore(None, memory_limit="lots")
+        DuckStore(None, memory_limit="lots", tables=TABLES)
     with pytest.raises(StoreError, match="at least one thread"):
-        DuckStore(None, threads=0)
+        DuckStore(None, threads=0, tables=TABLES)
 
 
 def test_memory_that_does_not_suffice_is_said_and_costs_nothing(tmp_path: Path) -> None:
-    store = DuckStore(tmp_path / "jobs.duckdb", memory_limit="10MB", threads=1)
+    store = DuckStore(tmp_path / "jobs.duckdb", memory_limit="10MB", threads=1, tables=TABLES)
     put(store, "a", job(1))
     with pytest.raises(StoreError, match="give it more memory"):
         store.put_jobs([jobs(1, 130_000)], "b")
@@ -188,7 +191,7 @@ def test_memory_that_does_not_suffice_is_said_and_costs_nothing(tmp_path: Path) 
 
 
 def test_text_that_is_not_text_is_refused() -> None:
-    store = DuckStore(None)
+    store = DuckStore(None, tables=TABLES)
     broken = pa.array([b"\xff\xfe"]).view(pa.string())
     rows = batch([job(1)])
     rows = rows.set_column(rows.schema.get_field_index("site"), "site", broken)

@@ -5,9 +5,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError
 from esjobs.core.fields import JOB_FIELDS
-from esjobs.core.tables import FACTORS, TABLES
+from esjobs.speed.tables import FACTORS
 from esjobs.store.duck import schema
 from esjobs.store.duck.store import DuckStore
 from tests.contract.jobs import job, put, selected, table_batch, visible
@@ -17,7 +18,7 @@ from tests.contract.jobs import job, put, selected, table_batch, visible
 def path(tmp_path: Path) -> Path:
     """A store with a job and a published factor, closed."""
     path = tmp_path / "jobs.duckdb"
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     put(store, "a", job(1, events=1, output_b=5.0))
     put(store, "b", job(1, events=2, output_b=6.0))
     store.publish(
@@ -44,7 +45,7 @@ def test_everything_in_the_catalogue_has_a_column() -> None:
 def test_a_file_that_is_up_to_date_needs_nothing(path: Path) -> None:
     assert schema.migration_statements(schema.expected_layout(TABLES), TABLES) == []
     before = path.read_bytes()
-    DuckStore(path).close()
+    DuckStore(path, tables=TABLES).close()
     assert path.read_bytes() == before
 
 
@@ -58,7 +59,7 @@ def test_columns_and_tables_that_a_file_lacks_are_added(path: Path) -> None:
         "DROP VIEW components",
         "DROP TABLE results.components",
     )
-    store = DuckStore(path)
+    store = DuckStore(path, tables=TABLES)
     assert selected(store, "job_id", "events", "output_b", "cpu_raw") == [("1", 2, None, None)]
     (factor,) = visible(store, FACTORS)
     assert (factor["k"], factor["events_per_job"]) == (1.0, None)
@@ -84,7 +85,7 @@ def test_columns_and_tables_that_a_file_lacks_are_added(path: Path) -> None:
 def test_a_file_of_another_layout_is_refused(path: Path, statement: str, message: str) -> None:
     change(path, statement)
     with pytest.raises(SchemaError, match=message) as caught:
-        DuckStore(path)
+        DuckStore(path, tables=TABLES)
     assert "\n" not in str(caught.value)
     with duckdb.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM jobs").fetchall() == [(1,)]

@@ -10,7 +10,6 @@ import numpy as np
 
 import fitters
 from esjobs import __version__
-from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, CONFIRMED, FALSE_DISCOVERY_RATE, JUDGED, Verdict, noun, standing
@@ -23,6 +22,7 @@ from esjobs.speed.judging.sentences import told
 from esjobs.speed.judging.verdicts import Evidence, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.settings import FitSettings
+from esjobs.speed.tables import CONCLUSIONS, FLAGS
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ def flag(
     return Outcome(
         report,
         {
-            tables.FLAGS: rows_table(tables.FLAGS, flags),
-            tables.CONCLUSIONS: rows_table(tables.CONCLUSIONS, conclusions),
+            FLAGS: rows_table(FLAGS, flags),
+            CONCLUSIONS: rows_table(CONCLUSIONS, conclusions),
         },
     )
 

@@ -21,8 +21,9 @@ from esjobs.core import fields
 from esjobs.core.arrow import PUT_SCHEMA, schema_of
 from esjobs.core.errors import SchemaError, StoreError
 from esjobs.core.query import Filter, Query, Select
-from esjobs.core.tables import LOADS, TABLES, Table
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
+from esjobs.jobs.tables import LOADS
 from esjobs.store.base import (
     Aggregate,
     Capabilities,
@@ -65,7 +66,7 @@ class DuckStore:
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        tables: Iterable[Table] = TABLES,
+        tables: Iterable[Table],
         memory_limit: str = "1GB",
         threads: int | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter, Query, Select
-from esjobs.core.tables import TABLES, Table
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
     Aggregate,
@@ -58,7 +58,7 @@ class ElasticStore:
         cluster: Cluster,
         prefix: str = "esjobs",
         *,
-        tables: Iterable[Table] = TABLES,
+        tables: Iterable[Table],
         jobs_index: str | None = None,
         field_map: FieldMap | None = None,
     ) -> None:

@@ -1,0 +1,52 @@
+"""What esjobs can do, each thing a folder of its own; the one list of them.
+
+Stores, ``show``, the terminal, the session, exports and the documentation follow from the tables that are
+named here.
+"""
+
+from dataclasses import dataclass
+
+from esjobs.core.errors import UsageError
+from esjobs.core.tables import Table
+from esjobs.declared.tables import COREPOWER
+from esjobs.jobs.tables import BUCKETS, DAYS, LOADS, REJECTS
+from esjobs.runs.kinds import Kind
+from esjobs.runs.tables import RUNS
+from esjobs.speed.tables import SPEED
+
+
+@dataclass(frozen=True)
+class Capability:
+    """A folder under ``esjobs``: its name, its tables, and the kind of run that makes some of them."""
+
+    name: str
+    tables: tuple[Table, ...]
+    kind: Kind | None = None
+
+
+CAPABILITIES: tuple[Capability, ...] = (
+    Capability("speed", SPEED.tables, SPEED),
+    Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS)),
+    Capability("declared", (COREPOWER,)),
+    Capability("runs", (RUNS,)),
+)
+"""In the order in which people read of them."""
+
+TABLES: tuple[Table, ...] = tuple(table for each in CAPABILITIES for table in each.tables)
+"""Every result table; a store lays out exactly these."""
+
+KINDS: tuple[Kind, ...] = tuple(each.kind for each in CAPABILITIES if each.kind is not None)
+"""Every kind of question that runs answer."""
+
+
+def table(name: str) -> Table:
+    """Look a table up by name, or raise :class:`UsageError` that lists them all."""
+    for candidate in TABLES:
+        if candidate.name == name:
+            return candidate
+    raise UsageError(f"no table '{name}'; there are {', '.join(t.name for t in TABLES)}")
+
+
+def kind_of(asked: Table) -> Kind | None:
+    """The kind of run that makes a table; None for a table that belongs to no run."""
+    return next((kind for kind in KINDS if asked in kind.tables), None)

@@ -1,0 +1,12 @@
+"""Columns that the tables of several capabilities have; each in this one place."""
+
+from esjobs.core.tables import column
+
+RUN = column("run", "keyword", "run id: hash of window, rules, settings, method and versions")
+LEVEL = column("level", "keyword", "site (the queues that jobs name) or cpu_model")
+TYPE = column("processing_type", "keyword", "kind of work, or all for every type together")
+PROVENANCE = (
+    column("window_start", "time", "start of the window", "UTC"),
+    column("window_end", "time", "end of the window, not included", "UTC"),
+    column("program_version", "keyword", "version of esjobs that wrote the row"),
+)

@@ -1,0 +1,28 @@
+"""What sites and benchmarks declare, as it was entered."""
+
+from esjobs.core.columns import LEVEL
+from esjobs.core.tables import Table, column, columns
+
+COREPOWER = Table(
+    "corepower",
+    "declared corepower as imported, by date",
+    "import_id",
+    (
+        column("import_id", "keyword", "hash of the imported file and options"),
+        LEVEL,
+        column("name", "keyword", "queue or CPU model"),
+        column("corepower", "number", "declared benchmark score per core; null: the table declares none"),
+        column("benchmark", "keyword", "HS06 or HS23"),
+        column("valid_from", "time", "start of validity", "UTC"),
+        column("rc_site", "keyword", "WLCG site behind the queue"),
+        column("parent_corepower", "number", "value of the parent or WLCG site"),
+        column("served_corepower", "number", "value that the information system serves to jobs"),
+        column("source", "text", "file or table it came from"),
+        column("imported_at", "time", "when it was imported", "UTC"),
+    ),
+    entered=True,
+    made_by="corepower import",
+    shown=columns(
+        "level name corepower benchmark origin valid_from rc_site parent_corepower source import_id"
+    ),
+)

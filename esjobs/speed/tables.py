@@ -1,0 +1,372 @@
+"""The result tables of the speed factors, in the order of the steps that write them."""
+
+from esjobs.core.columns import LEVEL, PROVENANCE, RUN, TYPE
+from esjobs.core.tables import Table, column, columns
+from esjobs.core.words import FALSE_DISCOVERY_RATE, VERDICTS
+from esjobs.runs.kinds import Kind
+
+METHOD = column(
+    "method",
+    "keyword",
+    "gamma (quasi-likelihood, robust, fixed cost taken out) or paper (the article's, as it was published)",
+)
+TASK = (
+    column("task_id", "keyword", "task"),
+    column("core_class", "keyword", "single or multi"),
+    column("task_type", "keyword", "processing type of the task's jobs; null when the records name none"),
+    column("work_kind", "keyword", "kind of work, where a mixed task was split"),
+)
+UNITS = "units of A (task x core class x processing type; x kind of work where a task was split)"
+DISTINCT_TASKS = column(
+    "n_distinct_tasks",
+    "integer",
+    "the tasks behind n_tasks, each counted once; a proposal needs two",
+    "tasks",
+)
+
+FACTORS = Table(
+    "factors",
+    "speed factor of a queue or CPU model; only ratios inside one component mean anything",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "queue or CPU model"),
+        TYPE,
+        METHOD,
+        column(
+            "k", "number", "speed factor; per component they sum to their count; null unless status is ok"
+        ),
+        column("k_err", "number", "standard error: statistics and queue x task interaction"),
+        column("k_err_stat", "number", "part from the scatter of jobs inside buckets"),
+        column("k_err_sandwich", "number", "robust error clustered by task; null below 20 tasks"),
+        column("k_raw", "number", "factor without correction for fixed cost per job"),
+        column(
+            "rho",
+            "number",
+            "fixed cost per job that was taken out, mean over its jobs; null when none was",
+            "events",
+        ),
+        column(
+            "component", "integer", "component; factors of different ones cannot be compared; 0 the largest"
+        ),
+        column("n_tasks", "integer", f"{UNITS} that determine the factor", "units"),
+        column("n_buckets", "integer", "buckets in the fit", "buckets"),
+        column("n_jobs", "integer", "jobs in those buckets", "jobs"),
+        column(
+            "status",
+            "keyword",
+            "ok, no common task, too few jobs, mixed task, fixed cost unknown, no dof, fit failed",
+        ),
+        column("reason", "text", "why there is no factor"),
+        column("k_err_int", "number", "part from the queue x task interaction"),
+        column("k_err_model", "number", "error from the Hessian scaled by the residual spread S"),
+        column(
+            "rc_site",
+            "keyword",
+            "WLCG site behind a queue, imported or guessed; siblings share it",
+        ),
+        column("rc_site_guessed", "boolean", "whether rc_site was guessed from the queue's name"),
+        column(
+            "events_per_job",
+            "number",
+            "mean events of a job in the fit (or of all its jobs, without a factor)",
+            "events",
+        ),
+        column("efficiency", "number", "CPU time over wall-clock time x cores of the same jobs"),
+        column(
+            "via", "keyword", "the one name through which it hangs on the others; null with sound bridges"
+        ),
+        column("method_shift", "number", "k by the article's objective on the same sums over k, minus 1"),
+        column("method_sigmas", "number", "the same in standard errors of k: the systematic of the method"),
+        DISTINCT_TASKS,
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns(
+        "level name processing_type method k k_err component via n_distinct_tasks n_jobs status reason"
+    ),
+)
+
+FITS = Table(
+    "fits",
+    "one fit: what went in, how well it closed, what Minuit says",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        TYPE,
+        METHOD,
+        column("status", "keyword", "ok, no factors, failed"),
+        column("reason", "text", "why the fit has no factors or failed"),
+        column("n_names", "integer", "names with a factor", "names"),
+        column("n_names_without", "integer", "names without one", "names"),
+        column("n_components", "integer", "components that were fitted"),
+        column("n_tasks", "integer", f"{UNITS} in the fit", "units"),
+        column("n_buckets", "integer", "buckets in the fit", "buckets"),
+        column("n_jobs", "integer", "jobs in the fit", "jobs"),
+        column("n_jobs_dropped", "integer", "binned jobs left out of the fit", "jobs"),
+        column("f", "number", "objective at the minimum"),
+        column("dof", "integer", "independent loops: buckets - tasks - names + components"),
+        column("spread", "number", "S, the relative spread of residuals; no error below dof 10"),
+        column("chi2", "number", "residuals over their estimated variance"),
+        column("sigma_int", "number", "queue x task interaction, relative"),
+        column("sigma_int_err", "number", "its standard error; null when assumed"),
+        column("sigma_int_kind", "keyword", "estimated or assumed"),
+        column("minuit_valid", "boolean", "Minuit accepts every component's minimum"),
+        column("minuit_accurate", "boolean", "Minuit's covariance is accurate in every component"),
+        column("minuit_edm", "number", "largest estimated distance to the minimum"),
+        column("minuit_calls", "integer", "function calls of Minuit"),
+        column(
+            "n_jobs_set_aside", "integer", "jobs of tasks that were set aside; among those left out", "jobs"
+        ),
+        column("n_rejected", "integer", "buckets that count for nothing, because they are too far off"),
+        column(
+            "pull_width", "number", "standard deviation of the pulls of the buckets; 1 if errors are right"
+        ),
+        column(
+            "pulls", "text", "their histogram: counts from -5 to 5 in steps of 0.5, JSON; ends hold the rest"
+        ),
+        column("seconds", "number", "time of the fit", "s"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns(
+        "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof "
+        "sigma_int sigma_int_kind minuit_valid reason"
+    ),
+)
+
+TASK_RESULTS = Table(
+    "tasks",
+    "one task as the fits saw it: what a job costs before its first event, whether it is one kind of work",
+    "run",
+    (
+        RUN,
+        *TASK,
+        column("n_jobs", "integer", "binned jobs", "jobs"),
+        column("n_sites", "integer", "queues with enough jobs to enter", "queues"),
+        column("decision", "keyword", "kept, corrected, split, mixed task, fixed cost unknown"),
+        column("reason", "text", "why"),
+        column("rho", "number", "fixed cost of a job; null when unknown", "events"),
+        column("rho_err", "number", "its standard error", "events"),
+        column(
+            "slope",
+            "number",
+            "of ln(CPU time per event) on ln(events) inside queues: 0 proportional, -1 fixed",
+        ),
+        column("slope_err", "number", "its standard error"),
+        column("events_per_job", "number", "mean events of a job", "events"),
+        column("events_ratio", "number", "largest over smallest mean events per job of its queues"),
+        column(
+            "kinds_ratio", "number", "factor between two kinds of work inside it; null when none was seen"
+        ),
+        column("kinds_share", "number", "share of the smaller kind"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns(
+        "task_id core_class task_type work_kind n_jobs n_sites events_per_job events_ratio "
+        "rho rho_err slope slope_err decision reason"
+    ),
+)
+
+RESIDUALS = Table(
+    "residuals",
+    "what the headline fit of all types leaves of a bucket: the tasks of most jobs, and the worst buckets",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        METHOD,
+        *TASK,
+        column("name", "keyword", "queue or CPU model"),
+        column("n_jobs", "integer", "jobs", "jobs"),
+        column("events_per_job", "number", "mean events of a job", "events"),
+        column("cpu_s_per_event", "number", "CPU time per event as it was recorded", "s"),
+        column("expected_cpu_s_per_event", "number", "what the fit expects, fixed cost included", "s"),
+        column("deviation", "number", "expected over measured CPU time, minus 1: above 0 ran faster here"),
+        column("pull", "number", "the deviation in its own standard deviations; null without loops"),
+        column("status", "keyword", "used, rejected, one unit, no fit"),
+        column("rank", "integer", "place among the ten most deviating buckets, from 1; null for others"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns(
+        "level method rank task_id core_class task_type work_kind name n_jobs events_per_job "
+        "cpu_s_per_event expected_cpu_s_per_event deviation pull status"
+    ),
+)
+
+COMPONENTS = Table(
+    "components",
+    "a set of names connected through common tasks, or a name that stands alone",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        TYPE,
+        METHOD,
+        column("component", "integer", "0 the largest"),
+        column("n_names", "integer", "names", "names"),
+        column("n_tasks", "integer", UNITS, "units"),
+        column("n_buckets", "integer", "buckets", "buckets"),
+        column("n_jobs", "integer", "jobs", "jobs"),
+        column("dof", "integer", "independent loops"),
+        column("spread", "number", "S of this component"),
+        column("minuit_valid", "boolean", "Minuit accepts the minimum"),
+        column("names", "text", "the names, most jobs first"),
+        column("link", "text", "what would connect it with the largest component"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns("level processing_type method component n_names n_tasks n_jobs names link"),
+)
+
+LINES = Table(
+    "lines",
+    "line through the origin: speed factor = slope x declared corepower",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        TYPE,
+        METHOD,
+        column("benchmark", "keyword", "HS06 or HS23"),
+        column("component", "integer", "component the line was fitted in: the largest"),
+        column("status", "keyword", "ok, too few sites, too few"),
+        column("reason", "text", "why no verdict rests on the line"),
+        column("slope", "number", "robust slope: speed factor per unit of corepower"),
+        column("slope_err", "number", "its standard error"),
+        column("slope_ols", "number", "unweighted least squares, for comparison with the article"),
+        column("slope_wls", "number", "weighted by 1/k_err², for comparison only"),
+        column("tau", "number", "scatter about the line beyond the errors, relative"),
+        column("n_names", "integer", "names with a factor and a declared value", "names"),
+        column("n_entries", "integer", "entries of the line: one per WLCG site and declared value"),
+        column("n_sites", "integer", "WLCG sites behind the queues; of CPU models, the models", "sites"),
+        column("pearson", "number", "Pearson's r over names"),
+        column("spearman", "number", "Spearman's rho over names"),
+        column("pearson_sites", "number", "Pearson's r over WLCG sites"),
+        column("spearman_sites", "number", "Spearman's rho over WLCG sites"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="correlate",
+    shown=columns(
+        "level processing_type method benchmark status slope slope_err tau n_names n_sites "
+        "pearson pearson_sites reason"
+    ),
+)
+
+FLAGS = Table(
+    "flags",
+    "a name's deviation from what its declared corepower promises, and the verdict",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "queue or CPU model"),
+        TYPE,
+        METHOD,
+        column("corepower", "number", "declared benchmark score per core", "benchmark per core"),
+        column("benchmark", "keyword", "HS06 or HS23"),
+        column("origin", "keyword", "own, inherited, default, changed, none"),
+        column("k", "number", "speed factor"),
+        column("k_err", "number", "its standard error"),
+        column("expected_k", "number", "what the line expects, without the whole WLCG site of the name"),
+        column("deviation", "number", "k / expected_k - 1"),
+        column("deviation_err", "number", "its standard error: statistics, interaction, line"),
+        column("verdict", "keyword", ", ".join(VERDICTS), values=VERDICTS),
+        column(
+            "significant",
+            "boolean",
+            f"survives Benjamini-Hochberg at {100 * FALSE_DISCOVERY_RATE:.0f} % over the run's tests",
+        ),
+        column("q_value", "number", "Benjamini-Hochberg q-value of |deviation| > limit"),
+        column("stable", "boolean", "the verdict does not change under any tried change"),
+        column(
+            "proposed_corepower",
+            "number",
+            "what the others' level would declare; only where confirmed",
+        ),
+        column("proposed_corepower_err", "number", "its error, never below 5 %"),
+        column("sentence", "text", "the verdict in one sentence that may be sent"),
+        column("n_tasks", "integer", UNITS, "units"),
+        column("n_jobs", "integer", "jobs", "jobs"),
+        column("component", "integer", "component"),
+        column("rc_site", "keyword", "WLCG site behind a queue"),
+        column("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
+        column("corepower_parent", "number", "value of the parent or WLCG site, shown, never substituted"),
+        column("unstable_under", "text", "the change under which the verdict is another"),
+        column("events_per_job", "number", "mean events of a job", "events"),
+        column("deviation_raw", "number", "deviation without correction for fixed cost per job"),
+        column("deviation_err_stat", "number", "part of the error from the scatter of jobs"),
+        column("deviation_err_int", "number", "part from the queue x task interaction"),
+        column("deviation_err_line", "number", "part from the line"),
+        column(
+            "via", "keyword", "the one name through which it hangs on the others; null with sound bridges"
+        ),
+        DISTINCT_TASKS,
+        *PROVENANCE,
+        column(
+            "confirmed",
+            "boolean",
+            "deviates, significant and stable: it may be sent; null where nothing was compared",
+        ),
+        column("finding", "text", "the sentence without what it asks to be done"),
+        column(
+            "advice", "text", "what the sentence asks to be done, alike for many names; null where nothing"
+        ),
+    ),
+    time="window_end",
+    made_by="flag",
+    shown=columns(
+        "level name processing_type method verdict deviation corepower benchmark origin "
+        "proposed_corepower n_distinct_tasks n_jobs"
+    ),
+)
+
+CONCLUSIONS = Table(
+    "conclusions",
+    "what the flags of one fit say together",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        TYPE,
+        METHOD,
+        column("n_names", "integer", "names judged", "names"),
+        column("n_deviates", "integer", "verdicts 'deviates'", "names"),
+        column("n_stable", "integer", "those of them that no tried change turns", "names"),
+        column("n_ok", "integer", "verdicts 'ok'", "names"),
+        column("n_undecided", "integer", "verdicts 'undecided'", "names"),
+        column("n_undeclared", "integer", "verdicts 'undeclared'", "names"),
+        column("n_others", "integer", "every other verdict", "names"),
+        column("sentence", "text", "what can be concluded; rests on what is confirmed"),
+        *PROVENANCE,
+        column("n_comparable", "integer", "names that were compared: deviates, ok or undecided", "names"),
+        column("n_confirmed", "integer", "verdicts 'deviates' that are significant and stable", "names"),
+        column("n_candidates", "integer", "every other verdict 'deviates'", "names"),
+        column("n_on_one_task", "integer", "comparable names that rest on a single task", "names"),
+        column("n_with_factor", "integer", "names with a speed factor", "names"),
+        column("n_too_few", "integer", "verdicts 'too few'", "names"),
+        column("n_mixed", "integer", "verdicts 'mixed'", "names"),
+        column("n_implausible", "integer", "verdicts 'implausible'", "names"),
+        column("n_not_comparable", "integer", "verdicts 'not comparable'", "names"),
+        column("evidence", "text", "what makes deviations confirmed, what candidates lack; null without any"),
+    ),
+    time="window_end",
+    made_by="flag",
+    shown=columns(
+        "level processing_type method n_comparable n_confirmed n_candidates n_ok n_undecided "
+        "n_on_one_task sentence"
+    ),
+)
+
+SPEED = Kind("speed", (FACTORS, FITS, TASK_RESULTS, RESIDUALS, COMPONENTS, LINES, FLAGS, CONCLUSIONS))
+"""How fast queues and CPU models are, and who deviates."""
