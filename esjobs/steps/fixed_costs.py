@@ -13,7 +13,7 @@ from esjobs.steps.unit_sums import FloatArray, UnitSums
 from fitters import Labels
 from fitters.fixed_cost.estimate import CostTable
 
-_PIECE_ROWS = 100_000
+_PIECE_ROWS = 32_768
 """Rows that are worked on at once; they take some hundred bytes each."""
 
 
