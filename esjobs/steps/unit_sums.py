@@ -115,6 +115,8 @@ class Adder:
         """
         parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in (*_KEYS, *SUMS)}
         for batch in batches:
+            if not batch.num_rows:
+                continue
             parts["day"].append(np.asarray(batch.column("day").cast(pa.int32())))
             for key, texts in self._texts.items():
                 parts[key].append(texts.codes(batch.column(key)))
