@@ -12,6 +12,7 @@
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
     │   └── SchemaError         the store was laid out by another version
     ├── NoResultError           a step needs a result that no earlier step has published
+    ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
     └── MissingExtraError       an optional dependency is not installed
 
@@ -74,6 +75,10 @@ class SchemaError(StoreError):
 
 class NoResultError(EsjobsError):
     """A step or a reader needs a result that no earlier step has published."""
+
+
+class TooLargeError(EsjobsError):
+    """What is asked does not fit into the memory that is free; nothing was begun."""
 
 
 class BooksError(EsjobsError):

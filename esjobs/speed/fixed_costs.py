@@ -12,7 +12,7 @@ import fitters
 from esjobs.speed.unit_sums import FloatArray, UnitSums
 from fitters import CostTable, Labels
 
-_PIECE_ROWS = 100_000
+_PIECE_ROWS = 32_768
 """Rows that are worked on at once; they take some hundred bytes each."""
 
 

@@ -22,6 +22,7 @@ from esjobs.core.words import LEVELS
 from esjobs.jobs.day_spans import spans
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.runs.publication import read_table
+from esjobs.speed.memory import require_room
 from esjobs.speed.units import unit_label
 from esjobs.store.base import JobStore
 from fitters import Labels
@@ -82,7 +83,8 @@ class WindowSums:
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
     """The visible buckets of a window under filters on their keys, added up.
 
-    Memory: about 100 bytes per row of the result, and 300 per bucket of the largest day.
+    Memory: about 100 bytes per row of the result, and 250 per bucket of the largest day. Raises
+    :class:`TooLargeError` as soon as there are more rows than the fits have memory for.
     """
     inside = [Days.of_window(window), In("kind", ("binned",))]
     booked = read_table(store, DAYS, inside, ["day", "n_jobs"]).to_pylist()
@@ -92,6 +94,7 @@ def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> 
     for piece in spans(sorted(n_jobs), n_jobs):
         of_days = Days("day", piece[0], piece[-1])
         adder.add(store.read(BUCKETS, [of_days, *where], [*_KEYS, *SUMS]))
+        require_room(adder.rows)
     return adder.sums()
 
 
@@ -112,6 +115,8 @@ class Adder:
         """
         parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in (*_KEYS, *SUMS)}
         for batch in batches:
+            if not batch.num_rows:
+                continue
             parts["day"].append(np.asarray(batch.column("day").cast(pa.int32())))
             for key, texts in self._texts.items():
                 parts[key].append(texts.codes(batch.column(key)))
@@ -145,6 +150,11 @@ class Adder:
         for rank, size in zip(ranks, sizes, strict=True):
             combined = combined * size + rank
         return np.argsort(combined, kind="stable")
+
+    @property
+    def rows(self) -> int:
+        """Rows of the level that has most."""
+        return max(len(rows) for rows in self._levels.values())
 
     def sums(self) -> WindowSums:
         """What was added."""
@@ -232,12 +242,15 @@ class _Numbers:
 
 
 class _Level:
-    """The sums of one level."""
+    """The sums of one level; its length is that of its rows."""
 
     def __init__(self) -> None:
         self._rows = _Numbers()
         self._sums = {column: np.empty(0) for column in SUMS}
         self._n_buckets = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def add(self, unit: Codes, name: Codes, columns: Mapping[str, FloatArray]) -> None:
         """Add rows in their order; those without a name are left out."""
