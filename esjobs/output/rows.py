@@ -1,7 +1,8 @@
 """Rows to the formats that people and scripts read: a table, CSV, JSON, Parquet.
 
 CSV has a header always, nothing for null, floats that read back exactly, ``true``/``false`` and ISO times
-with ``Z``. JSON is one array. Tables are rounded for people, the other formats never are.
+with ``Z``; maps and lists are JSON text. JSON is one array. Tables are rounded for people, the other formats
+never are.
 """
 
 import json
@@ -15,6 +16,7 @@ import pyarrow as pa
 from esjobs.core.text import spreadsheet_cell, visible
 from esjobs.core.window import format_time
 from esjobs.output.destination import writing, writing_text
+from esjobs.output.frames import rows_of
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -34,7 +36,7 @@ def write_frame(
     take for a formula is made text for it. Raises :class:`InputError` when the file cannot be
     written; a file of before is then as it was.
     """
-    rows = pa.Table.from_pandas(frame, preserve_index=False)
+    rows = rows_of(frame)
     if form == "parquet":
         with writing(out) as stream:
             _write_parquet(rows, stream)
@@ -85,7 +87,7 @@ def _exact(value: object) -> object:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    return _time_text(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else _time_text(value)
 
 
 def _write_json(rows: pa.Table, stream: IO[str]) -> None:
@@ -99,11 +101,16 @@ def _write_json(rows: pa.Table, stream: IO[str]) -> None:
 
 def _records(rows: pa.Table) -> Iterable[dict[str, Any]]:
     for batch in rows.to_batches(max_chunksize=10_000):
-        for record in batch.to_pylist():
+        for record in batch.to_pylist(maps_as_pydicts="strict"):
             yield {name: _finite(value) for name, value in record.items()}
 
 
 def _finite(value: object) -> object:
+    """A value that JSON can write; what it cannot, NaN and the infinities, is null."""
+    if isinstance(value, dict):
+        return {name: _finite(number) for name, number in value.items()}
+    if isinstance(value, list):
+        return [_finite(number) for number in value]
     return None if isinstance(value, float) and not -1e308 < value < 1e308 else value
 
 
@@ -137,4 +144,8 @@ def _rounded(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, datetime):
         return format_time(value.replace(microsecond=0))
+    if isinstance(value, dict):
+        return visible(", ".join(f"{name} {_rounded(number)}" for name, number in value.items()))
+    if isinstance(value, list):
+        return f"{len(value):,} numbers"
     return visible(str(value))

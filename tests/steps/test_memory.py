@@ -14,13 +14,13 @@ from esjobs.capabilities import TABLES
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import TooLargeError
 from esjobs.core.window import Window
-from esjobs.jobs.tables import BUCKETS, DAYS
+from esjobs.jobs import tables as job_tables
 from esjobs.runs.publication import rows_table
-from esjobs.settings import FitSettings
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.memory import ROW_B, free_memory_b, require_room
 from esjobs.speed.mixed_tasks import CheckedBuckets
+from esjobs.speed.settings import FitSettings
 from esjobs.speed.unit_sums import read_sums
 from esjobs.store.duck.store import DuckStore
 
@@ -56,7 +56,7 @@ def buckets_of(day: date, tasks: int, rng: np.random.Generator) -> pa.Table:
         "cpe_sum": cpu_s / events,
         "cpe_sq": (cpu_s / events) ** 2,
     }
-    return pa.table(columns, table_schema(BUCKETS))
+    return pa.table(columns, table_schema(job_tables.BUCKETS))
 
 
 def filled(store: DuckStore, tasks: int) -> int:
@@ -67,8 +67,8 @@ def filled(store: DuckStore, tasks: int) -> int:
         buckets = buckets_of(day, tasks, rng)
         book = {"day": day, "outcome": "binned", "kind": "binned", "n_jobs": buckets.num_rows, "mark": ""}
         generations = [
-            store.replace(BUCKETS, str(day), buckets.to_batches()),
-            store.replace(DAYS, str(day), rows_table(DAYS, [book]).to_batches()),
+            store.replace(job_tables.BUCKETS, str(day), buckets.to_batches()),
+            store.replace(job_tables.DAYS, str(day), rows_table(job_tables.DAYS, [book]).to_batches()),
         ]
         store.publish(generations)
         total += buckets.num_rows

@@ -23,7 +23,6 @@ from esjobs.core.errors import SchemaError, StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.jobs.tables import LOADS
 from esjobs.store.base import (
     Aggregate,
     Capabilities,
@@ -43,6 +42,9 @@ from esjobs.store.duck.compile_sql import compile_select
 from esjobs.store.duck.errors import translated
 
 _BATCH_ROWS = 65_536
+
+_ACCOUNT = "loads"
+"""The table in which a load is announced: a store that holds nothing else holds nothing."""
 
 _SHORTEST_DATABASE = 3 * 4096
 """Bytes of the headers that every DuckDB file begins with."""
@@ -128,7 +130,7 @@ class DuckStore:
         duck_results.publish(self._session, changes)
         written = [change for change in changes if isinstance(change, Generation)]
         self._pending -= {change.number for change in written}
-        self._used |= any(change.table != LOADS for change in written)
+        self._used |= any(change.table.name != _ACCOUNT for change in written)
 
     def sweep(self) -> int:
         """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
@@ -197,7 +199,7 @@ class DuckStore:
         try:
             return not any(
                 self._session.rows(f"SELECT 1 FROM {source} LIMIT 1")  # noqa: S608  names of the layout
-                for source in (*kept, f"internal.published WHERE table_name <> '{LOADS.name}'")
+                for source in (*kept, f"internal.published WHERE table_name <> '{_ACCOUNT}'")
             )
         except StoreError:
             # After a failed write DuckDB may answer no more; nobody but this object wrote into the file.

@@ -1,0 +1,124 @@
+"""The recipes of docs/architecture.md, followed to the letter in a copy of the program."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+TABLES = '''"""The tables of a capability that a test makes up."""
+
+from esjobs.core.tables import Table, column, columns
+
+WEATHER = Table(
+    "weather",
+    "how warm it was where jobs ran",
+    "day",
+    (
+        column("day", "day", "day", "UTC"),
+        column("name", "keyword", "queue"),
+        column("degrees", "number", "temperature outside", "K"),
+        column("comfort", "keyword", "how people felt", values=("cold", "warm")),
+        column("sensors", "map", "readings by sensor", "K"),
+    ),
+    time="day",
+    made_by="look out of the window",
+    shown=columns("name degrees"),
+    order=("-degrees",),
+)
+'''
+
+SCRIPT = """
+import datetime, sys
+import pyarrow as pa
+import esjobs
+from esjobs.core.arrow import table_schema
+from esjobs.weather.tables import WEATHER
+
+rows = [
+    {"day": datetime.date(2026, 1, 1), "name": name, "degrees": degrees, "sensors": [("roof", degrees)]}
+    for name, degrees in (("CERN", 273.0), ("BNL", 281.5))
+]
+with esjobs.open(sys.argv[1]) as session:
+    batch = pa.RecordBatch.from_pylist(rows, schema=table_schema(WEATHER))
+    session.store.publish([session.store.replace(WEATHER, "2026-01-01", [batch])])
+    print(session.show("weather", name="bnl")["degrees"].tolist())
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with one folder more, and one entry more in the list of capabilities."""
+    home = tmp_path_factory.mktemp("copy")
+    for package in ("esjobs", "fitters", "dashboards", "docs"):
+        shutil.copytree(ROOT / package, home / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "esjobs" / "weather").mkdir()
+    (home / "esjobs" / "weather" / "__init__.py").write_text("")
+    (home / "esjobs" / "weather" / "tables.py").write_text(TABLES)
+    listed = home / "esjobs" / "capabilities.py"
+    text = listed.read_text()
+    entry = '    Capability("runs", (RUNS,)),\n'
+    assert text.count(entry) == 1
+    text = text.replace(entry, entry + '    Capability("weather", (WEATHER,)),\n')
+    listed.write_text(
+        text.replace("\n\n@dataclass", "\nfrom esjobs.weather.tables import WEATHER\n\n\n@dataclass", 1)
+    )
+    (home / "write.py").write_text(SCRIPT)
+    return home
+
+
+def run(home: Path, *command: str) -> str:
+    """What a command prints in the copy."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=home,
+        env={"PYTHONPATH": str(home), "HOME": str(home), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_table_is_one_folder_and_one_line(copy: Path, tmp_path: Path) -> None:
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    assert run(copy, "write.py", store) == "[281.5]\n"
+    shown = run(copy, "-m", "esjobs", "--store", store, "show", "weather")
+    assert [line.split() for line in shown.splitlines()] == [
+        ["name", "degrees"],
+        ["BNL", "281.5"],
+        ["CERN", "273"],
+    ]
+    exported = run(copy, "-m", "esjobs", "--store", store, "show", "weather", "--format", "json")
+    rows = json.loads(exported)
+    assert [(row["day"][:10], row["sensors"]) for row in rows] == [
+        ("2026-01-01", {"roof": 281.5}),
+        ("2026-01-01", {"roof": 273.0}),
+    ]
+    parquet = tmp_path / "weather.parquet"
+    run(
+        copy,
+        "-m",
+        "esjobs",
+        "--store",
+        store,
+        "show",
+        "weather",
+        "--format",
+        "parquet",
+        "--out",
+        str(parquet),
+    )
+    assert pq.read_table(parquet).column("sensors").to_pylist() == [[("roof", 281.5)], [("roof", 273.0)]]
+    comma = run(copy, "-m", "esjobs", "--store", store, "show", "weather", "--format", "csv")
+    assert '"{""roof"": 281.5}"' in comma
+    assert "weather" in run(copy, "-m", "esjobs", "show", "--help")
+    pages = run(copy, "-c", "from docs.generate import pages; print(pages()['tables.md'])")
+    assert "## weather" in pages
+    assert "| `degrees` | number | K | temperature outside |" in pages
