@@ -8,15 +8,63 @@ with esjobs.open("duckdb:jobs.duckdb") as session:
     session.flags()
 """
 
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from esjobs.core.errors import (
+        BooksError,
+        EsjobsError,
+        InputError,
+        KeywordError,
+        MissingExtraError,
+        NoJobsError,
+        NoResultError,
+        PartialAnswerError,
+        SchemaError,
+        SettingsError,
+        StoreBusyError,
+        StoreError,
+        TooLargeError,
+        UsageError,
+        WindowError,
+    )
+    from esjobs.core.window import Window
     from esjobs.session import Session, open  # noqa: A004
+    from esjobs.settings import Settings
 
 __version__ = "0.1.0"
-__all__ = ["Session", "__version__", "open"]
+__all__ = [
+    "BooksError",
+    "EsjobsError",
+    "InputError",
+    "KeywordError",
+    "MissingExtraError",
+    "NoJobsError",
+    "NoResultError",
+    "PartialAnswerError",
+    "SchemaError",
+    "Session",
+    "Settings",
+    "SettingsError",
+    "StoreBusyError",
+    "StoreError",
+    "TooLargeError",
+    "UsageError",
+    "Window",
+    "WindowError",
+    "__version__",
+    "open",
+]
+_HOMES = {
+    "open": "esjobs.session",
+    "Session": "esjobs.session",
+    "Settings": "esjobs.settings",
+    "Window": "esjobs.core.window",
+}
+"""Where names come from; every other one is an error."""
 
 
 def _check_neighbours() -> None:
@@ -34,12 +82,15 @@ def _check_neighbours() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the session only when it is asked for: the command line's help must answer at once."""
-    if name in ("Session", "open"):
-        from esjobs import session
+    """Import what is asked for, and only then: the command line's help must answer at once."""
+    if name not in __all__:
+        raise AttributeError(f"module 'esjobs' has no attribute '{name}'")
+    return getattr(import_module(_HOMES.get(name, "esjobs.core.errors")), name)
 
-        return getattr(session, name)
-    raise AttributeError(f"module 'esjobs' has no attribute '{name}'")
+
+def __dir__() -> list[str]:
+    """What completion shows: the names that users need."""
+    return sorted(__all__)
 
 
 _check_neighbours()

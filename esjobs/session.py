@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from functools import partial
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
@@ -19,6 +21,7 @@ from esjobs.core.query import Days, Filter, In
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, VERDICTS
 from esjobs.jobs.aggregate import Progress
 from esjobs.output.frames import frame_of
 from esjobs.runs.kinds import Kind
@@ -35,9 +38,11 @@ if TYPE_CHECKING:
     from esjobs.runs.finding import StoredRun
     from esjobs.speed.chain import Chain, Question
 
-WindowLike = Window | str | tuple[str, str] | None
+WindowLike = Window | str | tuple[str | date, str | date] | None
 """``"A/B"``, a pair of ISO dates or times, or None for all that is stored."""
 Names = str | Iterable[str]
+Where = str | Iterable[str | tuple[str, object]] | Mapping[str, object]
+"""Conditions on fields: ``FIELD=VALUE`` texts, pairs, or a mapping, whose values may be several."""
 
 
 class Filters(TypedDict, total=False):
@@ -107,6 +112,31 @@ class Session:
                 raise StoreError("the session is closed; open it again")
             self._store = self._opener()
         return self._store
+
+    def __repr__(self) -> str:
+        return f"<esjobs.Session {', '.join(self._facts().values())}>"
+
+    def _repr_html_(self) -> str:
+        """The same facts as a table, for notebooks."""
+        cells = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in self._facts().items())
+        return f"<table>{''.join(cells)}</table>"
+
+    def _facts(self) -> dict[str, str]:
+        """What a person would ask of a session first; nothing is opened for it."""
+        facts = {"store": self.settings.place}
+        if self._store is None:
+            return {**facts, "state": "closed" if self._opener is None else "not opened yet"}
+        try:
+            span = self._store.span()
+            window = "none" if span.first is None else f"{self.stored_window()}"
+            facts["jobs"] = f"{span.jobs:,} jobs" + ("" if span.first is None else f" [{window}]")
+            shown = self.run_shown("flags")
+            facts["latest run"] = "" if shown is None else f"latest {shown.title}"
+        except NoResultError:
+            facts["latest run"] = "no run yet"
+        except StoreError:
+            facts["state"] = "closed"
+        return facts
 
     def __enter__(self) -> Self:
         return self
@@ -188,7 +218,7 @@ class Session:
         """Make the buckets of the days of the window that are missing or stale."""
         return self._chain().aggregate(self._question(window), rebuild=rebuild)
 
-    def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Names = ()) -> RunReport:
+    def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Where = ()) -> RunReport:
         """Fit factors from the buckets of the window and publish them."""
         return self._chain().fit(self._question(window, tasks, where))
 
@@ -207,7 +237,7 @@ class Session:
         return self._chain().flag(self._days(window))
 
     def run(
-        self, window: WindowLike = None, *, tasks: Names = (), where: Names = (), rebuild: bool = False
+        self, window: WindowLike = None, *, tasks: Names = (), where: Where = (), rebuild: bool = False
     ) -> list[RunReport]:
         """Aggregate, fit, correlate and flag; the results become visible together, at the end."""
         return self._chain().run(self._question(window, tasks, where), rebuild=rebuild)
@@ -236,6 +266,23 @@ class Session:
     def flags(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
         """Deviations and verdicts; filters as in :meth:`show`."""
         return self.show("flags", **filters)
+
+    def verdicts(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
+        """The headline: verdicts of the queues, all types together, by the headline method.
+
+        What may be sent comes first, the largest deviation first. Filters as in :meth:`show`: ``level``,
+        ``type`` and ``method`` name others.
+        """
+        run = self.run_shown("flags", run=filters.get("run"), window=filters.get("window"))
+        headline = run.headline if run is not None and run.headline is not None else ()
+        chosen: Filters = {"level": "site", "type": ALL_TYPES, "method": headline}
+        chosen.update(filters)
+        flags = self.show("flags", **chosen)
+        ranks = flags["verdict"].map(VERDICTS.index)
+        order = flags.assign(
+            _sent=~flags["confirmed"].fillna(False).astype(bool), _rank=ranks, _size=-flags["deviation"].abs()
+        )
+        return flags.loc[order.sort_values(["_sent", "_rank", "_size", "name"]).index].reset_index(drop=True)
 
     def components(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
         """Components; filters as in :meth:`show`."""
@@ -345,7 +392,7 @@ class Session:
         by: Names,
         metrics: Names = ("jobs",),
         *,
-        where: Names = (),
+        where: Where = (),
         window: WindowLike = None,
         clean: bool = False,
     ) -> "pd.DataFrame":
@@ -360,7 +407,7 @@ class Session:
             self.store,
             _listed(by),
             _listed(metrics),
-            where=_listed(where),
+            where=_conditions(where),
             window=None if window is None else Window.of(window),
             clean=self.settings.rules if clean else None,
         )
@@ -386,12 +433,12 @@ class Session:
 
         return runs_compared(self.store, run_a, run_b)
 
-    def jobs(self, *, where: Names = (), window: WindowLike = None) -> "pd.DataFrame":
+    def jobs(self, *, where: Where = (), window: WindowLike = None) -> "pd.DataFrame":
         """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``."""
         from esjobs.jobs.export import stored_jobs
 
         chosen = None if window is None else Window.of(window)
-        batches = stored_jobs(self.store, _listed(where), chosen)
+        batches = stored_jobs(self.store, _conditions(where), chosen)
         return frame_of(pa.Table.from_batches(batches, schema=JOB_SCHEMA))
 
     def export_jobs(
@@ -399,7 +446,7 @@ class Session:
         out: str | Path,
         *,
         form: "ExportFormat | None" = None,
-        where: Names = (),
+        where: Where = (),
         window: WindowLike = None,
         spreadsheet: bool = False,
     ) -> int:
@@ -414,7 +461,7 @@ class Session:
             self.store,
             str(out),
             form=form,
-            where=_listed(where),
+            where=_conditions(where),
             window=chosen,
             spreadsheet=spreadsheet,
         )
@@ -472,11 +519,11 @@ class Session:
 
         return Chain(self.store, self._clock, self._progress)
 
-    def _question(self, window: WindowLike, tasks: Names = (), where: Names = ()) -> "Question":
+    def _question(self, window: WindowLike, tasks: Names = (), where: Where = ()) -> "Question":
         from esjobs.jobs.conditions import canonical
         from esjobs.speed.chain import Question
 
-        conditions = canonical(_listed(where))
+        conditions = canonical(_conditions(where))
         return Question(
             self._days(window), self.settings.rules, self.settings.fit, _listed(tasks), conditions
         )
@@ -493,6 +540,21 @@ def _within(table: Table, window: Window) -> list[Filter]:
     if "window_start" in table.column_names:
         return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
     raise UsageError(f"{table.name} belong to no window; leave the window out")
+
+
+def _conditions(where: Where) -> tuple[str, ...]:
+    """Conditions as ``FIELD=VALUE`` texts; a value that is None stands for missing."""
+    if isinstance(where, str):
+        return (where,)
+    found: list[str] = []
+    for item in where.items() if isinstance(where, Mapping) else where:
+        if isinstance(item, str):
+            found.append(item)
+            continue
+        name, value = item
+        values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        found += [f"{name}={'' if one is None else one}" for one in values]
+    return tuple(found)
 
 
 def _listed(values: Names) -> tuple[str, ...]:

@@ -44,18 +44,12 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
 
 def print_report(report: RunReport) -> None:
     """One step's account in a few lines on standard output."""
-    head = f"{report.step}: {report.rows_in:,} {report.rows_are}"
-    counts = dict(report.counts)
-    if "stored" in counts:
-        head += f" = {counts.pop('stored'):,} stored + {counts.pop('updated'):,} updated"
-        head += f" + {report.n_dropped:,} rejected"
-    else:
-        head += f", {report.rows_out:,} {report.rows_become}"
-    where = f" [{report.window}]" if report.window else ""
-    click.echo(visible(f"{head}, {report.seconds:.1f} s{where} ({report.run})"))
+    click.echo(visible(report.headline))
     for reason, count in report.dropped.items():
         click.echo(visible(f"    dropped  {count:>12,}  {reason}"))
-    for name, count in counts.items():
+    for name, count in report.counts.items():
+        if name in ("stored", "updated"):
+            continue
         click.echo(visible(f"             {count:>12,}  {name}"))
     for note in report.notes:
         say(f"    note: {note}")

@@ -1,9 +1,12 @@
 """What a step did: rows in, rows out, rows dropped by reason, seconds."""
 
 from dataclasses import dataclass, field
+from html import escape
+
+from esjobs.core.text import visible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunReport:
     """The account that every step gives of itself; printed by the command line and stored in ``runs``.
 
@@ -28,3 +31,33 @@ class RunReport:
     def n_dropped(self) -> int:
         """The sum over all reasons."""
         return sum(self.dropped.values())
+
+    @property
+    def headline(self) -> str:
+        """The account in one line: what went in, what came out, how long it took.
+
+        >>> RunReport("fit", "d5f6", 59, 220, 0.2, rows_are="buckets", rows_become="factor rows").headline
+        'fit: 59 buckets, 220 factor rows, 0.2 s (d5f6)'
+        """
+        text = f"{self.step}: {self.rows_in:,} {self.rows_are}"
+        if "stored" in self.counts:
+            text += f" = {self.counts['stored']:,} stored + {self.counts['updated']:,} updated"
+            text += f" + {self.n_dropped:,} rejected"
+        else:
+            text += f", {self.rows_out:,} {self.rows_become}"
+        where = f" [{self.window}]" if self.window else ""
+        return f"{text}, {self.seconds:.1f} s{where} ({self.run})"
+
+    def __repr__(self) -> str:
+        return f"<{self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """The whole account, for notebooks."""
+        rows = [("dropped", count, reason) for reason, count in self.dropped.items()]
+        rows += [("", count, name) for name, count in self.counts.items()]
+        cells = "".join(
+            f"<tr><td>{what}</td><td>{count:,}</td><td>{escape(visible(name))}</td></tr>"
+            for what, count, name in rows
+        )
+        notes = "".join(f"<p>{escape(visible(note))}</p>" for note in self.notes)
+        return f"<p>{escape(visible(self.headline))}</p><table>{cells}</table>{notes}"

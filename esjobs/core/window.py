@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from esjobs.core.errors import WindowError
 
@@ -71,12 +72,27 @@ class Window:
         return cls(parse_time(start), parse_time(end))
 
     @classmethod
-    def of(cls, value: "Window | str | tuple[str | date | datetime, str | date | datetime]") -> "Window":
-        """Read whatever the Python interface accepts: a window, its text, or a pair of times."""
+    def of(cls, value: object) -> "Window":
+        """Read whatever the Python interface accepts: a window, its text, a pair of times, a pandas Period.
+
+        Times are texts, dates or datetimes, pandas' too; without a zone they are UTC. Raises
+        :class:`WindowError` for anything else.
+
+        >>> str(Window.of((date(2018, 8, 1), "2018-09-01")))
+        '2018-08-01/2018-09-01'
+        """
         if isinstance(value, Window):
             return value
         if isinstance(value, str):
             return cls.parse(value)
+        period: Any = value
+        if hasattr(period, "start_time") and hasattr(period, "freq"):
+            return cls.of((period.start_time, (period + 1).start_time))
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise WindowError(f"{value!r} is not a window; {_ACCEPTED}, or a pair of times")
+        for part in value:
+            if not isinstance(part, str | date):
+                raise WindowError(f"{part!r} is not a time; expected a text, a date or a datetime")
         start, end = (parse_time(part if isinstance(part, str) else part.isoformat()) for part in value)
         return cls(start, end)
 

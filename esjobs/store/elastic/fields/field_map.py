@@ -20,7 +20,7 @@ from typing import Any, Literal
 from esjobs.core import fields
 from esjobs.core.errors import SettingsError, UsageError
 
-_BUNDLED = files("esjobs.store.elastic") / "field_maps"
+_BUNDLED = files("esjobs.store.elastic.fields") / "field_maps"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
