@@ -67,7 +67,8 @@ METHOD = Panel(
         (
             "Reproduction",
             "Method paper is the article's as it was published, nothing corrected: (a k / A − 1)², every "
-            "bucket alike, raw sums. Verdicts of both methods are stored; those of the headline are shown.",
+            "bucket alike, raw sums. Verdicts of both methods are stored; those of the method named above "
+            "are shown.",
         ),
         (
             "Errors",

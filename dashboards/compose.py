@@ -70,9 +70,10 @@ class ReportData:
     """The results of one run, as frames with the columns of the result tables.
 
     A frame may be ``None`` or empty, and may lack columns: what is missing is null. ``provenance``: what else
-    a reader should know about the origin of the numbers, as text by term. ``method``: the headline, on which
-    verdicts rest. ``limit``: the accepted deviation. ``jobs_in``: jobs stored in the window, counted
-    independently of the books, so that a reader sees them balance; ``None`` when nobody counted.
+    a reader should know about the origin of the numbers, as text by term. ``method``: whose results are
+    shown; ``headline``: that on which the run's conclusion rests, where it is another. ``limit``: the
+    accepted deviation. ``jobs_in``: jobs stored in the window, counted independently of the books, so that a
+    reader sees them balance; ``None`` when nobody counted.
     ``restriction``: tasks and conditions that the run was restricted to.
     """
 
@@ -89,6 +90,7 @@ class ReportData:
     corepower: pd.DataFrame | None = None
     provenance: Mapping[str, object] = field(default_factory=dict)
     method: str = "gamma"
+    headline: str | None = None
     limit: float = DEVIATION_LIMIT
     jobs_in: int | None = None
     restriction: Sequence[str] = ()
@@ -107,6 +109,7 @@ class Composer:
         factors = self.tables["factors"]
         methods = dict.fromkeys(row["method"] for row in factors)
         self.method = data.method if data.method in methods or not methods else next(iter(methods))
+        self.is_headline = self.method == (data.headline or self.method)
         types = Counter(row["processing_type"] for row in factors)
         self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
         self._makers: dict[str, Callable[[Panel, str, str], Block]] = {
@@ -134,6 +137,8 @@ class Composer:
         """All panels of the report, grouped under their headings."""
         made: dict[str, list[Block]] = {}
         for each in REPORT:
+            if each.headline_only and not self.is_headline:
+                continue
             block = self.block(each, self.main_type)
             if self._shown(each, block, self.main_type):
                 made.setdefault(each.section, []).append(block)

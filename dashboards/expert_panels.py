@@ -66,6 +66,7 @@ TASK_CURVES = Panel(
     most=(6,),
     empty="The run kept no residuals of tasks.",
     on_request=True,
+    headline_only=True,
 )
 
 TASK_TABLE = Panel(
@@ -94,6 +95,7 @@ TASK_TABLE = Panel(
     empty="The run kept no account of its tasks.",
     folded=True,
     on_request=True,
+    headline_only=True,
 )
 
 MATRIX = Panel(
@@ -122,6 +124,7 @@ MATRIX = Panel(
     empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
     "are no independent loops through queues and tasks.",
     on_request=True,
+    headline_only=True,
 )
 
 ERRORS = Panel(
@@ -301,6 +304,7 @@ WORST = Panel(
     sort=("-level", "rank"),
     empty="No bucket deviates: the run kept no list, or each residual is 0 by construction.",
     on_request=True,
+    headline_only=True,
 )
 
 EFFICIENCY = Panel(
@@ -376,4 +380,5 @@ METHOD_SHIFT = Panel(
     most=(15,),
     empty="The article's objective was not tried on the same sums.",
     on_request=True,
+    headline_only=True,
 )

@@ -79,6 +79,9 @@ def _facts(composer: Composer) -> list[tuple[str, str]]:
         facts.append(("Restricted to", visible(", ".join(composer.data.restriction))))
     method = str(composer.method)
     facts.append(("Method", _METHODS.get(method, visible(method))))
+    if not composer.is_headline:
+        left_out = "its report has what is left out here: fixed costs, residuals, the shift between methods"
+        facts.append(("Headline of the run", f"{visible(str(composer.data.headline))}; {left_out}"))
     return facts
 
 

@@ -151,7 +151,8 @@ class Panel:
     ``extremes``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation. ``on_request``: on
-    paper only for who asks for everything.
+    paper only for who asks for everything. ``headline_only``: left out of the report of another method,
+    because it is kept for, or speaks of, the headline alone.
     """
 
     id: str
@@ -176,6 +177,7 @@ class Panel:
     repeat: tuple[str, ...] = ()
     text: tuple[tuple[str, str], ...] = ()
     on_request: bool = False
+    headline_only: bool = False
 
     def entry(self, role: Role) -> Entry:
         """The first field of a role; :class:`LookupError` when the panel has none."""

@@ -11,6 +11,7 @@ from esjobs.core.query import Days, In
 from esjobs.core.window import Window
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.tables import DAYS, LOADS
+from esjobs.names.spelling import as_stored
 from esjobs.output.destination import writing_text
 from esjobs.output.frames import frame_of
 from esjobs.runs.finding import find_run, read_results
@@ -21,26 +22,32 @@ from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore
 
 
-def write_report(store: JobStore, out: str | Path, *, run: str | None = None) -> Path:
+def write_report(
+    store: JobStore, out: str | Path, *, run: str | None = None, method: str | None = None
+) -> Path:
     """Render the report of a run (None: the latest complete one) into a file that needs no network.
 
-    Raises :class:`NoResultError` without a complete run, :class:`InputError` when the file cannot be written.
+    ``method``: whose results it shows; None: the headline of the run. Raises :class:`NoResultError` without a
+    complete run, :class:`UsageError` for a method that the run does not have, :class:`InputError` when the
+    file cannot be written.
     """
-    page = report_page(store, run)
+    page = report_page(store, run, method)
     with writing_text(out) as stream:
         stream.write(page)
     return Path(out)
 
 
-def report_page(store: JobStore, run: str | None = None) -> str:
-    """The report of a run (None: the latest complete one) as HTML; :class:`NoResultError` without one."""
-    return render(report_data(store, run))
+def report_page(store: JobStore, run: str | None = None, method: str | None = None) -> str:
+    """The report of a run as HTML; run, method and errors as in :func:`write_report`."""
+    return render(report_data(store, run, method))
 
 
-def report_data(store: JobStore, run: str | None = None) -> ReportData:
+def report_data(store: JobStore, run: str | None = None, method: str | None = None) -> ReportData:
     """The tables of one run, its books and its provenance, as the report takes them."""
     found = find_run(store, SPEED, SPEED.steps, run)
     question = Question.of_run(found)
+    headline, *_ = question.fit.methods
+    (shown,) = as_stored(f"run {found.run} has no method", [method or headline], question.fit.methods)
     frames = {table.name: frame_of(read_results(store, table, found)) for table in SPEED.tables}
     loads = read_table(store, LOADS).to_pylist()
     days = Days.of_window(found.window)
@@ -59,7 +66,8 @@ def report_data(store: JobStore, run: str | None = None) -> ReportData:
             "Method version": str(found.settings["method_version"]),
             "Report written by": f"esjobs {__version__}",
         },
-        method=question.fit.methods[0],
+        method=shown,
+        headline=headline,
         limit=question.fit.deviation_limit,
         restriction=found.restriction,
         jobs_in=sum(stored.column("n_jobs").to_pylist()),

@@ -474,17 +474,20 @@ class Session:
 
         return pd.DataFrame([asdict(row) for row in check_fields(self.store)])
 
-    def report(self, out: str | Path, *, run: str | None = None) -> Path:
-        """Write the report of a run (None: the latest) as one HTML file that needs no network; its path."""
+    def report(self, out: str | Path, *, run: str | None = None, method: str | None = None) -> Path:
+        """Write the report of a run (None: the latest) as one HTML file that needs no network; its path.
+
+        ``method``: whose results it shows; None: the headline of the run.
+        """
         from esjobs.report import write_report
 
-        return write_report(self.store, out, run=run)
+        return write_report(self.store, out, run=run, method=method)
 
-    def report_page(self, *, run: str | None = None) -> str:
+    def report_page(self, *, run: str | None = None, method: str | None = None) -> str:
         """The report of a run as HTML, as :meth:`report` writes it."""
         from esjobs.report import report_page
 
-        return report_page(self.store, run)
+        return report_page(self.store, run, method)
 
     def plot_line(
         self,

@@ -218,10 +218,15 @@ def export(
 @click.command()
 @click.option("--out", "-o", required=True, metavar="FILE", help="HTML file to write; - is stdout.")
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest complete one.")
+@click.option(
+    "--method",
+    type=click.Choice(METHODS, case_sensitive=False),
+    help="Whose results; default: the headline of the run.",
+)
 @click.pass_obj
-def report(obj: Context, out: str, run_id: str | None) -> None:
+def report(obj: Context, out: str, run_id: str | None, method: str | None) -> None:
     """One HTML file that works offline: who deviates, by how much, and what it rests on."""
     with obj.session() as session:
-        session.report(out, run=run_id)
+        session.report(out, run=run_id, method=method)
     if out != "-" and not obj.quiet:
         click.echo(f"report written to {visible(out)}", err=True)

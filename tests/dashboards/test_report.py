@@ -196,6 +196,17 @@ def test_without_all_the_largest_type_leads(make_data: Callable[..., ReportData]
     assert composer.main_type == "evgen"
 
 
+def test_of_another_method_what_speaks_of_the_headline_alone_is_left_out(small: ReportData) -> None:
+    def titles(data: ReportData) -> set[str]:
+        return {block.panel.title for section in Composer(data).sections() for block in section.blocks}
+
+    usual, other = titles(small), titles(replace(small, method="paper", headline="gamma"))
+    assert titles(replace(small, headline="gamma")) == usual
+    assert usual - other == {each.title for each in REPORT if each.headline_only}
+    assert {each.title for each in REPORT if each.table in ("residuals", "tasks")} <= usual - other
+    assert not other - usual
+
+
 def test_a_type_without_factors_says_why(small: ReportData) -> None:
     assert small.factors is not None
     assert small.fits is not None

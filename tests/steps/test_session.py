@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,38 @@ def test_a_report_is_written_whole_or_not_at_all(ran: Session, tmp_path: Path) -
     with pytest.raises(EsjobsError, match="folder"):
         ran.report(tmp_path / "folder")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "report.html"]
+
+
+def test_a_report_of_the_other_method_shows_its_results_and_says_whose_they_are(tmp_path: Path) -> None:
+    stray = jobs()
+    stray.loc[(stray["site"] == "SITE11") & (stray["task_id"] == stray["task_id"].iloc[0]), "cpu_s"] /= 3
+    with memory_session() as session:
+        load(session, stray, tmp_path)
+        session.run()
+        said = {
+            method: session.flags(level="site", type="all", name="SITE11", method=method)["finding"].iloc[0]
+            for method in ("gamma", "paper")
+        }
+        usual, other = (unescape(session.report_page(method=method)) for method in (None, "Paper"))
+        assert session.report_page(method="gamma") == session.report_page()
+    assert said["gamma"] in usual
+    assert said["paper"] not in usual
+    assert said["paper"] in other
+    assert said["gamma"] not in other
+    assert "paper (the article's" in other
+    assert "Headline of the run" in other
+    assert "Headline of the run" not in usual
+
+
+def test_a_report_of_a_method_that_the_run_does_not_have_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    with memory_session(Settings(fit=FitSettings(methods=("gamma",)))) as session:
+        load(session, jobs(), tmp_path)
+        session.run()
+        for method in ("paper", "gama"):
+            with pytest.raises(UsageError, match=f"run [0-9a-f]+ has no method '{method}'; there are gamma$"):
+                session.report(out, method=method)
+    assert not out.exists()
 
 
 def test_two_runs_compare(tmp_path: Path) -> None:
