@@ -52,6 +52,12 @@ def test_every_row_has_its_mark_and_bar(opened: Opened) -> None:
         assert figure["bars"] == (0 if figure["panel"] in _WITHOUT_BARS else figure["rows"]), figure
 
 
+def test_the_numbers_at_a_glance_stand_in_one_row(opened: Opened) -> None:
+    tops = opened.page.locator(".tiles li").evaluate_all("tiles => tiles.map((tile) => tile.offsetTop)")
+    assert len(tops) == 8
+    assert len(set(tops)) == 1
+
+
 def test_flagged_names_stand_in_table_and_chart(opened: Opened, data: ReportData) -> None:
     assert data.flags is not None
     flags = data.flags.query("level == 'site' and processing_type == 'all' and method == 'gamma'")
