@@ -52,8 +52,11 @@ def test_every_row_has_its_mark_and_bar(opened: Opened) -> None:
         assert figure["bars"] == (0 if figure["panel"] in _WITHOUT_BARS else figure["rows"]), figure
 
 
-def test_the_numbers_at_a_glance_stand_in_one_row(opened: Opened) -> None:
-    tops = opened.page.locator(".tiles li").evaluate_all("tiles => tiles.map((tile) => tile.offsetTop)")
+def test_the_numbers_at_a_glance_stand_in_one_row(
+    browser: "Browser", data: ReportData, tmp_path: Path
+) -> None:
+    page = open_page(browser, data, tmp_path, width=1100).page
+    tops = page.locator(".tiles li").evaluate_all("tiles => tiles.map((tile) => tile.offsetTop)")
     assert len(tops) == 8
     assert len(set(tops)) == 1
 
