@@ -1,30 +1,25 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import date
 from functools import partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from esjobs import capabilities
+from esjobs.arguments import Names, Where, WindowLike, conditions, listed, window_of
 from esjobs.core import fields
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
-from esjobs.core.query import Days, Filter, In
+from esjobs.core.errors import NoJobsError, NoResultError, StoreError
 from esjobs.core.report import RunReport
-from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, VERDICTS
 from esjobs.jobs.aggregate import Progress
 from esjobs.output.frames import frame_of
-from esjobs.runs.kinds import Kind
+from esjobs.result_tables import ResultTables
 from esjobs.settings import Settings, load
 from esjobs.speed.tables import FLAGS, SPEED
 from esjobs.store.base import JobStore
@@ -37,24 +32,6 @@ if TYPE_CHECKING:
     from esjobs.output.jobs import ExportFormat
     from esjobs.runs.finding import StoredRun
     from esjobs.speed.chain import Chain, Question
-
-WindowLike = Window | str | tuple[str | date, str | date] | None
-"""``"A/B"``, a pair of ISO dates or times, or None for all that is stored."""
-Names = str | Iterable[str]
-Where = str | Iterable[str | tuple[str, object]] | Mapping[str, object]
-"""Conditions on fields: ``FIELD=VALUE`` texts, pairs, or a mapping, whose values may be several."""
-
-
-class Filters(TypedDict, total=False):
-    """How :meth:`Session.show` narrows a result table; one value or several each."""
-
-    level: Names
-    type: Names
-    name: Names
-    site: Names
-    method: Names
-    run: str | None
-    window: WindowLike
 
 
 def open(  # noqa: A001  used as esjobs.open(...)
@@ -86,7 +63,7 @@ def open(  # noqa: A001  used as esjobs.open(...)
     return Session(None, settings, opener=opener, progress=progress, clock=clock)
 
 
-class Session:
+class Session(ResultTables):
     """Steps, results and questions over one open store. Frames come back with typed columns."""
 
     def __init__(
@@ -251,142 +228,6 @@ class Session:
 
         return prune(self.store, SPEED, keep, dry_run=dry_run)
 
-    def factors(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """Speed factors; filters as in :meth:`show`."""
-        return self.show("factors", **filters)
-
-    def fits(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """Fits and their quality; filters as in :meth:`show`."""
-        return self.show("fits", **filters)
-
-    def lines(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """Lines through the origin; filters as in :meth:`show`."""
-        return self.show("lines", **filters)
-
-    def flags(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """Deviations and verdicts; filters as in :meth:`show`."""
-        return self.show("flags", **filters)
-
-    def verdicts(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """The headline: verdicts of the queues, all types together, by the headline method.
-
-        What may be sent comes first, the largest deviation first. Filters as in :meth:`show`: ``level``,
-        ``type`` and ``method`` name others.
-        """
-        run = self.run_shown("flags", run=filters.get("run"), window=filters.get("window"))
-        headline = run.headline if run is not None and run.headline is not None else ()
-        chosen: Filters = {"level": "site", "type": ALL_TYPES, "method": headline}
-        chosen.update(filters)
-        flags = self.show("flags", **chosen)
-        ranks = flags["verdict"].map(VERDICTS.index)
-        order = flags.assign(
-            _sent=~flags["confirmed"].fillna(False).astype(bool), _rank=ranks, _size=-flags["deviation"].abs()
-        )
-        return flags.loc[order.sort_values(["_sent", "_rank", "_size", "name"]).index].reset_index(drop=True)
-
-    def components(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """Components; filters as in :meth:`show`."""
-        return self.show("components", **filters)
-
-    def tasks(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """What the fits made of each task; filters as in :meth:`show`."""
-        return self.show("tasks", **filters)
-
-    def residuals(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """What the headline fit leaves of the buckets; filters as in :meth:`show`."""
-        return self.show("residuals", **filters)
-
-    def conclusions(self, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """What the flags of each fit say together; filters as in :meth:`show`."""
-        return self.show("conclusions", **filters)
-
-    def show(self, what: str, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """The rows of a result table, those of the latest run that has them unless ``run`` names another.
-
-        The latest run is that of the newest window; a restricted run (``tasks``, ``where``) counts only where
-        there is no other. :meth:`run_shown` says which one it is.
-
-        ``level``, ``type``, ``name``, ``method``, and ``site``, the WLCG site behind a queue: one value or
-        several; only tables with such columns take them. Upper and lower case of a value do not matter where
-        only one is meant. Buckets, days, loads, rejects, runs and corepower belong to no run: all visible
-        rows are given, buckets and days of the window, runs of the run and of exactly the window; where these
-        mean nothing they are refused.
-
-        Raises :class:`NoResultError` when no run has the results, :class:`KeywordError` (a TypeError) for an
-        unknown filter, and :class:`UsageError` for a value that no row has; both name what is close.
-        """
-        from esjobs.names import spelling
-
-        spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
-        table = capabilities.table(what)
-        chosen = {
-            "level": _listed(filters.get("level", ())),
-            "processing_type": _listed(filters.get("type", ())),
-            "name": _listed(filters.get("name", ())),
-            "rc_site": _listed(filters.get("site", ())),
-            "method": _listed(filters.get("method", ())),
-        }
-        window = filters.get("window")
-        within = None if window is None else Window.of(window)
-        return frame_of(
-            spelling.chosen_rows(
-                table, chosen, lambda values: self._rows(table, filters.get("run"), within, values)
-            )
-        )
-
-    def _rows(
-        self,
-        table: Table,
-        run: str | None,
-        window: Window | None,
-        chosen: Mapping[str, Sequence[str]],
-    ) -> pa.Table:
-        """The rows of a result table that have the chosen values, in the order in which they are shown."""
-        from esjobs.declared.values import declared_table
-        from esjobs.jobs import conditions
-        from esjobs.runs.finding import read_results
-        from esjobs.runs.publication import read_table
-
-        where = list(conditions.row_filters(table, chosen))
-        kind = capabilities.kind_of(table)
-        if kind is not None:
-            return read_results(self.store, table, self._find(kind, table, run, window), where)
-        if run is not None and "run" not in table.column_names:
-            raise UsageError(f"{table.name} belong to no run; leave the run out")
-        if table.name == "corepower":
-            rows = declared_table(self.store, window)
-            for column, values in chosen.items():
-                rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
-            return rows
-        if window is not None:
-            where.extend(_within(table, window))
-        rows = read_table(self.store, table, where)
-        if run is not None:
-            rows = rows.filter(pc.starts_with(rows.column("run"), run))
-            if not rows.num_rows:
-                raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
-        order = table.order or table.column_names[:6]
-        return rows.sort_by(
-            [(name.removeprefix("-"), "descending" if name[0] == "-" else "ascending") for name in order]
-        )
-
-    def run_shown(
-        self, what: str, *, run: str | None = None, window: WindowLike = None
-    ) -> "StoredRun | None":
-        """The run whose rows :meth:`show` gives; None for tables that belong to no run.
-
-        Raises :class:`NoResultError` when no run has the results.
-        """
-        table = capabilities.table(what)
-        kind = capabilities.kind_of(table)
-        within = None if window is None else Window.of(window)
-        return None if kind is None else self._find(kind, table, run, within)
-
-    def _find(self, kind: Kind, table: Table, run: str | None, window: Window | None) -> "StoredRun":
-        from esjobs.runs.finding import find_run
-
-        return find_run(self.store, kind, (table.made_by,), run, window)
-
     def query(
         self,
         by: Names,
@@ -405,10 +246,10 @@ class Session:
 
         table = query_jobs(
             self.store,
-            _listed(by),
-            _listed(metrics),
-            where=_conditions(where),
-            window=None if window is None else Window.of(window),
+            listed(by),
+            listed(metrics),
+            where=conditions(where),
+            window=window_of(window),
             clean=self.settings.rules if clean else None,
         )
         return frame_of(table)
@@ -423,7 +264,7 @@ class Session:
         """
         from esjobs.speed.compare import compare_runs
 
-        return frame_of(compare_runs(self.store, run_a, run_b, methods=_listed(method)))
+        return frame_of(compare_runs(self.store, run_a, run_b, methods=listed(method)))
 
     def runs_compared(
         self, run_a: str | None = None, run_b: str | None = None
@@ -437,8 +278,8 @@ class Session:
         """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``."""
         from esjobs.jobs.export import stored_jobs
 
-        chosen = None if window is None else Window.of(window)
-        batches = stored_jobs(self.store, _conditions(where), chosen)
+        chosen = window_of(window)
+        batches = stored_jobs(self.store, conditions(where), chosen)
         return frame_of(pa.Table.from_batches(batches, schema=JOB_SCHEMA))
 
     def export_jobs(
@@ -456,12 +297,12 @@ class Session:
         """
         from esjobs.jobs.export import export_jobs
 
-        chosen = None if window is None else Window.of(window)
+        chosen = window_of(window)
         return export_jobs(
             self.store,
             str(out),
             form=form,
-            where=_conditions(where),
+            where=conditions(where),
             window=chosen,
             spreadsheet=spreadsheet,
         )
@@ -526,42 +367,13 @@ class Session:
         from esjobs.jobs.conditions import canonical
         from esjobs.speed.chain import Question
 
-        conditions = canonical(_conditions(where))
-        return Question(
-            self._days(window), self.settings.rules, self.settings.fit, _listed(tasks), conditions
-        )
+        asked = canonical(conditions(where))
+        return Question(self._days(window), self.settings.rules, self.settings.fit, listed(tasks), asked)
 
     def _days(self, window: WindowLike) -> Window:
         if window is not None:
             return Window.of(window).require_whole_days("this step")
         return self.stored_window()
-
-
-def _within(table: Table, window: Window) -> list[Filter]:
-    if table.partition == "day":
-        return [Days.of_window(window)]
-    if "window_start" in table.column_names:
-        return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
-    raise UsageError(f"{table.name} belong to no window; leave the window out")
-
-
-def _conditions(where: Where) -> tuple[str, ...]:
-    """Conditions as ``FIELD=VALUE`` texts; a value that is None stands for missing."""
-    if isinstance(where, str):
-        return (where,)
-    found: list[str] = []
-    for item in where.items() if isinstance(where, Mapping) else where:
-        if isinstance(item, str):
-            found.append(item)
-            continue
-        name, value = item
-        values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-        found += [f"{name}={'' if one is None else one}" for one in values]
-    return tuple(found)
-
-
-def _listed(values: Names) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else tuple(values)
 
 
 def fields_frame() -> "pd.DataFrame":

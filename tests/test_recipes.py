@@ -47,7 +47,7 @@ rows = [
 with esjobs.open(sys.argv[1]) as session:
     batch = pa.RecordBatch.from_pylist(rows, schema=table_schema(WEATHER))
     session.store.publish([session.store.replace(WEATHER, "2026-01-01", [batch])])
-    print(session.show("weather", name="bnl")["degrees"].tolist())
+    print(session.weather(name="bnl")["degrees"].tolist())
 """
 
 

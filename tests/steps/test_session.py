@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -159,7 +160,8 @@ def test_a_filter_that_means_nothing_is_refused(ran: Session, what: str, filters
 
 @pytest.mark.parametrize(("wrong", "meant"), [("nmae", "name"), ("types", "type"), ("Window", "window")])
 def test_a_misspelt_keyword_is_refused_as_python_does(ran: Session, wrong: str, meant: str) -> None:
-    for ask in (ran.flags, ran.factors, lambda **filters: ran.show("runs", **filters)):
+    asks: list[Any] = [ran.flags, ran.factors, partial(ran.show, "runs")]
+    for ask in asks:
         with pytest.raises(TypeError, match=f"no keyword '{wrong}'; did you mean {meant}") as refused:
             ask(**{wrong: "SITE01"})
         assert isinstance(refused.value, EsjobsError)
