@@ -57,3 +57,12 @@ def standing(verdict: str, confirmed: object) -> str:
     if verdict != "deviates":
         return verdict
     return CONFIRMED if confirmed is True else CANDIDATE
+
+
+def titled(column: str) -> str:
+    """What people call a column in a sentence.
+
+    >>> titled("rc_site"), titled("cpu_model")
+    ('WLCG site', 'cpu model')
+    """
+    return "WLCG site" if column == "rc_site" else column.replace("_", " ")

@@ -6,6 +6,7 @@ from esjobs.core import fields, tables
 from esjobs.core.errors import UsageError
 from esjobs.core.query import Count, Either, Filter, In, Missing, Query, Value
 from esjobs.core.window import Window
+from esjobs.core.words import titled
 from esjobs.jobs.resolution import resolvers, source_of
 from esjobs.jobs.tables import BUCKETS
 from esjobs.store.base import JobStore
@@ -114,7 +115,6 @@ def row_filters(table: tables.Table, chosen: Mapping[str, Sequence[str]]) -> tup
         if not values:
             continue
         if name not in table.column_names:
-            what = {"rc_site": "WLCG site (rc_site)"}.get(name, name.replace("_", " "))
-            raise UsageError(f"{table.name} have no {what} to filter by")
+            raise UsageError(f"{table.name} have no {titled(name)} to filter by")
         filters.append(In(name, tuple(values)))
     return tuple(filters)

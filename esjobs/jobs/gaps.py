@@ -40,7 +40,7 @@ class Gaps:
             rows = self._rows[name]
             if not rows:
                 continue
-            cost = "a job without counts for its site, not for any CPU model"
+            cost = "a job without counts for its queue, not for any CPU model"
             if name in reasons:
                 cost = f"a job without is dropped ({reasons[name]}) and enters no fit"
             notes.append(f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} {words}: {cost}")

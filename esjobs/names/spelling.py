@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import KeywordError, UsageError
 from esjobs.core.tables import Table
-from esjobs.core.words import LEVELS, METHODS
+from esjobs.core.words import LEVELS, METHODS, titled
 
 Chosen = Mapping[str, Sequence[str]]
 """Column -> the values that its rows may have; without values, any."""
@@ -36,7 +36,7 @@ def chosen_rows(table: Table, chosen: Chosen, read: Callable[[Chosen], pa.Table]
     everything = read({})
     spelt = {
         column: as_stored(
-            f"{table.name} have no {column.replace('_', ' ')}",
+            f"{table.name} have no {titled(column)}",
             chosen[column],
             _values(everything, column),
             how=f"esjobs show {table.name} --format csv",

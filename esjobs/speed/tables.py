@@ -77,7 +77,9 @@ FACTORS = Table(
         column(
             "via", "keyword", "the one name through which it hangs on the others; null with sound bridges"
         ),
-        column("method_shift", "number", "k by the article's objective on the same sums over k, minus 1"),
+        column(
+            "method_shift", "number", "k by the other method's objective on the same sums over k, minus 1"
+        ),
         column("method_sigmas", "number", "the same in standard errors of k: the systematic of the method"),
         DISTINCT_TASKS,
         *PROVENANCE,

@@ -44,7 +44,7 @@ LACKING = (
     "5 rows lack a task id: a job without is dropped (no task) and enters no fit",
     "5 rows lack events: a job without is dropped (no events) and enters no fit",
     "5 rows lack cores: a job without is dropped (no cores) and enters no fit",
-    "5 rows lack a CPU model: a job without counts for its site, not for any CPU model",
+    "5 rows lack a CPU model: a job without counts for its queue, not for any CPU model",
 )
 
 
