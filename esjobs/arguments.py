@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import date
 
+from esjobs.core.errors import UsageError
 from esjobs.core.window import Window
 
 WindowLike = Window | str | tuple[str | date, str | date] | None
@@ -28,7 +29,7 @@ def listed(values: Names) -> tuple[str, ...]:
 
 
 def conditions(where: Where) -> tuple[str, ...]:
-    """Conditions as ``FIELD=VALUE`` texts; a value that is None stands for missing.
+    """Conditions as ``FIELD=VALUE`` texts; a value that is None stands for missing, no value is refused.
 
     >>> conditions({"site": ["CERN", "BNL"], "task_id": None})
     ('site=CERN', 'site=BNL', 'task_id=')
@@ -41,6 +42,9 @@ def conditions(where: Where) -> tuple[str, ...]:
             found.append(item)
             continue
         name, value = item
-        values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        if not values:
+            # left out, it would answer another question than the one that was asked
+            raise UsageError(f"no value of {name} is given; leave {name} out to choose every one")
         found += [f"{name}={'' if one is None else one}" for one in values]
     return tuple(found)

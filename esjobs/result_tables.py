@@ -24,15 +24,25 @@ if TYPE_CHECKING:
 
 
 class Filters(TypedDict, total=False):
-    """How :meth:`Session.show` narrows a result table; one value or several each."""
+    """How :meth:`Session.show` narrows a result table; one value or several each, None as if left out."""
 
-    level: Names
-    type: Names
-    name: Names
-    site: Names
-    method: Names
+    level: Names | None
+    type: Names | None
+    name: Names | None
+    site: Names | None
+    method: Names | None
     run: str | None
     window: WindowLike
+
+
+_COLUMNS = {
+    "level": "level",
+    "type": "processing_type",
+    "name": "name",
+    "site": "rc_site",
+    "method": "method",
+}
+"""Keyword of a filter to the column that it chooses by."""
 
 
 class ResultTables:
@@ -53,8 +63,9 @@ class ResultTables:
         ``type`` and ``method`` name others.
         """
         run = self.run_shown("flags", run=filters.get("run"), window=filters.get("window"))
-        headline = run.headline if run is not None and run.headline is not None else ()
-        chosen: Filters = {"level": "site", "type": ALL_TYPES, "method": headline}
+        chosen: Filters = {"level": "site", "type": ALL_TYPES}
+        if run is not None and run.headline is not None:
+            chosen["method"] = run.headline
         chosen.update(filters)
         flags = self.show("flags", **chosen)
         ranks = flags["verdict"].map(VERDICTS.index)
@@ -82,13 +93,8 @@ class ResultTables:
 
         spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
         table = capabilities.table(what)
-        chosen = {
-            "level": listed(filters.get("level", ())),
-            "processing_type": listed(filters.get("type", ())),
-            "name": listed(filters.get("name", ())),
-            "rc_site": listed(filters.get("site", ())),
-            "method": listed(filters.get("method", ())),
-        }
+        given: Mapping[str, Any] = filters
+        chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
         window = filters.get("window")
         within = window_of(window)
         return frame_of(
@@ -157,6 +163,15 @@ def _within(table: Table, window: Window) -> list[Filter]:
     if "window_start" in table.column_names:
         return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
     raise UsageError(f"{table.name} belong to no window; leave the window out")
+
+
+def _chosen(keyword: str, values: Names | None) -> tuple[str, ...]:
+    """The values of a filter; None, as a wrapper passes it on, is the same as leaving the filter out."""
+    chosen = () if values is None else listed(values)
+    if values is not None and not chosen:
+        # left out, it would show every row to someone who asked for none
+        raise UsageError(f"no {keyword} is given to choose rows by; leave {keyword} out for every row")
+    return chosen
 
 
 def _reader(table: Table) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from esjobs.commands.options import Context, emit, format_of, rows_options
+from esjobs.output.destination import refuse_inputs
 
 
 @click.command("fit-file")
@@ -48,6 +49,9 @@ def fit_file(
     from esjobs.output.frames import frame_of
     from esjobs.speed import files
 
+    refuse_inputs(out, [file])
+    if summary is not None:
+        refuse_inputs(summary, [file])
     columns = files.Columns(task, unit, value, cpu, events, jobs, group)
     options = {"objective": objective, "weights": weights, "robust": robust, "minos": minos}
     rows, summaries = files.fit_file(file, columns, options)
@@ -81,6 +85,7 @@ def line_file(
     from esjobs.output.frames import frame_of
     from esjobs.speed import files
 
+    refuse_inputs(out, [file])
     rows = files.line_file(
         file, name=name, k=k, k_err=k_err, corepower=corepower, corepower_err=corepower_err
     )

@@ -49,11 +49,11 @@ def show(
         run_id = run_id if shown is None else shown.run
         frame = session.show(
             what,
-            level=level,
-            type=types,
-            name=names,
-            site=sites,
-            method=methods,
+            level=level or None,
+            type=types or None,
+            name=names or None,
+            site=sites or None,
+            method=methods or None,
             run=run_id,
             window=window,
         )

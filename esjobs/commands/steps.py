@@ -6,6 +6,7 @@ import click
 
 from esjobs.commands.options import Context, emit_reports, restriction_options, rows_options, window_option
 from esjobs.core.words import LEVELS
+from esjobs.output.destination import refuse_inputs
 
 
 @click.command()
@@ -34,6 +35,7 @@ def ingest(
         raise click.UsageError("give a format and at least one file, or --undo LOAD")
     if undo is not None and form_in is not None:
         raise click.UsageError("--undo takes no files")
+    refuse_inputs(out, files)
     with obj.session(create=True, late=True) as session:
         if undo is not None:
             report = session.undo(undo)

@@ -13,7 +13,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -22,6 +22,9 @@ from esjobs.core.errors import InputError
 STANDARD_OUTPUT = "-"
 UNFINISHED = ".esjobs-unfinished-"
 """What the names of files that are not complete contain."""
+
+_MAGIC, _MAGIC_AT = b"DUCK", 8
+"""What a DuckDB database says of itself, behind its checksum."""
 
 _REFUSED = {
     stat.S_IFDIR: "it is a folder; name a file in it",
@@ -95,6 +98,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     if there is not None and (reason := _REFUSED.get(stat.S_IFMT(there.st_mode))):
         raise InputError(f"cannot write {name}: {reason}")
     if handle is None and (there is None or stat.S_ISREG(there.st_mode)):
+        _refuse_databases(name)
         with _replacing(name, there) as stream:
             yield stream
         return
@@ -102,6 +106,25 @@ def _opened(name: str) -> Iterator[BinaryIO]:
         handle = os.open(name, os.O_WRONLY | os.O_NOCTTY)
     with os.fdopen(handle, "wb") as stream:
         yield stream
+
+
+def refuse_inputs(out: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse to write over what is read: raises :class:`InputError` when the name leads to one of them."""
+    for path in inputs:
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.samefile(out, path) and stat.S_ISREG(os.stat(out).st_mode):
+                raise InputError(f"cannot write {os.fspath(out)}: it is what is read; name another file")
+
+
+def _refuse_databases(name: str) -> None:
+    """A store is the work of months, and one slip in a line of the shell's history would replace it."""
+    for path in {name, name.removesuffix(".wal")}:
+        with contextlib.suppress(OSError), open(path, "rb") as stream:
+            if stream.read(_MAGIC_AT + len(_MAGIC)).endswith(_MAGIC):
+                kind = "it is" if path == name else "it belongs to"
+                raise InputError(
+                    f"cannot write {name}: {kind} a DuckDB database, a store perhaps; name another file"
+                )
 
 
 @contextlib.contextmanager

@@ -340,3 +340,48 @@ def test_a_reader_of_a_pipe_that_goes_away_ends_the_program_without_a_word(
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_a_store_is_never_written_over(tmp_path: Path) -> None:
+    """A slip in a line of the shell's history, ``-o jobs.duckdb``, would cost all that was ever loaded."""
+    store = tmp_path / "jobs.duckdb"
+    with esjobs.open(f"duckdb:{store}") as session:
+        session.ingest("jobs", _jobs_file(tmp_path))
+    before = store.read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(store)
+    for name in (store, link, tmp_path / "jobs.duckdb.wal"):
+        with (
+            pytest.raises(InputError, match="DuckDB database, a store perhaps; name another file"),
+            writing(name),
+        ):
+            pass
+    assert store.read_bytes() == before
+    assert link.is_symlink()
+
+
+COMMAND = (sys.executable, "-m", "esjobs")
+
+
+def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
+    jobs = _jobs_file(tmp_path)
+    before = jobs.read_bytes()
+    (tmp_path / "link").symlink_to(jobs)
+    for out in (jobs, tmp_path / "link"):
+        store = f"duckdb:{tmp_path / 's.duckdb'}"
+        done = subprocess.run(
+            [*COMMAND, "--store", store, "ingest", "jobs", str(jobs), "-o", str(out)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "it is what is read; name another file" in done.stderr
+    assert jobs.read_bytes() == before
+    assert not (tmp_path / "s.duckdb").exists()
+
+
+def _jobs_file(folder: Path) -> Path:
+    path = folder / "jobs.csv"
+    path.write_text("job_id,site,end_time\n1,CERN,2026-01-01T00:00:00Z\n")
+    return path

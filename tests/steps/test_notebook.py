@@ -124,3 +124,15 @@ def test_conditions_of_any_form(session: Session, where: object) -> None:
 
 def test_none_means_missing(session: Session) -> None:
     assert session.query("task_id", where={"task_id": None})["jobs"].sum() > 0
+
+
+def test_an_empty_choice_is_not_everything(session: Session) -> None:
+    """A list that a notebook has computed, and that came out empty, must not answer another question."""
+    with pytest.raises(esjobs.UsageError, match="no value of rc_site is given"):
+        session.query("site", where={"rc_site": []})
+    with pytest.raises(esjobs.UsageError, match="no name is given"):
+        session.flags(name=[])
+
+
+def test_none_is_a_filter_left_out(session: Session) -> None:
+    assert len(session.flags(name=None, level=None)) == len(session.flags())
