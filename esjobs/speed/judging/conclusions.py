@@ -14,7 +14,7 @@ Flag = Mapping[str, object]
 """A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_distinct_tasks."""
 
 _MOST_CANDIDATES = 5
-"""Candidates that a headline names; those that are confirmed are all named."""
+"""Candidates that are named, beside the headline; those that are confirmed are all named, in it."""
 
 
 def conclude(
@@ -63,7 +63,7 @@ def conclude(
         if confirmed:
             text = _confirmed(confirmed, counts, level, limit)
         else:
-            text = _none_confirmed(candidates, counts, level, limit)
+            text = _none_confirmed(counts, level, limit)
         text += _needed(counts, level)
     where = f"Restricted to {', '.join(restriction)}. " if restriction else ""
     return {**counts, "sentence": where + text, "evidence": _evidence(confirmed, candidates)}
@@ -76,16 +76,16 @@ def _confirmed(confirmed: Sequence[Flag], counts: Mapping[str, int], level: str,
         f"{len(confirmed)} of {comparable} comparable {noun(level, comparable)} {deviate} by more than "
         f"{percent(limit, '')}, confirmed: {_named(confirmed)}."
     )
-    rest = _parts(counts, "", "")
+    rest = _parts(counts, "")
     if comparable - len(confirmed) == 1:
         return f"{text} The other one {rest[0][1]}."
     return f"{text} Of the others, {_listed(rest)}." if rest else text
 
 
-def _none_confirmed(candidates: Sequence[Flag], counts: Mapping[str, int], level: str, limit: float) -> str:
+def _none_confirmed(counts: Mapping[str, int], level: str, limit: float) -> str:
     comparable = counts["n_comparable"]
     names = noun(level, comparable)
-    parts = _parts(counts, f" ({_named(candidates, _MOST_CANDIDATES)})", f" of {percent(limit, '')}")
+    parts = _parts(counts, f" of {percent(limit, '')}")
     none = "No deviation" if counts["n_ok"] == comparable else "No deviation is confirmed"
     if comparable == 1:
         return f"{none}: the only comparable {names} {parts[0][1]}."
@@ -95,12 +95,12 @@ def _none_confirmed(candidates: Sequence[Flag], counts: Mapping[str, int], level
     return f"{none}: of {comparable} comparable {names} {_listed(parts)}."
 
 
-def _parts(counts: Mapping[str, int], named: str, limit: str) -> list[tuple[int, str, str]]:
+def _parts(counts: Mapping[str, int], limit: str) -> list[tuple[int, str, str]]:
     """What is not confirmed among the comparable: how many, and what they are, for one and for several."""
     parts = [
-        (counts["n_candidates"], f"is a candidate{named}", f"are candidates{named}"),
         (counts["n_ok"], f"is within the limit{limit}", f"are within the limit{limit}"),
         (counts["n_undecided"], "is undecided", "are undecided"),
+        (counts["n_candidates"], "is a candidate", "are candidates"),
     ]
     return [part for part in parts if part[0]]
 
@@ -150,12 +150,13 @@ def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | No
     elif confirmed:
         texts.append(f"The {len(confirmed)} confirmed deviations are {tested}: they may be sent.")
     if len(candidates) == 1:
-        texts.append(f"The candidate may not be sent: it is {missing(candidates[0])}.")
+        texts.append(f"The candidate {_named(candidates)} may not be sent: it is {missing(candidates[0])}.")
     elif candidates:
         lacking = Counter(missing(flag) for flag in candidates)
         listed = ", ".join(f"{n} {'is' if n == 1 else 'are'} {what}" for what, n in sorted(lacking.items()))
         listed = listed if len(lacking) > 1 else f"they are {next(iter(lacking))}"
-        texts.append(f"The {len(candidates)} candidates may not be sent: {listed}.")
+        named = _named(candidates, _MOST_CANDIDATES)
+        texts.append(f"The {len(candidates)} candidates ({named}) may not be sent: {listed}.")
     return " ".join(texts) or None
 
 
