@@ -66,7 +66,10 @@ def test_a_disk_is_full(server: Server, rare_looks_at_the_disk: None, stage: Sta
             act(stage.embedded, step, file)
             after = stage.expected()
             filled = proxy.on(when, first(lambda _: block(True)))
-            for _ in range(2):
+            for again in (False, True):
+                if again:
+                    # a look at the disk that was due before the setting may have lifted it meanwhile
+                    block(True)
                 with pytest.raises(EsjobsError, match="is a disk too full") as raised:
                     act(session, step, file)
                 assert isinstance(raised.value, StoreBusyError)
