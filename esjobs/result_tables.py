@@ -95,8 +95,7 @@ class ResultTables:
         table = capabilities.table(what)
         given: Mapping[str, Any] = filters
         chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
-        window = filters.get("window")
-        within = window_of(window)
+        within = window_of(filters.get("window"))
         return frame_of(
             spelling.chosen_rows(
                 table, chosen, lambda values: self._rows(table, filters.get("run"), within, values)

@@ -41,6 +41,16 @@ def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.
     return pa.Table.from_pylist(listed, schema=table_schema(table))
 
 
+def provenance(run: str, window: Window) -> dict[str, object]:
+    """What every row of a run says of its origin; see :data:`esjobs.core.columns.PROVENANCE`."""
+    return {
+        "run": run,
+        "window_start": window.start,
+        "window_end": window.end,
+        "program_version": __version__,
+    }
+
+
 def finite(value: Any) -> float | None:
     """A finite float, or None: the stores hold null, never NaN."""
     return float(value) if value is not None and math.isfinite(value) else None
@@ -61,7 +71,7 @@ def record(
     partition = run_step(report.run, report.step)
     row = {
         "run_step": partition,
-        "run": report.run,
+        **provenance(report.run, window),
         "step": report.step,
         "at": now,
         "seconds": report.seconds,
@@ -70,10 +80,7 @@ def record(
         "dropped": json.dumps(report.dropped),
         "counts": json.dumps(report.counts),
         "notes": json.dumps(report.notes),
-        "window_start": window.start,
-        "window_end": window.end,
         "settings": json.dumps(settings, sort_keys=True),
-        "program_version": __version__,
     }
     return store.replace(RUNS, partition, rows_table(RUNS, [row]).to_batches())
 

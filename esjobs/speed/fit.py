@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
-from esjobs.runs.publication import Outcome, rows_table
+from esjobs.runs.publication import Outcome, provenance, rows_table
 from esjobs.speed.factors import Factors, Fit, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
@@ -40,12 +39,7 @@ def fit(
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
-    stamp = {
-        "run": run,
-        "window_start": window.start,
-        "window_end": window.end,
-        "program_version": __version__,
-    }
+    stamp = provenance(run, window)
     found: dict[tables.Table, list[dict[str, object]]] = defaultdict(list)
     fits: list[Factors] = []
     for level, kind in inputs:

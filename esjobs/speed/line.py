@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs import __version__
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import noun
 from esjobs.declared.origin import Declared
-from esjobs.runs.publication import Outcome, finite, rows_table
+from esjobs.runs.publication import Outcome, finite, provenance, rows_table
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
 from esjobs.speed.tables import LINES
@@ -125,12 +124,7 @@ def correlate(
         for factors in all_factors
     ]
     rows = [row for factors, found in compared for row in _line_rows(factors, found)]
-    stamp = {
-        "run": run,
-        "window_start": window.start,
-        "window_end": window.end,
-        "program_version": __version__,
-    }
+    stamp = provenance(run, window)
     table = rows_table(LINES, ({**stamp, **row} for row in rows))
     n_factors = sum(len(factors.name) for factors in all_factors)
     report = RunReport(

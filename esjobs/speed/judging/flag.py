@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import fitters
-from esjobs import __version__
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, CONFIRMED, FALSE_DISCOVERY_RATE, JUDGED, Verdict, noun, standing
 from esjobs.declared.origin import Declared
-from esjobs.runs.publication import Outcome, finite, rows_table
+from esjobs.runs.publication import Outcome, finite, provenance, rows_table
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
@@ -136,12 +135,7 @@ def flag(
     began = time.perf_counter()
     verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
     q_values = _q_values([factors for factors, _ in compared], verdicts, settings)
-    stamp = {
-        "run": run,
-        "window_start": window.start,
-        "window_end": window.end,
-        "program_version": __version__,
-    }
+    stamp = provenance(run, window)
     flags: list[dict[str, object]] = []
     conclusions: list[dict[str, object]] = []
     for (factors, found), judged, values, changing in zip(
