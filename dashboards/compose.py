@@ -43,6 +43,7 @@ from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
 _TABLES = (
     "factors",
     "fits",
+    "pulls",
     "components",
     "lines",
     "flags",
@@ -79,6 +80,7 @@ class ReportData:
 
     factors: pd.DataFrame | None = None
     fits: pd.DataFrame | None = None
+    pulls: pd.DataFrame | None = None
     components: pd.DataFrame | None = None
     lines: pd.DataFrame | None = None
     flags: pd.DataFrame | None = None

@@ -11,7 +11,7 @@ from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.tables import BUCKETS, DAYS, LOADS, REJECTS
 from esjobs.runs.kinds import Kind
-from esjobs.runs.tables import RUNS
+from esjobs.runs.tables import ACCOUNT
 from esjobs.speed.tables import SPEED
 
 
@@ -28,7 +28,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("speed", SPEED.tables, SPEED),
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS)),
     Capability("declared", (COREPOWER,)),
-    Capability("runs", (RUNS,)),
+    Capability("runs", ACCOUNT),
 )
 """In the order in which people read of them."""
 

@@ -62,7 +62,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "esjobs" / "weather" / "tables.py").write_text(TABLES)
     listed = home / "esjobs" / "capabilities.py"
     text = listed.read_text()
-    entry = '    Capability("runs", (RUNS,)),\n'
+    entry = '    Capability("runs", ACCOUNT),\n'
     assert text.count(entry) == 1
     text = text.replace(entry, entry + '    Capability("weather", (WEATHER,)),\n')
     listed.write_text(

@@ -26,6 +26,8 @@ CONFIRMED = "confirmed"
 """What people read for ``deviates`` that is significant and stable: only this may be sent."""
 CANDIDATE = "candidate"
 """What people read for every other ``deviates``."""
+STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
+"""Every word that people read for a verdict; see :func:`standing`."""
 
 HALF_WIDTH_90 = 1.645
 """Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""

@@ -19,7 +19,7 @@ from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table, run_step
-from esjobs.runs.tables import RUNS
+from esjobs.runs.tables import ACCOUNT, RUNS
 from esjobs.store.base import JobStore, Retired
 
 
@@ -57,7 +57,7 @@ class StoredRun:
 def retired_results(kind: Kind, run: str, steps: Collection[str]) -> list[Retired]:
     """Take what these steps of a run have left out of sight, once it is published."""
     left = [Retired(table, run) for step in steps for table in kind.made_by(step)]
-    return left + [Retired(RUNS, run_step(run, step)) for step in steps]
+    return left + [Retired(table, run_step(run, step)) for step in steps for table in ACCOUNT]
 
 
 def stored_runs(store: JobStore, kind: Kind) -> list[StoredRun]:

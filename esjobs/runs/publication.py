@@ -3,7 +3,7 @@
 import json
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.runs.tables import RUNS
+from esjobs.runs.tables import RUN_COUNTS, RUNS
 from esjobs.store.base import Generation, JobStore, Retired
 
 _log = logging.getLogger(__name__)
@@ -66,13 +66,15 @@ def write(store: JobStore, run: str, outcome: Outcome) -> list[Generation]:
 
 def record(
     store: JobStore, report: RunReport, window: Window, settings: Mapping[str, object], now: datetime
-) -> Generation:
-    """Write the report of one step into ``runs``; the only table with the time of the clock in it."""
+) -> list[Generation]:
+    """Write the report of one step into ``runs``, and its counts and notes, a row each, into ``run_counts``.
+
+    ``runs`` is the only table of results with the time of the clock in it.
+    """
     partition = run_step(report.run, report.step)
+    head = {"run_step": partition, **provenance(report.run, window), "step": report.step}
     row = {
-        "run_step": partition,
-        **provenance(report.run, window),
-        "step": report.step,
+        **head,
         "at": now,
         "seconds": report.seconds,
         "rows_in": report.rows_in,
@@ -82,7 +84,20 @@ def record(
         "notes": json.dumps(report.notes),
         "settings": json.dumps(settings, sort_keys=True),
     }
-    return store.replace(RUNS, partition, rows_table(RUNS, [row]).to_batches())
+    counts = [{**head, **count} for count in count_rows(report)]
+    return [
+        store.replace(table, partition, rows_table(table, rows).to_batches())
+        for table, rows in ((RUNS, [row]), (RUN_COUNTS, counts))
+    ]
+
+
+def count_rows(report: RunReport) -> Iterator[dict[str, object]]:
+    """What a report counted and remarked, a row each, in the order of the report."""
+    for kind, counted in (("dropped", report.dropped), ("count", report.counts)):
+        for place, (name, n) in enumerate(counted.items(), 1):
+            yield {"kind": kind, "place": place, "name": name, "n": n}
+    for place, note in enumerate(report.notes, 1):
+        yield {"kind": "note", "place": place, "text": note}
 
 
 def tidy(store: JobStore) -> None:

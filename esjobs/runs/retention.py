@@ -8,7 +8,7 @@ from esjobs.core.report import RunReport
 from esjobs.runs.finding import latest_first, stored_runs
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import Change, read_table
-from esjobs.runs.tables import RUNS
+from esjobs.runs.tables import ACCOUNT, RUNS
 from esjobs.store.base import JobStore, Retired
 
 
@@ -32,7 +32,7 @@ def prune(store: JobStore, kind: Kind, keep: int, *, dry_run: bool = False) -> R
     kept = {run.run for run in runs[:keep]}
     changes: list[Change] = [Retired(table, run) for run in sorted(old) for table in kind.tables]
     entries = read_table(store, RUNS, [In("run", tuple(old))]).to_pylist() if old else []
-    changes += [Retired(RUNS, row["run_step"]) for row in entries]
+    changes += [Retired(table, row["run_step"]) for row in entries for table in ACCOUNT]
     removed = 0
     if not dry_run:
         store.publish(changes)

@@ -1,7 +1,10 @@
 """The account that every step of every capability gives of itself."""
 
-from esjobs.core.columns import RUN
+from esjobs.core.columns import PROVENANCE, RUN
 from esjobs.core.tables import Table, column, columns
+
+COUNT_KINDS = ("dropped", "count", "note")
+"""What a row of ``run_counts`` can be."""
 
 RUNS = Table(
     "runs",
@@ -27,3 +30,27 @@ RUNS = Table(
     shown=columns("run step at window_start window_end rows_in rows_out seconds"),
     order=("-at",),
 )
+
+RUN_COUNTS = Table(
+    "run_counts",
+    "one count or remark of the report of a step: what was dropped and why, what else was counted",
+    "run_step",
+    (
+        column("run_step", "keyword", "run id and step"),
+        RUN,
+        column("step", "keyword", "the step, as in runs"),
+        column("kind", "keyword", "dropped, count, or note (what a reader should know)", values=COUNT_KINDS),
+        column("place", "integer", "place among those of its kind, from 1"),
+        column("name", "keyword", "why rows were dropped, or what was counted; null for a note"),
+        column("n", "integer", "how many; null for a note"),
+        column("text", "text", "the note; null for a count"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="every step",
+    shown=columns("run step window_end kind name n text"),
+    order=("-window_end", "run", "step", "kind", "place"),
+)
+
+ACCOUNT: tuple[Table, ...] = (RUNS, RUN_COUNTS)
+"""What a step's report is kept in; each has one partition per run and step, and they come and go together."""

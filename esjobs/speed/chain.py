@@ -282,8 +282,9 @@ class Chain:
 
     def _publish(self, question: Question, changes: Sequence[Change], reports: Sequence[RunReport]) -> None:
         entries = [
-            record(self._store, report, question.window, question.describe(), self._clock())
+            entry
             for report in reports
+            for entry in record(self._store, report, question.window, question.describe(), self._clock())
         ]
         self._store.publish([*changes, *entries])
         for report in reports:

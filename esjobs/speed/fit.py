@@ -15,12 +15,12 @@ from esjobs.speed.factors import Factors, Fit, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
-from esjobs.speed.residual_rows import residual_rows
+from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, RESIDUALS, TASK_RESULTS
+from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, PULLS, RESIDUALS, TASK_RESULTS
 from esjobs.speed.task_rows import task_rows
 
-_TABLES = (FACTORS, FITS, COMPONENTS, TASK_RESULTS, RESIDUALS)
+_TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS)
 
 
 def fit(
@@ -34,7 +34,7 @@ def fit(
     """Fit every level, processing type and method from the sums of a window.
 
     ``imported_sites``: queue -> WLCG site, as imported tables name it; it stands beside factors, enters no
-    fit. Returns the factors and the rows for ``factors``, ``fits``, ``components``, ``tasks``, ``residuals``.
+    fit. Returns the factors and the rows of the tables of this step.
     One fit after the other becomes rows, so that memory does not grow with the types.
     """
     began = time.perf_counter()
@@ -100,6 +100,7 @@ def _rows(
     by_type = {**head, "processing_type": factors.processing_type}
     yield FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
     yield FITS, ({**by_type, **row} for row in fit_rows(item))
+    yield PULLS, ({**by_type, **row} for row in pull_rows(item))
     yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:
         yield RESIDUALS, ({**head, **row} for row in residual_rows(item))

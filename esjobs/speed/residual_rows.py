@@ -70,10 +70,27 @@ def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool
 
 def pull_columns(result: fitters.FitResult) -> Mapping[str, object]:
     """Width and histogram of the pulls of the buckets in a fit; null without degrees of freedom."""
-    table = fitters.bucket_table(result)
-    pulls = table.pull[(table.status == "used") & np.isfinite(table.pull)]
+    pulls = _pulls(result)
     if not pulls.size:
         return {"pull_width": None, "pulls": None}
-    inside = np.clip(pulls, _EDGES[0], _EDGES[-1])
-    counts = np.histogram(inside, _EDGES)[0]
-    return {"pull_width": float(np.std(pulls)), "pulls": json.dumps(counts.tolist())}
+    return {"pull_width": float(np.std(pulls)), "pulls": json.dumps(_histogram(pulls))}
+
+
+def pull_rows(fit: Fit) -> Iterator[dict[str, object]]:
+    """The same histogram, a row per bar, empty bars too; nothing without degrees of freedom."""
+    pulls = np.empty(0) if fit.result is None else _pulls(fit.result)
+    if pulls.size:
+        for low, high, count in zip(_EDGES[:-1], _EDGES[1:], _histogram(pulls), strict=True):
+            yield {"low": float(low), "high": float(high), "n_buckets": count}
+
+
+def _pulls(result: fitters.FitResult) -> npt.NDArray[np.float64]:
+    table = fitters.bucket_table(result)
+    pulls: npt.NDArray[np.float64] = table.pull[(table.status == "used") & np.isfinite(table.pull)]
+    return pulls
+
+
+def _histogram(pulls: npt.NDArray[np.float64]) -> list[int]:
+    """Counts by bar; what lies beyond the ends counts in the bar there."""
+    counts: list[int] = np.histogram(np.clip(pulls, _EDGES[0], _EDGES[-1]), _EDGES)[0].tolist()
+    return counts

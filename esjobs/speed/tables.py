@@ -2,7 +2,7 @@
 
 from esjobs.core.columns import LEVEL, PROVENANCE, RUN, TYPE
 from esjobs.core.tables import Table, column, columns
-from esjobs.core.words import FALSE_DISCOVERY_RATE, VERDICTS
+from esjobs.core.words import FALSE_DISCOVERY_RATE, STANDINGS, VERDICTS
 from esjobs.runs.kinds import Kind
 
 METHOD = column(
@@ -204,6 +204,27 @@ RESIDUALS = Table(
     ),
 )
 
+PULLS = Table(
+    "pulls",
+    "one bar of the histogram of the pulls of a fit's buckets; none where a fit has no independent loops",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        TYPE,
+        METHOD,
+        column(
+            "low", "number", "lower end of the bar in standard deviations; the first holds all below, too"
+        ),
+        column("high", "number", "upper end of the bar; the last holds all above, too"),
+        column("n_buckets", "integer", "buckets whose pull lies in the bar", "buckets"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns("level processing_type method low high n_buckets"),
+)
+
 COMPONENTS = Table(
     "components",
     "a set of names connected through common tasks, or a name that stands alone",
@@ -324,6 +345,12 @@ FLAGS = Table(
         column(
             "advice", "text", "what the sentence asks to be done, alike for many names; null where nothing"
         ),
+        column(
+            "standing",
+            "keyword",
+            "what people read for the verdict: for 'deviates' confirmed or candidate, else the verdict",
+            values=STANDINGS,
+        ),
     ),
     time="window_end",
     made_by="flag",
@@ -370,5 +397,5 @@ CONCLUSIONS = Table(
     ),
 )
 
-SPEED = Kind("speed", (FACTORS, FITS, TASK_RESULTS, RESIDUALS, COMPONENTS, LINES, FLAGS, CONCLUSIONS))
+SPEED = Kind("speed", (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, COMPONENTS, LINES, FLAGS, CONCLUSIONS))
 """How fast queues and CPU models are, and who deviates."""

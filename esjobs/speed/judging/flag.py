@@ -223,6 +223,7 @@ def _flag_rows(
         judged, q_values, proposals, tested, strict=True
     ):
         evidence, declared = item.evidence, item.evidence.declared
+        confirmed = is_confirmed(item.verdict, significant, stable)
         unstable_under = unstable.get(evidence.name) if item.verdict in JUDGED else None
         words = told(
             evidence,
@@ -266,9 +267,10 @@ def _flag_rows(
             },
             "via": evidence.via or None,
             "n_distinct_tasks": evidence.n_distinct_tasks,
-            "confirmed": is_confirmed(item.verdict, significant, stable),
+            "confirmed": confirmed,
             "finding": words.finding,
             "advice": words.advice or None,
+            "standing": standing(item.verdict, confirmed),
         }
 
 

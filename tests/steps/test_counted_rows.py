@@ -1,0 +1,94 @@
+"""What is counted can be asked of a store: rows and columns say the same as the texts beside them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from esjobs.core.query import In, Query, Sum
+from esjobs.core.words import STANDINGS, standing
+from esjobs.runs.tables import RUN_COUNTS
+from esjobs.session import Session
+from esjobs.speed.tables import PULLS
+from tests.steps.grids import grid_jobs, load
+
+
+@pytest.fixture
+def ran(session: Session, tmp_path: Path) -> Session:
+    """A run in which one queue deviates and some jobs are dropped."""
+    declared = np.arange(9.25, 25.0)
+    speed = declared.copy()
+    speed[3] *= 2
+    jobs = grid_jobs(np.random.default_rng(4), speed, declared, tasks=12)
+    jobs.loc[:6, "state"] = "failed"
+    jobs.loc[7:9, "events"] = 0
+    load(session, jobs, tmp_path)
+    session.run()
+    return session
+
+
+def test_bars_of_pulls_are_rows(ran: Session) -> None:
+    fits, bars = ran.fits(), ran.show("pulls")
+    key = ["level", "processing_type", "method"]
+    drawn = fits.dropna(subset=["pulls"])
+    assert len(drawn)
+    assert len(bars) == 20 * len(drawn)
+    for _, fit in drawn.iterrows():
+        mine = bars[(bars[key] == fit[key]).all(axis=1)].sort_values("low")
+        assert mine["n_buckets"].tolist() == json.loads(fit["pulls"])
+        assert (mine["low"].iloc[0], mine["high"].iloc[-1]) == (-5, 5)
+        assert mine["high"].tolist()[:-1] == mine["low"].tolist()[1:]
+    asked = ran.store.aggregate(
+        Query(("method",), (Sum("n_buckets", "n"),), where=(In("level", ("site",)),), over=PULLS)
+    ).table.to_pylist()
+    expected = bars[bars["level"] == "site"].groupby("method")["n_buckets"].sum()
+    assert {row["method"]: row["n"] for row in asked} == expected.to_dict()
+
+
+def counted(rows: pd.DataFrame, kind: str) -> dict[str, int]:
+    chosen = rows[rows["kind"] == kind].sort_values("place")
+    return dict(zip(chosen["name"], chosen["n"].astype(int), strict=True))
+
+
+def test_counts_and_notes_of_steps_are_rows(ran: Session) -> None:
+    runs, counts = ran.show("runs"), ran.show("run_counts")
+    assert len(runs) == 4
+    for _, report in runs.iterrows():
+        mine = counts[counts["run_step"] == report["run_step"]]
+        assert set(mine["step"]) <= {report["step"]}
+        assert set(mine["run"]) <= {report["run"]}
+        assert counted(mine, "dropped") == json.loads(report["dropped"])
+        assert counted(mine, "count") == json.loads(report["counts"])
+        notes = mine[mine["kind"] == "note"].sort_values("place")
+        assert notes["text"].tolist() == json.loads(report["notes"])
+        assert notes["n"].isna().all()
+    assert counts["kind"].isin(("dropped", "count")).any()
+    dropped = ran.store.aggregate(
+        Query(("name",), (Sum("n", "n"),), where=(In("kind", ("dropped",)),), over=RUN_COUNTS)
+    ).table.to_pylist()
+    assert {row["name"]: row["n"] for row in dropped} == {"not finished": 7, "no events": 3}
+
+
+def test_counts_go_with_the_report_they_are_of(ran: Session) -> None:
+    ran.fit()
+    assert set(ran.show("run_counts")["step"]) <= set(ran.show("runs")["step"]) == {"aggregate", "fit"}
+    ran.run()
+    ran.run(where="processing_type=simul")
+    assert len(set(ran.show("run_counts")["run"])) == 2
+    ran.prune(1)
+    assert len(set(ran.show("run_counts")["run"])) == 1
+    assert set(ran.show("run_counts")["run"]) == set(ran.show("runs")["run"])
+    assert set(ran.show("pulls")["run"]) == set(ran.show("runs")["run"])
+
+
+def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
+    flags = ran.flags()
+    expected = [
+        standing(verdict, None if pd.isna(confirmed) else bool(confirmed))
+        for verdict, confirmed in zip(flags["verdict"], flags["confirmed"], strict=True)
+    ]
+    assert flags["standing"].tolist() == expected
+    assert set(expected) <= set(STANDINGS)
+    assert "deviates" in set(flags["verdict"])
