@@ -1,5 +1,7 @@
 """The catalogue, the query language and the tables agree with each other and with the published contract."""
 
+from typing import get_args
+
 import pytest
 
 from esjobs import capabilities
@@ -10,6 +12,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query, SumProduct, filter_fields, metric_fields
 from esjobs.core.rules import CleaningRules
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from tests.contract.made_up import MADE_UP
 
 CONTRACT = {
     "factors": "run level name processing_type method k k_err k_err_stat k_err_sandwich k_raw rho component "
@@ -36,6 +39,10 @@ def test_every_name_has_one_meaning() -> None:
         assert len(set(table.column_names)) == len(table.columns)
         assert table.partition in table.column_names
         assert table_schema(table).names == list(table.column_names)
+
+
+def test_every_engine_is_asked_to_keep_every_type() -> None:
+    assert {column.type for column in MADE_UP.columns} == set(get_args(fields.FieldType))
 
 
 def test_jobs_cross_the_seam_in_catalogue_order() -> None:

@@ -1,0 +1,47 @@
+"""The fields that follow from those of a record."""
+
+from esjobs.core.fields.types import CoreClassOf, DayOf, Field, Quotient, Resolved
+
+DERIVED_FIELDS: tuple[Field, ...] = (
+    Field("day", "day", "UTC", "day of the end time", groupable=True, derived=DayOf("end_time")),
+    Field(
+        "core_class",
+        "keyword",
+        "",
+        "single (one core) or multi (several)",
+        groupable=True,
+        derived=CoreClassOf("cores"),
+    ),
+    Field(
+        "cpu_model",
+        "keyword",
+        "",
+        "canonical name resolved from the CPU string",
+        groupable=True,
+        derived=Resolved("cpu_raw"),
+    ),
+    Field(
+        "rc_site",
+        "keyword",
+        "",
+        "WLCG site behind the queue: as an imported table names it, else guessed from the queue's name",
+        groupable=True,
+        derived=Resolved("site"),
+    ),
+    Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
+    Field(
+        "cpu_s_per_event",
+        "number",
+        "s",
+        "CPU time of a job per event",
+        derived=Quotient(("cpu_s",), ("events",)),
+    ),
+    Field(
+        "efficiency",
+        "number",
+        "",
+        "CPU time over wall-clock time x cores of a job",
+        derived=Quotient(("cpu_s",), ("wall_s", "cores")),
+    ),
+)
+"""Fields computed from others, alike in every engine."""

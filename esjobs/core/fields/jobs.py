@@ -1,0 +1,67 @@
+"""The fields that a job record may carry."""
+
+from esjobs.core.fields.types import Field
+
+
+def _keyword(name: str, meaning: str, *, required: bool = False) -> Field:
+    return Field(name, "keyword", "", meaning, required=required, groupable=True)
+
+
+def _time(name: str, meaning: str, *, required: bool = False) -> Field:
+    return Field(name, "time", "UTC", meaning, required=required)
+
+
+def _number(name: str, unit: str, meaning: str) -> Field:
+    return Field(name, "number", unit, meaning, bounded=True)
+
+
+def _integer(name: str, unit: str, meaning: str, *, groupable: bool = False) -> Field:
+    return Field(name, "integer", unit, meaning, bounded=True, groupable=groupable)
+
+
+JOB_FIELDS: tuple[Field, ...] = (
+    _keyword("source", "stream the record came from: panda, a cluster; with job_id the identity of a job"),
+    Field("job_id", "keyword", "", "identifier of the job inside its source", required=True),
+    _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
+    _keyword(
+        "site",
+        "queue, as jobs name it; may be called queue where jobs are asked; its WLCG site is rc_site",
+        required=True,
+    ),
+    _keyword("cpu_raw", "CPU string as the job reported it"),
+    _keyword("processing_type", "kind of work: evgen, simul, pile, reprocessing, ..."),
+    _keyword("transformation", "program the job ran"),
+    _keyword("state", "how the job ended: finished, failed, cancelled, ...; missing: unknown"),
+    _keyword("user", "who the job ran for"),
+    _keyword("project", "group, account or project the job is charged to"),
+    _time("submit_time", "when the job was created or submitted"),
+    _time("start_time", "when the job began to run"),
+    _time("end_time", "when the job ended; decides the window and the day it belongs to", required=True),
+    _integer("cores", "cores", "cores the job was given", groupable=True),
+    _integer("events", "events", "events the job processed"),
+    _number("cpu_s", "s", "CPU time summed over cores"),
+    _number("wall_s", "s", "wall-clock time, not multiplied by cores"),
+    Field(
+        "hs06_s",
+        "number",
+        "HS06 s",
+        "normalised work; contains the declared corepower",
+        bounded=True,
+        declared=True,
+    ),
+    _number("queue_s", "s", "time between submission and start"),
+    _number("stagein_s", "s", "time spent fetching input"),
+    _number("exe_s", "s", "time spent in the payload"),
+    _number("stageout_s", "s", "time spent storing output"),
+    _number("max_rss_b", "B", "largest resident memory"),
+    _number("avg_rss_b", "B", "mean resident memory"),
+    _number("max_pss_b", "B", "largest proportional memory"),
+    _number("avg_pss_b", "B", "mean proportional memory"),
+    _number("max_vmem_b", "B", "largest virtual memory"),
+    _number("read_b", "B", "bytes read from storage"),
+    _number("written_b", "B", "bytes written to storage"),
+    _number("input_b", "B", "size of the input files"),
+    _number("output_b", "B", "size of the output files"),
+    _integer("failed_attempts", "attempts", "attempts that failed before this one"),
+)
+"""Fields that a job record may carry, in the order in which they are stored and exported."""
