@@ -128,7 +128,7 @@ def history(task: Task) -> Measured:
     for number in range(task.days):
         store.put_jobs(_jobs(task, number), f"day {number}")
     last = DAY + timedelta(days=task.days - 1)
-    store.publish(aggregate(store, Window.of_days(DAY, last), CleaningRules(), run="history").changes)
+    store.publish(aggregate(store, Window.of_days(DAY, last), CleaningRules(), run="history").written)
     return clock.stop()
 
 
@@ -183,7 +183,7 @@ def night(task: Task) -> Measured:
     store, jobs, window = _store(task), _jobs(task, task.day), _window(task.day)
     clock = _Clock()
     store.put_jobs(jobs, f"day {task.day}")
-    store.publish(aggregate(store, window, CleaningRules(), run="night").changes)
+    store.publish(aggregate(store, window, CleaningRules(), run="night").written)
     day = In("day", (str(DAY + timedelta(days=task.day)),))
     return clock.stop(buckets=sum(batch.num_rows for batch in store.read(BUCKETS, [day])))
 

@@ -17,7 +17,7 @@ from esjobs.output.frames import frame_of
 from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.publication import read_table
 from esjobs.runs.tables import RUNS
-from esjobs.speed.chain import Question
+from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore
 
@@ -45,7 +45,7 @@ def report_page(store: JobStore, run: str | None = None, method: str | None = No
 def report_data(store: JobStore, run: str | None = None, method: str | None = None) -> ReportData:
     """The tables of one run, its books and its provenance, as the report takes them."""
     found = find_run(store, SPEED, SPEED.steps, run)
-    question = Question.of_run(found)
+    question = SpeedQuestion.of_run(found)
     headline, *_ = question.fit.methods
     (shown,) = as_stored(f"run {found.run} has no method", [method or headline], question.fit.methods)
     frames = {table.name: frame_of(read_results(store, table, found)) for table in SPEED.tables}

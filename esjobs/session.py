@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from esjobs.output.jobs import ExportFormat
     from esjobs.runs.finding import StoredRun
-    from esjobs.speed.chain import Chain, Question
+    from esjobs.speed.chain import Chain
+    from esjobs.speed.question import SpeedQuestion
 
 
 def open(  # noqa: A001  used as esjobs.open(...)
@@ -342,10 +343,10 @@ class Session(ResultTables):
         ``method``: the headline of the run unless it is named.
         """
         from dashboards.charts import plot_line
-        from esjobs.speed.chain import Question
+        from esjobs.speed.question import SpeedQuestion
 
         drawn = self._find(SPEED, FLAGS, run, None)
-        fit = Question.of_run(drawn).fit
+        fit = SpeedQuestion.of_run(drawn).fit
         chosen = method or fit.methods[0]
         flags = self.flags(level=level, type=type, method=chosen, run=drawn.run)
         lines = self.lines(level=level, type=type, method=chosen, run=drawn.run)
@@ -363,12 +364,12 @@ class Session(ResultTables):
 
         return Chain(self.store, self._clock, self._progress)
 
-    def _question(self, window: WindowLike, tasks: Names = (), where: Where = ()) -> "Question":
+    def _question(self, window: WindowLike, tasks: Names = (), where: Where = ()) -> "SpeedQuestion":
         from esjobs.jobs.conditions import canonical
-        from esjobs.speed.chain import Question
+        from esjobs.speed.question import SpeedQuestion
 
         asked = canonical(conditions(where))
-        return Question(self._days(window), self.settings.rules, self.settings.fit, listed(tasks), asked)
+        return SpeedQuestion.ask(SPEED, self._days(window), self.settings, listed(tasks), asked)
 
     def _days(self, window: WindowLike) -> Window:
         if window is not None:

@@ -4,7 +4,9 @@ The order is fixed and published, because a job counts under the first rule it f
 counts only when they agree on the order. Source of the rules: the ATLAS speed-factor study.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 from esjobs.core.identity import content_id
 from esjobs.core.query import DropRule, In, NotLike, Present, Range
@@ -32,6 +34,14 @@ class CleaningRules:
         "hammercloud*",
         "gangarobot*",
     )
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """The rules as they were written down: by name, lists where these have tuples."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
+        }
+        return cls(**values)
 
     def drops(self) -> tuple[DropRule, ...]:
         """The rules in their published order; the last one drops jobs that belong to no task."""

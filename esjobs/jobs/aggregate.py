@@ -1,8 +1,9 @@
 """Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from esjobs.jobs.day_spans import spans
 from esjobs.jobs.resolution import resolve_keys, resolvers, store_keys
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.names.cpu_models import RESOLVER_VERSION
-from esjobs.runs.publication import Change, read_table
+from esjobs.runs.publication import Change, Outcome, read_table
 from esjobs.store.base import JobStore, Retired, Span
 
 _KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
@@ -46,14 +47,6 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many units are done, and of how many."""
 
 
-@dataclass(frozen=True)
-class Aggregated:
-    """Generations of buckets and books, still invisible, and the report."""
-
-    changes: list[Change]
-    report: RunReport
-
-
 def aggregate(
     store: JobStore,
     window: Window,
@@ -62,7 +55,7 @@ def aggregate(
     run: str,
     rebuild: bool = False,
     progress: Progress | None = None,
-) -> Aggregated:
+) -> Outcome:
     """Make the buckets of the whole days of a window that are missing or stale.
 
     A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated;
@@ -77,6 +70,7 @@ def aggregate(
     Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days, of up to
     250 000 jobs. Memory, beside the store's: the buckets of a span, or of the largest day.
     """
+    began = time.perf_counter()
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
     known = read_table(store, DAYS).to_pylist()
@@ -113,7 +107,8 @@ def aggregate(
             n_buckets += buckets.num_rows
     if progress:
         progress("aggregating", len(stale), len(stale))
-    return Aggregated(changes, _report(run, window, rules, books, len(days), len(stale), n_buckets))
+    report = _report(run, window, rules, books, len(days), len(stale), n_buckets)
+    return Outcome(replace(report, seconds=time.perf_counter() - began), written=changes)
 
 
 def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None:

@@ -16,7 +16,6 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table, run_step
 from esjobs.runs.tables import ACCOUNT, RUNS
@@ -25,8 +24,9 @@ from esjobs.store.base import JobStore, Retired
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as its steps left it: the question, and when each step answered."""
+    """A run as its steps left it: the question as plain data, and when each step answered."""
 
+    kind: Kind
     run: str
     window: Window
     settings: Mapping[str, Any]
@@ -44,8 +44,8 @@ class StoredRun:
 
     @property
     def headline(self) -> str | None:
-        """The method that people see unless they ask for another: the first of its settings."""
-        return next(iter(self.settings.get("fit", {}).get("methods", ())), None)
+        """The method that people see unless they ask for another; None where there are no methods."""
+        return next(iter(self.kind.preferred(self.settings).get("method", ())), None)
 
     @property
     def title(self) -> str:
@@ -67,13 +67,12 @@ def stored_runs(store: JobStore, kind: Kind) -> list[StoredRun]:
     for row in read_table(store, RUNS, columns=columns).to_pylist():
         if row["step"] not in kind.steps:
             continue
-        entry = found.setdefault(row["run"], {**row, "steps": {}})
+        entry = found.setdefault(row["run"], {**row, "settings": json.loads(row["settings"]), "steps": {}})
         entry["steps"][row["step"]] = row["at"]
     runs = [
-        StoredRun(
-            run, Window(row["window_start"], row["window_end"]), json.loads(row["settings"]), row["steps"]
-        )
+        StoredRun(kind, run, Window(row["window_start"], row["window_end"]), row["settings"], row["steps"])
         for run, row in found.items()
+        if kind.asks(row["settings"])
     ]
     return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
 
@@ -169,32 +168,24 @@ def _named(runs: Sequence[StoredRun], run: str) -> list[StoredRun]:
 
 
 def read_results(store: JobStore, table: Table, run: StoredRun, filters: Sequence[Filter] = ()) -> pa.Table:
-    """The rows of one run, sorted for people: queues first, all types first, the headline method first.
-
-    Tasks come by their jobs, residuals by their rank.
-    """
+    """The rows of one run in the order of their table, what its kind prefers first; missing values last."""
     rows = read_table(store, table, [In("run", (run.run,)), *filters])
-    methods = list(run.settings.get("fit", {}).get("methods", ()))
-    keys = rows.select([name for name in _SORTED_BY if name in rows.column_names]).to_pylist()
-    order = sorted(range(rows.num_rows), key=lambda place: _sort_key(keys[place], methods))
+    names = table.order or table.column_names[:6]
+    preferred = run.kind.preferred(run.settings)
+    keys = [
+        _sort_keys(rows.column(name.removeprefix("-")).to_pylist(), name[0] == "-", preferred.get(name, ()))
+        for name in names
+    ]
+    order = sorted(range(rows.num_rows), key=lambda row: [values[row] for values in keys])
     return rows.take(pa.array(order, pa.int64()))
 
 
-_SORTED_BY = ("level", "processing_type", "method", "rank", "name", "component", "task_id", "n_jobs")
-
-
-def _sort_key(row: Mapping[str, Any], methods: Sequence[str]) -> tuple[Any, ...]:
-    method, kind = row.get("method"), row.get("processing_type", ALL_TYPES)
-    rank = row.get("rank")
-    by_jobs = -(row.get("n_jobs") or 0) if "level" not in row else 0
-    return (
-        row.get("level", "site") != "site",
-        kind != ALL_TYPES,
-        kind,
-        methods.index(method) if method in methods else len(methods),
-        (rank is None, rank or 0) if "rank" in row else (False, 0),
-        by_jobs,
-        row.get("name") or "",
-        row.get("component") or 0,
-        row.get("task_id") or "",
-    )
+def _sort_keys(values: Sequence[Any], descending: bool, first: Sequence[str]) -> list[tuple[Any, ...]]:
+    """What sorts the values of a column, where smaller comes first."""
+    places = {value: place for place, value in enumerate(first)}
+    distinct = sorted({value for value in values if value is not None}, reverse=descending)
+    ranks = {value: rank for rank, value in enumerate(distinct)}
+    return [
+        (value is None, places.get(value, len(places)), 0 if value is None else ranks[value])
+        for value in values
+    ]

@@ -1,16 +1,38 @@
-"""Kinds of questions that runs answer: their steps in order, and the tables that these write."""
+"""Kinds of questions that runs answer: what enters such a question, its steps in order, and their tables."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from esjobs.core.tables import Table
 
 
+def _nothing() -> Mapping[str, str]:
+    return {}
+
+
+def _no_preference(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    del settings
+    return {}
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question. ``tables``: what its steps write, each replaced as a whole per run."""
+    """A kind of question.
+
+    ``tables``: what its steps write for a run, each replaced as a whole per run. ``sections``: the sections
+    of the settings that enter its question; ``versions``: of the methods behind the answer, by name.
+    ``preferred``: of a run's settings, the values that come first where its rows are shown, by column; the
+    first ``method`` is the headline. ``named``: whether the name of the kind enters run ids; without it they
+    are those of a time when there was one kind only.
+    """
 
     name: str
     tables: tuple[Table, ...]
+    sections: tuple[str, ...] = ()
+    versions: Callable[[], Mapping[str, str]] = _nothing
+    preferred: Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]] = _no_preference
+    named: bool = True
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -20,3 +42,7 @@ class Kind:
     def made_by(self, step: str) -> tuple[Table, ...]:
         """The tables that a step writes."""
         return tuple(table for table in self.tables if table.made_by == step)
+
+    def asks(self, described: Mapping[str, Any]) -> bool:
+        """Whether a question, as plain data, is of this kind."""
+        return described.get("kind") == (self.name if self.named else None)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from esjobs import __version__
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import StoreError, UsageError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.runs.tables import RUN_COUNTS, RUNS
@@ -21,13 +21,21 @@ from esjobs.store.base import Generation, JobStore, Retired
 
 _log = logging.getLogger(__name__)
 
+Change = Generation | Retired
+"""What a publication does to one partition."""
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step made: rows of result tables, not yet written, and its report."""
+    """What a step made, none of it visible yet, and its report.
+
+    ``rows``: those of its run, not yet written. ``written``: what it wrote itself, or takes out of sight, in
+    tables that are replaced per something else (a day, a job), one change a partition.
+    """
 
     report: RunReport
     rows: Mapping[tables.Table, pa.Table] = field(default_factory=dict)
+    written: Sequence[Change] = ()
 
 
 def rows_table(table: tables.Table, rows: Iterable[Mapping[str, object]]) -> pa.Table:
@@ -56,8 +64,13 @@ def finite(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def write(store: JobStore, run: str, outcome: Outcome) -> list[Generation]:
+def write(store: JobStore, run: str, outcome: Outcome) -> list[Change]:
     """Write the rows of an outcome into the partition of its run; still invisible."""
+    for table in outcome.rows:
+        if table.partition != "run":
+            raise UsageError(
+                f"'{table.name}' is replaced per {table.partition}; write it a partition at a time"
+            )
     return [
         store.replace(table, run, rows.cast(table_schema(table)).to_batches())
         for table, rows in outcome.rows.items()
@@ -121,6 +134,3 @@ def read_table(
     if columns:
         schema = pa.schema([schema.field(name) for name in columns])
     return pa.Table.from_batches(store.read(table, where, columns), schema=schema)  # type: ignore[arg-type]
-
-
-Change = Generation | Retired

@@ -1,15 +1,9 @@
-"""The steps in their order, alone or together; the only place that publishes results.
+"""The steps of the speed factors in their order, alone or together, and what of them is published when."""
 
-A run answers a question: a window, cleaning rules, settings, a restriction. Its id is the hash of the
-question, so asking again replaces the answer. What a run writes becomes visible at once.
-"""
-
-import json
-import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +11,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError
-from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
-from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.declared.values import declared_values, imported_sites
@@ -27,75 +19,20 @@ from esjobs.jobs import aggregate as aggregation
 from esjobs.jobs.aggregate import Progress, days_behind, require_rules
 from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.jobs.job_counts import count_jobs, counts_of_books
-from esjobs.names.cpu_models import RESOLVER_VERSION
-from esjobs.runs.finding import StoredRun, made_last, read_results, retired_results
-from esjobs.runs.publication import Change, Outcome, record, tidy, write
-from esjobs.speed.factors import METHOD_VERSION, Factors
+from esjobs.runs.finding import StoredRun, made_last, read_results
+from esjobs.runs.publication import Outcome, tidy
+from esjobs.runs.publisher import Publisher
+from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.judging.flag import flag
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
-from esjobs.speed.settings import FitSettings
+from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.stability import unstable_names
 from esjobs.speed.tables import FACTORS, FITS, SPEED
 from esjobs.speed.unit_sums import read_sums
 from esjobs.store.base import JobStore
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a run answers; ``tasks`` and ``where`` restrict the buckets that enter the fits."""
-
-    window: Window
-    rules: CleaningRules
-    fit: FitSettings
-    tasks: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
-
-    def describe(self) -> dict[str, Any]:
-        """The question as plain data, from which :meth:`of_run` makes it again."""
-        described: dict[str, Any] = json.loads(
-            json.dumps(
-                {
-                    "window": str(self.window),
-                    "rules": asdict(self.rules),
-                    "fit": self.fit.model_dump(mode="json"),
-                    "tasks": sorted(self.tasks),
-                    "where": sorted(self.where),
-                    "method_version": METHOD_VERSION,
-                    "resolver": RESOLVER_VERSION,
-                }
-            )
-        )
-        return described
-
-    @property
-    def restriction(self) -> tuple[str, ...]:
-        """The conditions on the buckets that enter the fits, as people write them; none: all of them."""
-        return (*(f"task_id={task}" for task in self.tasks), *self.where)
-
-    @property
-    def run(self) -> str:
-        """The run id: it names the question, not the moment."""
-        return content_id(self.describe())
-
-    @classmethod
-    def of_run(cls, run: StoredRun) -> Self:
-        """The question that a stored run answered."""
-        rules: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in run.settings["rules"].items()
-        }
-        return cls(
-            run.window,
-            CleaningRules(**rules),
-            FitSettings(**run.settings["fit"]),
-            tuple(run.settings["tasks"]),
-            tuple(run.settings["where"]),
-        )
 
 
 class Chain:
@@ -103,16 +40,14 @@ class Chain:
 
     def __init__(self, store: JobStore, clock: Clock, progress: Progress | None = None) -> None:
         self._store = store
-        self._clock = clock
+        self._publisher = Publisher(store, clock)
         self._progress = progress
 
-    def aggregate(self, question: Question, *, rebuild: bool = False) -> RunReport:
+    def aggregate(self, question: SpeedQuestion, *, rebuild: bool = False) -> RunReport:
         """Make missing or stale buckets of the window, and publish them with their books."""
-        changes, report = self._aggregate(question, rebuild)
-        self._publish(question, changes, [report])
-        return report
+        return self._publisher.publish(question, [self._aggregate(question, rebuild)])[0]
 
-    def fit(self, question: Question) -> RunReport:
+    def fit(self, question: SpeedQuestion) -> RunReport:
         """Fit the buckets of the window and publish the factors.
 
         What was concluded from earlier factors of the same question goes out of sight: it is not theirs. Days
@@ -126,14 +61,14 @@ class Chain:
                 f"{behind[0]}; bring them in: esjobs aggregate --window {question.window}"
             )
             outcome = replace(outcome, report=replace(outcome.report, notes=(*outcome.report.notes, note)))
-        return self._finish(question, question.run, [outcome], outdated=("correlate", "flag"))[0]
+        return self._publisher.publish(question, [outcome], outdated=("correlate", "flag"))[0]
 
     def correlate(self, window: Window) -> RunReport:
         """Compare the newest factors of the window with what is declared, and publish the lines."""
         run, question, factors = self._stored(window)
         limit = question.fit.deviation_limit
         _, outcome = correlate(factors, self._declarations(factors, window), window, run.run, limit)
-        return self._finish(question, run.run, [outcome], outdated=("flag",))[0]
+        return self._publisher.publish(question, [outcome], outdated=("flag",))[0]
 
     def flag(self, window: Window) -> RunReport:
         """Judge the newest factors of the window and publish the verdicts.
@@ -150,29 +85,28 @@ class Chain:
                 f"fit them again: esjobs fit --window {window}"
             )
         _, flagged = self._judge(question, run.run, factors, inputs)
-        return self._finish(question, run.run, [flagged])[0]
+        return self._publisher.publish(question, [flagged])[0]
 
-    def run(self, question: Question, *, rebuild: bool = False) -> list[RunReport]:
+    def run(self, question: SpeedQuestion, *, rebuild: bool = False) -> list[RunReport]:
         """All four steps; results become visible together at the end.
 
         The buckets and their books are visible before: they hold whatever becomes of the fit. The report of
         ``aggregate`` is not, so that a run that fails is not listed among the runs.
         """
-        changes, aggregated = self._aggregate(question, rebuild)
-        if changes:
-            self._store.publish(changes)
+        aggregated = self._aggregate(question, rebuild)
+        if aggregated.written:
+            self._store.publish(aggregated.written)
             tidy(self._store)
         self._tell("fitting", 0)
         factors, inputs, fitted = self._fit(question)
         self._tell("judging", 1)
         correlated, flagged = self._judge(question, question.run, factors, inputs)
-        reports = self._finish(question, question.run, [fitted, correlated, flagged], before=[aggregated])
+        reports = self._publisher.publish(question, [fitted, correlated, flagged], before=[aggregated.report])
         self._tell("done", 2)
         return reports
 
-    def _aggregate(self, question: Question, rebuild: bool) -> tuple[list[Change], RunReport]:
-        began = time.perf_counter()
-        aggregated = aggregation.aggregate(
+    def _aggregate(self, question: SpeedQuestion, rebuild: bool) -> Outcome:
+        return aggregation.aggregate(
             self._store,
             question.window,
             question.rules,
@@ -180,9 +114,8 @@ class Chain:
             rebuild=rebuild,
             progress=self._progress,
         )
-        return aggregated.changes, replace(aggregated.report, seconds=time.perf_counter() - began)
 
-    def _fit(self, question: Question) -> tuple[list[Factors], FitInputs, Outcome]:
+    def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], FitInputs, Outcome]:
         require_rules(self._store, question.window, question.rules)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
@@ -192,7 +125,7 @@ class Chain:
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
         return factors, inputs, outcome
 
-    def _checked(self, question: Question) -> CheckedBuckets:
+    def _checked(self, question: SpeedQuestion) -> CheckedBuckets:
         """The buckets that a question is about, mixed tasks taken apart."""
         window, tasks = question.window, question.tasks
         where = bucket_filters(self._store, window, question.where, tasks)
@@ -206,7 +139,7 @@ class Chain:
             question.fit.min_bucket_jobs,
         )
 
-    def _no_buckets(self, question: Question) -> str:
+    def _no_buckets(self, question: SpeedQuestion) -> str:
         """Why there is nothing to fit, and what to do."""
         window = question.window
         restriction = question.restriction
@@ -231,9 +164,9 @@ class Chain:
             f"see: esjobs show days --window {window}, and the cleaning rules in the settings"
         )
 
-    def _stored(self, window: Window) -> tuple[StoredRun, Question, list[Factors]]:
+    def _stored(self, window: Window) -> tuple[StoredRun, SpeedQuestion, list[Factors]]:
         run = made_last(self._store, SPEED, "fit", window)
-        return run, Question.of_run(run), stored_factors(self._store, run)
+        return run, SpeedQuestion.of_run(run), stored_factors(self._store, run)
 
     def _declarations(self, factors: Sequence[Factors], window: Window) -> Declarations:
         names: dict[str, set[str]] = {level: set() for level in LEVELS}
@@ -242,7 +175,7 @@ class Chain:
         return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
 
     def _judge(
-        self, question: Question, run: str, factors: Sequence[Factors], inputs: FitInputs
+        self, question: SpeedQuestion, run: str, factors: Sequence[Factors], inputs: FitInputs
     ) -> tuple[Outcome, Outcome]:
         began = time.perf_counter()
         declarations = self._declarations(factors, question.window)
@@ -257,48 +190,6 @@ class Chain:
             replace(correlated, report=replace(correlated.report, seconds=after - began)),
             replace(flagged, report=replace(flagged.report, seconds=time.perf_counter() - after)),
         )
-
-    def _finish(
-        self,
-        question: Question,
-        run: str,
-        outcomes: Sequence[Outcome],
-        *,
-        before: Sequence[RunReport] = (),
-        outdated: Sequence[str] = (),
-    ) -> list[RunReport]:
-        """Write and publish, and give all reports.
-
-        ``before``: reports of steps that are already published; ``outdated``: the steps whose earlier results
-        of this run no longer hold.
-        """
-        changes: list[Change] = [
-            change for outcome in outcomes for change in write(self._store, run, outcome)
-        ]
-        changes += retired_results(SPEED, run, outdated)
-        reports = [*before, *(outcome.report for outcome in outcomes)]
-        self._publish(question, changes, reports)
-        return reports
-
-    def _publish(self, question: Question, changes: Sequence[Change], reports: Sequence[RunReport]) -> None:
-        entries = [
-            entry
-            for report in reports
-            for entry in record(self._store, report, question.window, question.describe(), self._clock())
-        ]
-        self._store.publish([*changes, *entries])
-        for report in reports:
-            _log.info(
-                "%s: %d %s, %d %s, run %s of %s",
-                report.step,
-                report.rows_in,
-                report.rows_are,
-                report.rows_out,
-                report.rows_become,
-                report.run,
-                question.window,
-            )
-        tidy(self._store)
 
     def _tell(self, what: str, done: int) -> None:
         if self._progress:

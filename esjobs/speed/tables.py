@@ -1,8 +1,11 @@
 """The result tables of the speed factors, in the order of the steps that write them."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from esjobs.core.columns import LEVEL, PROVENANCE, RUN, TYPE
 from esjobs.core.tables import Table, column, columns
-from esjobs.core.words import FALSE_DISCOVERY_RATE, STANDINGS, VERDICTS
+from esjobs.core.words import ALL_TYPES, FALSE_DISCOVERY_RATE, LEVELS, STANDINGS, VERDICTS
 from esjobs.runs.kinds import Kind
 
 METHOD = column(
@@ -89,6 +92,7 @@ FACTORS = Table(
     shown=columns(
         "level name processing_type method k k_err component via n_distinct_tasks n_jobs status reason"
     ),
+    order=columns("level processing_type method name"),
 )
 
 FITS = Table(
@@ -139,6 +143,7 @@ FITS = Table(
         "level processing_type method status n_names n_tasks n_buckets n_jobs spread dof "
         "sigma_int sigma_int_kind minuit_valid reason"
     ),
+    order=columns("level processing_type method"),
 )
 
 TASK_RESULTS = Table(
@@ -174,6 +179,7 @@ TASK_RESULTS = Table(
         "task_id core_class task_type work_kind n_jobs n_sites events_per_job events_ratio "
         "rho rho_err slope slope_err decision reason"
     ),
+    order=columns("-n_jobs task_id core_class task_type work_kind"),
 )
 
 RESIDUALS = Table(
@@ -202,6 +208,7 @@ RESIDUALS = Table(
         "level method rank task_id core_class task_type work_kind name n_jobs events_per_job "
         "cpu_s_per_event expected_cpu_s_per_event deviation pull status"
     ),
+    order=columns("level method rank name task_id"),
 )
 
 PULLS = Table(
@@ -223,6 +230,7 @@ PULLS = Table(
     time="window_end",
     made_by="fit",
     shown=columns("level processing_type method low high n_buckets"),
+    order=columns("level processing_type method low"),
 )
 
 COMPONENTS = Table(
@@ -249,6 +257,7 @@ COMPONENTS = Table(
     time="window_end",
     made_by="fit",
     shown=columns("level processing_type method component n_names n_tasks n_jobs names link"),
+    order=columns("level processing_type method component"),
 )
 
 LINES = Table(
@@ -284,6 +293,7 @@ LINES = Table(
         "level processing_type method benchmark status slope slope_err tau n_names n_sites "
         "pearson pearson_sites reason"
     ),
+    order=columns("level processing_type method component"),
 )
 
 FLAGS = Table(
@@ -358,6 +368,7 @@ FLAGS = Table(
         "level name processing_type method verdict deviation corepower benchmark origin "
         "proposed_corepower n_distinct_tasks n_jobs"
     ),
+    order=columns("level processing_type method name component"),
 )
 
 CONCLUSIONS = Table(
@@ -395,7 +406,29 @@ CONCLUSIONS = Table(
         "level processing_type method n_comparable n_confirmed n_candidates n_ok n_undecided "
         "n_on_one_task sentence"
     ),
+    order=columns("level processing_type method"),
 )
 
-SPEED = Kind("speed", (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, COMPONENTS, LINES, FLAGS, CONCLUSIONS))
+
+def _versions() -> Mapping[str, str]:
+    from esjobs.names.cpu_models import RESOLVER_VERSION
+    from esjobs.speed.factors import METHOD_VERSION
+
+    return {"method_version": METHOD_VERSION, "resolver": RESOLVER_VERSION}
+
+
+def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """Queues first, all types first, the headline method first."""
+    methods = settings.get("fit", {}).get("methods", ())
+    return {"level": LEVELS, "processing_type": (ALL_TYPES,), "method": methods}
+
+
+SPEED = Kind(
+    "speed",
+    (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, COMPONENTS, LINES, FLAGS, CONCLUSIONS),
+    sections=("rules", "fit"),
+    versions=_versions,
+    preferred=_preferred,
+    named=False,
+)
 """How fast queues and CPU models are, and who deviates."""
