@@ -1,0 +1,154 @@
+"""Questions: their ids last, what is stored gives them back, and any kind may ask and publish."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from esjobs.core.columns import PROVENANCE, RUN
+from esjobs.core.errors import UsageError
+from esjobs.core.report import RunReport
+from esjobs.core.rules import CleaningRules
+from esjobs.core.tables import Table, column, columns
+from esjobs.core.window import Window
+from esjobs.runs.finding import find_run, read_results, stored_runs
+from esjobs.runs.kinds import Kind
+from esjobs.runs.publication import Outcome, provenance, read_table, rows_table
+from esjobs.runs.publisher import Publisher
+from esjobs.runs.question import Question
+from esjobs.runs.tables import ACCOUNT, RUNS
+from esjobs.session import Session
+from esjobs.speed.question import SpeedQuestion
+from esjobs.speed.settings import FitSettings
+from esjobs.speed.tables import SPEED
+from esjobs.store.base import JobStore
+from esjobs.store.duck.store import DuckStore
+from tests.conftest import NOW
+
+AUGUST = Window.parse("2018-08-01/2018-09-01")
+VERSIONS = {"method_version": "2", "resolver": "1-43015080"}
+
+
+def speed(
+    window: Window,
+    rules: CleaningRules,
+    fit: FitSettings,
+    tasks: Sequence[str] = (),
+    where: Sequence[str] = (),
+) -> SpeedQuestion:
+    """A question to the methods of today."""
+    return SpeedQuestion.ask(SPEED, window, SimpleNamespace(rules=rules, fit=fit), tasks, where)
+
+
+def test_ids_of_runs_that_people_have_in_their_stores_last() -> None:
+    usual = replace(speed(AUGUST, CleaningRules(), FitSettings()), versions=VERSIONS)
+    assert usual.run == "d5f697dbac34"
+    other = speed(
+        AUGUST,
+        CleaningRules(min_wall_s=30.0),
+        FitSettings(methods=("paper",)),
+        ("task1", "task0"),
+        ("site=X", "cpu_model=Y"),
+    )
+    assert replace(other, versions=VERSIONS).run == "e83b4d0a3d12"
+
+
+def test_every_part_of_a_question_moves_its_id() -> None:
+    usual = speed(AUGUST, CleaningRules(), FitSettings())
+    others = [
+        speed(Window.parse("2018-08-01/2018-08-31"), CleaningRules(), FitSettings()),
+        speed(AUGUST, CleaningRules(min_cores=2), FitSettings()),
+        speed(AUGUST, CleaningRules(), FitSettings(min_name_jobs=51)),
+        speed(AUGUST, CleaningRules(), FitSettings(), ["1"]),
+        speed(AUGUST, CleaningRules(), FitSettings(), (), ["site=1"]),
+        *(replace(usual, versions={**usual.versions, name: "0"}) for name in usual.versions),
+        replace(usual, kind=replace(SPEED, named=True)),
+    ]
+    assert len({usual.run, *(each.run for each in others)}) == 1 + len(others)
+
+
+def test_a_stored_run_keeps_its_question_and_the_versions_of_then(session: Session) -> None:
+    rules = CleaningRules(finished_states=("finished", "done"))
+    asked = replace(
+        speed(AUGUST, rules, FitSettings(), ("1",), ("site=X",)), versions={"method_version": "0"}
+    )
+    Publisher(session.store, lambda: NOW).publish(asked, [Outcome(RunReport("fit", asked.run, 1, 1, 0.0))])
+    (stored,) = stored_runs(session.store, SPEED)
+    again = SpeedQuestion.of_run(stored)
+    assert (again, again.run, again.describe()) == (asked, stored.run, stored.settings)
+    assert (again.rules, again.fit) == (rules, FitSettings())
+    assert stored.headline == "gamma"
+
+
+RANKS = Table(
+    "ranks",
+    "a table replaced per run",
+    "run",
+    (RUN, column("level", "keyword", ""), column("score", "number", ""), *PROVENANCE),
+    made_by="rank",
+    order=columns("level -score"),
+)
+SCORES = Table(
+    "scores",
+    "a table replaced per day",
+    "day",
+    (column("day", "day", ""), column("score", "number", "")),
+    made_by="score",
+)
+
+
+def _levels(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    return {"level": settings["ranking"]["levels"]}
+
+
+RANKING = Kind("ranking", (RANKS,), ("ranking",), lambda: {"ranker": "1"}, _levels)
+
+
+@pytest.fixture
+def store() -> Iterator[JobStore]:
+    opened = DuckStore(tables=(*ACCOUNT, RANKS, SCORES, *SPEED.tables))
+    yield opened
+    opened.close()
+
+
+def test_a_capability_of_another_kind_publishes_per_run_and_per_day_at_once(store: JobStore) -> None:
+    settings = SimpleNamespace(ranking=FitSettings(), rules=CleaningRules())
+    asked = replace(
+        Question.ask(RANKING, AUGUST, settings), settings={"ranking": {"levels": ["user", "site"]}}
+    )
+    assert asked.describe()["kind"] == "ranking"
+    stamp = provenance(asked.run, AUGUST)
+    rows = [
+        {**stamp, "level": level, "score": score}
+        for level, score in (("cpu", 1.0), ("site", 1.0), ("site", 2.0), ("user", None), ("user", 0.5))
+    ]
+    days = rows_table(SCORES, [{"day": date(2018, 8, 3), "score": 0.25}])
+    scored = Outcome(
+        RunReport("score", asked.run, 1, 1, 0.0),
+        written=[store.replace(SCORES, "2018-08-03", days.to_batches())],
+    )
+    ranked = Outcome(RunReport("rank", asked.run, 1, 5, 0.0), {RANKS: rows_table(RANKS, rows)})
+    assert read_table(store, SCORES).num_rows == 0
+    reports = Publisher(store, lambda: NOW).publish(asked, [scored, ranked])
+    assert [report.step for report in reports] == ["score", "rank"]
+    assert read_table(store, SCORES).num_rows == 1
+    assert {row["step"] for row in read_table(store, RUNS).to_pylist()} == {"score", "rank"}
+
+    found = find_run(store, RANKING, ("rank",))
+    shown = read_results(store, RANKS, found).to_pylist()
+    order = [("user", 0.5), ("user", None), ("site", 2.0), ("site", 1.0), ("cpu", 1.0)]
+    assert [(row["level"], row["score"]) for row in shown] == order
+    assert stored_runs(store, SPEED) == []
+    assert stored_runs(store, replace(RANKING, name="another")) == []
+
+
+def test_rows_of_a_day_are_not_written_as_those_of_a_run(store: JobStore) -> None:
+    asked = Question.ask(replace(RANKING, sections=()), AUGUST, None)
+    rows = rows_table(SCORES, [{"day": date(2018, 8, 3), "score": 0.25}])
+    outcome = Outcome(RunReport("score", asked.run, 1, 1, 0.0), {SCORES: rows})
+    with pytest.raises(UsageError, match="'scores' is replaced per day"):
+        Publisher(store, lambda: NOW).publish(asked, [outcome])
+    assert read_table(store, RUNS).num_rows == 0
