@@ -31,7 +31,7 @@ from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.stability import unstable_names
 from esjobs.speed.tables import FACTORS, FITS, SPEED
-from esjobs.speed.unit_sums import read_sums
+from esjobs.speed.task_sums import read_sums
 from esjobs.store.base import JobStore
 
 

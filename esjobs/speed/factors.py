@@ -11,8 +11,8 @@ import numpy.typing as npt
 import fitters
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
-from esjobs.speed.unit_sums import FloatArray
-from esjobs.speed.units import readable_unit, unit_parts
+from esjobs.speed.task_keys import TaskKeys
+from esjobs.speed.task_sums import FloatArray
 
 METHOD_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
@@ -77,7 +77,7 @@ class Factors:
     events_per_job: FloatArray
     via: npt.NDArray[np.object_]
     n_distinct_tasks: npt.NDArray[np.int64]
-    """Tasks behind the units of A that ``n_tasks`` counts, each once whatever its core classes and types."""
+    """Tasks behind the keys that ``n_tasks`` counts, each once whatever its core classes and types."""
     n_components: int
 
     @property
@@ -212,7 +212,7 @@ def _factors(
         aside = np.isin(was.astype(str), [MIXED_TASK, UNKNOWN_COST])
         status[where[lost_link][aside]], reason[where[lost_link][aside]] = was[aside], why[aside]
         component[where], n_tasks[where] = units.component, units.n_tasks
-        n_distinct_tasks[where] = _distinct_tasks(result.buckets)
+        n_distinct_tasks[where] = _distinct_tasks(result.buckets, data.keys)
         n_jobs[where[good]] = units.n_jobs[good].astype(np.int64)
         n_fitted = len(result.components)
     component[component < 0] = n_fitted + np.arange((component < 0).sum())
@@ -235,10 +235,10 @@ def _factors(
     )
 
 
-def _distinct_tasks(buckets: fitters.Buckets) -> npt.NDArray[np.int64]:
-    """Per name of a fit, the tasks that determine its factor, each once whatever its units of A."""
+def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> npt.NDArray[np.int64]:
+    """Per name of a fit, the tasks that determine its factor, each once whatever its task keys."""
     size = np.diff(buckets.ptr)
-    _, task = np.unique([unit_parts(label)[0] or "" for label in buckets.task_names], return_inverse=True)
+    _, task = np.unique(keys.task_id[buckets.task_names].astype(str), return_inverse=True)
     linked = np.repeat(size > 1, size)
     pairs = np.unique(np.column_stack([buckets.unit, np.repeat(task, size)])[linked], axis=0)
     return np.bincount(pairs[:, 0], minlength=buckets.n_units).astype(np.int64)
@@ -287,5 +287,5 @@ def _without_fit(
         row = last[place]
         why = data.mixed if is_mixed[row] else data.unknown
         status[place] = MIXED_TASK if is_mixed[row] else UNKNOWN_COST
-        reason[place] = f"{readable_unit(task_names[task[row]])}: {why.names[why.codes[row]]}"
+        reason[place] = f"{data.keys.readable(task_names[task[row]])}: {why.names[why.codes[row]]}"
     return status, reason

@@ -1,4 +1,4 @@
-"""Sums over a window to the columns of one fit: one row per unit of A and name, raw and corrected."""
+"""Sums over a window to the columns of one fit: one row per task key and name, raw and corrected."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -10,15 +10,16 @@ import numpy.typing as npt
 import fitters
 from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.speed.fixed_costs import correct, fixed_costs
-from esjobs.speed.unit_sums import FloatArray, WindowSums
-from esjobs.speed.units import unit_parts
+from esjobs.speed.task_keys import TaskKeys
+from esjobs.speed.task_sums import FloatArray, WindowSums
 from fitters import Labels
 
 
 @dataclass(frozen=True)
 class FitInput:
-    """The columns of one fit, aligned; a row is a unit of A (task x core class x type x kind) at one name.
+    """The columns of one fit, aligned; a row is a task key (task x core class x type x kind) at one name.
 
+    ``task``: its labels are numbers of ``keys``.
     ``n_jobs`` jobs, ``events`` and ``cpu_s`` their sums, ``core_s`` wall x cores. ``rho``: fixed cost of a
     job that is taken out, in events, 0 where none is; ``events_eff`` = events + rho x jobs. ``rel_var`` and
     ``rel_var_raw``: squared relative standard error of CPU time per event, with and without it, from the
@@ -44,26 +45,27 @@ class FitInput:
     unknown: Labels
     n_jobs_unnamed: int
     """Binned jobs that carry no name on this level (no CPU model)."""
+    keys: TaskKeys
 
     def __len__(self) -> int:
         return len(self.task)
 
     def keep(self, rows: npt.NDArray[np.bool_], **others: Any) -> "FitInput":
         """Some of the rows; ``others``: fields with another value."""
-        about = ("level", "processing_type", "n_jobs_unnamed")
+        about = ("level", "processing_type", "n_jobs_unnamed", "keys")
         columns = {item.name: getattr(self, item.name) for item in fields(self)}
         kept = {name: value if name in about else value[rows] for name, value in columns.items()}
         return FitInput(**{**kept, **others})
 
-    def rows_of(self, task: npt.NDArray[np.object_], name: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
-        """The row of each pair of unit of A and name, which must be there."""
+    def rows_of(self, task: npt.NDArray[Any], name: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
+        """The row of each pair of task key and name, which must be there."""
         keys = self.task.codes.astype(np.int64) << 32 | self.name.codes
         order = np.argsort(keys)
         wanted = _codes(self.task, task) << 32 | _codes(self.name, name)
         return np.asarray(order[np.searchsorted(keys, wanted, sorter=order)], np.intp)
 
 
-def _codes(labels: Labels, texts: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
+def _codes(labels: Labels, texts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     known = {text: code for code, text in enumerate(labels.names)}
     return np.fromiter((known[text] for text in texts), np.int64, len(texts))
 
@@ -71,7 +73,7 @@ def _codes(labels: Labels, texts: npt.NDArray[np.object_]) -> npt.NDArray[np.int
 class FitInputs:
     """The columns of every fit of a window, made when they are asked for: one level is held at a time.
 
-    ``costs``: the fixed costs of all units of A, as the names of each level tell them; None where nothing has
+    ``costs``: the fixed costs of all task keys, as the names of each level tell them; None where nothing has
     a name.
     """
 
@@ -97,7 +99,7 @@ class FitInputs:
     def names(self, level: str, processing_type: str) -> set[str]:
         """The names of one fit."""
         rows = self._sums.levels[level]
-        return set(rows.name[_of_type(rows.task, processing_type)].used().names)
+        return set(rows.name[_of_type(rows.keys, rows.task, processing_type)].used().names)
 
     def of(self, level: str, processing_type: str) -> FitInput:
         """The columns of one fit. Asked level by level, each is worked out once."""
@@ -107,7 +109,7 @@ class FitInputs:
         held = self._held
         if processing_type == ALL_TYPES:
             return held
-        rows = _of_type(held.task, processing_type)
+        rows = _of_type(held.keys, held.task, processing_type)
         unnamed = self.n_jobs(processing_type) - int(held.n_jobs[rows].sum())
         return held.keep(rows, processing_type=processing_type, n_jobs_unnamed=unnamed)
 
@@ -142,13 +144,14 @@ class FitInputs:
             core_s=rows.sums["core_s"],
             mixed=rows.mixed,
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
+            keys=rows.keys,
             **corrected,
         )
 
 
-def _of_type(task: Labels, processing_type: str) -> npt.NDArray[np.bool_]:
+def _of_type(keys: TaskKeys, task: Labels, processing_type: str) -> npt.NDArray[np.bool_]:
     """The rows of a type."""
     if processing_type == ALL_TYPES:
         return np.ones(len(task), np.bool_)
-    mine = [unit_parts(unit)[2] == processing_type for unit in task.names]
-    return np.array(mine, np.bool_)[task.codes]
+    mine = keys.processing_type[task.names] == processing_type
+    return np.asarray(mine, np.bool_)[task.codes]

@@ -11,7 +11,7 @@ from esjobs.runs.publication import finite
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
-from esjobs.speed.unit_sums import FloatArray
+from esjobs.speed.task_sums import FloatArray
 from fitters import Components, Units
 
 

@@ -1,4 +1,4 @@
-"""The fixed costs of units of A and what they do to sums, some tasks at a time."""
+"""The fixed costs of task keys and what they do to sums, some tasks at a time."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.speed.unit_sums import FloatArray, UnitSums
+from esjobs.speed.task_sums import FloatArray, TaskSums
 from fitters import CostTable, Labels
 
 _PIECE_ROWS = 32_768
@@ -33,8 +33,8 @@ class Corrected:
     unknown: Labels
 
 
-def fixed_costs(rows: UnitSums, min_bucket_jobs: int) -> fitters.FixedCosts | None:
-    """The fixed cost of a job in every unit of A, from the rows that enter; None without any.
+def fixed_costs(rows: TaskSums, min_bucket_jobs: int) -> fitters.FixedCosts | None:
+    """The fixed cost of a job in every task key, from the rows that enter; None without any.
 
     Units without a row of enough jobs are worked out from what they have: a variant with other minimum jobs
     may ask for them.
@@ -59,7 +59,7 @@ def _as_one(found: list[fitters.FixedCosts]) -> fitters.FixedCosts:
     return fitters.FixedCosts(table, found[0].source, sum(part.n_rows for part in found), dict(dropped))
 
 
-def correct(costs: fitters.FixedCosts, rows: UnitSums) -> Corrected:
+def correct(costs: fitters.FixedCosts, rows: TaskSums) -> Corrected:
     """Take the fixed cost out of all rows, where it was decided to."""
     n = len(rows)
     use, corrected = np.zeros((2, n), np.bool_)

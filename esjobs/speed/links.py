@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.speed.fit_input import FitInput
-from esjobs.speed.units import readable_unit
-from fitters import Labels
 
 ENOUGH_JOBS = 50
 """Jobs a bridge needs to be trusted; two independent ones make components comparable."""
@@ -29,6 +27,7 @@ def what_would_link(
     there = fitted_in[data.task.codes]
     offered = ~entered & (there >= 0) & (component != there) & ((component == 0) | (there == 0))
     missing: dict[int, tuple[int, str, str]] = {}
+    keys = data.keys
     rows = np.flatnonzero(offered)
     other = component[rows] + there[rows]
     # The most jobs first, among these the first task and name: names are sorted, their codes are places.
@@ -37,17 +36,15 @@ def what_would_link(
     for component_of, place in zip(number.tolist(), rows[order[first]].tolist(), strict=True):
         missing[component_of] = (
             min_bucket_jobs - int(data.n_jobs[place]),
-            str(data.task.names[data.task.codes[place]]),
+            keys.readable(data.task.names[data.task.codes[place]]),
             str(data.name.names[data.name.codes[place]]),
         )
-    largest = _largest_tasks(data.task[entered & (component == 0)])
+    largest = _largest_tasks(data, entered & (component == 0))
 
     def link(number: int, names: Sequence[str]) -> str:
         if number in missing:
             jobs, task, name = missing[number]
-            return (
-                f"{jobs} more jobs of task {readable_unit(task)} at {name}; {ENOUGH_JOBS} make a sound bridge"
-            )
+            return f"{jobs} more jobs of task {task} at {name}; {ENOUGH_JOBS} make a sound bridge"
         if not largest:
             return "nothing is fitted that it could be linked with"
         who = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
@@ -56,7 +53,9 @@ def what_would_link(
     return link
 
 
-def _largest_tasks(tasks: Labels, most: int = 2) -> list[str]:
+def _largest_tasks(data: FitInput, rows: npt.NDArray[np.bool_], most: int = 2) -> list[str]:
+    """The tasks that run at most names, in words."""
+    tasks = data.task[rows]
     counts = np.bincount(tasks.codes, minlength=len(tasks.names))
     largest = np.argsort(-counts, kind="stable")[:most]
-    return [readable_unit(tasks.names[place]) for place in largest if counts[place]]
+    return [data.keys.readable(tasks.names[place]) for place in largest if counts[place]]

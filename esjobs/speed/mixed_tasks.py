@@ -20,8 +20,8 @@ from esjobs.core.query import DropRule, Filter, In, Select
 from esjobs.core.window import Window
 from esjobs.names.cpu_models import resolve_names
 from esjobs.speed.fixed_costs import correct, fixed_costs
-from esjobs.speed.unit_sums import SUMS, FloatArray, UnitSums, WindowSums, joined
-from esjobs.speed.units import UNIT, unit_labels, unit_parts
+from esjobs.speed.task_keys import KEY, TaskKeys
+from esjobs.speed.task_sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
 from esjobs.store.base import JobStore
 from fitters import Labels
 
@@ -46,12 +46,12 @@ _FIELDS = (
     "cpu_s",
     "core_s",
 )
-_UNIT_OF_JOB = UNIT[:3]
+_KEY_OF_JOB = KEY[:3]
 
 
 @dataclass(frozen=True)
 class MixedTask:
-    """A unit of A that was looked at: ``decision`` is ``keep``, ``split`` or ``set aside``."""
+    """A task that was looked at: ``decision`` is ``keep``, ``split`` or ``set aside``."""
 
     n_jobs: int
     decision: str
@@ -64,12 +64,12 @@ class MixedTask:
 class CheckedBuckets:
     """The sums of a window with its mixed tasks taken apart, by kind of work, or marked as set aside.
 
-    ``looked_at``: by unit of A, before any split. ``n_not_read``: suspicious tasks whose jobs were too many
-    to be read.
+    ``looked_at``: by the number of the task key, before any split. ``n_not_read``: suspicious tasks
+    whose jobs were too many to be read.
     """
 
     sums: WindowSums
-    looked_at: Mapping[str, MixedTask]
+    looked_at: Mapping[int, MixedTask]
     n_not_read: int
 
 
@@ -91,33 +91,33 @@ def check_buckets(
     if costs is None:
         return CheckedBuckets(sums, {}, 0)
     suspects, n_not_read = _suspects(rows, costs)
-    jobs = _read(store, window, drops, where, suspects)
-    looked_at: dict[str, MixedTask] = {}
+    jobs = _read(store, window, drops, where, suspects, rows.keys)
+    looked_at: dict[int, MixedTask] = {}
     if jobs.num_rows:
         found, kinds = _look(jobs, rows, costs)
-        looked_at = {unit: task for unit, task in found.items() if unit in suspects}
-        sums = _apart(sums, jobs, looked_at, kinds)
+        looked_at = {key: task for key, task in found.items() if key in suspects}
+        sums, looked_at = _apart(sums, jobs, looked_at, kinds)
     return CheckedBuckets(sums, looked_at, n_not_read)
 
 
-def _suspects(rows: UnitSums, costs: fitters.FixedCosts) -> tuple[dict[str, int], int]:
-    """Units of A to be looked at with their jobs, and how many more there are."""
+def _suspects(rows: TaskSums, costs: fitters.FixedCosts) -> tuple[dict[int, int], int]:
+    """Task keys to be looked at with their jobs, and how many more there are."""
     names, place = rows.task.names, rows.task.codes
     n_jobs = np.bincount(place, rows.sums["n_jobs"], len(names))
     several = np.bincount(place, minlength=len(names)) > 1
     wanted = several & (n_jobs >= _LEAST_JOBS) & _odd(rows, costs)
     order = np.flatnonzero(wanted)[np.argsort(-n_jobs[wanted], kind="stable")]
-    chosen: dict[str, int] = {}
+    chosen: dict[int, int] = {}
     left = MAX_JOBS_READ
     for task in order:
         if n_jobs[task] <= left:
-            chosen[str(names[task])] = int(n_jobs[task])
+            chosen[int(names[task])] = int(n_jobs[task])
             left -= int(n_jobs[task])
     return chosen, len(order) - len(chosen)
 
 
-def _odd(rows: UnitSums, costs: fitters.FixedCosts) -> npt.NDArray[np.bool_]:
-    """Per unit of A, whether its sums leave a doubt."""
+def _odd(rows: TaskSums, costs: fitters.FixedCosts) -> npt.NDArray[np.bool_]:
+    """Per task key, whether its sums leave a doubt."""
     names, place = rows.task.names, rows.task.codes
     found = correct(costs, rows)
     jobs = rows.sums["n_jobs"]
@@ -144,9 +144,11 @@ def _read(
     window: Window,
     drops: tuple[DropRule, ...],
     where: Sequence[Filter],
-    suspects: Mapping[str, int],
+    suspects: Mapping[int, int],
+    keys: TaskKeys,
 ) -> pa.Table:
-    tasks = sorted({str(unit_parts(unit)[0]) for unit in suspects})
+    """The jobs of the suspects, with the number of their task key."""
+    tasks = sorted({str(keys.task_id[key]) for key in suspects})
     select = Select(_FIELDS, window, (*where, In("task_id", tuple(tasks))), drops)
     jobs = pa.Table.from_batches(
         store.select(select), schema=schema_of(fields.field(name) for name in _FIELDS)
@@ -155,61 +157,76 @@ def _read(
     jobs = jobs.append_column("cpu_model", models).append_column(
         "work_kind", pa.nulls(len(models), pa.string())
     )
-    mine = pc.is_in(pa.array(unit_labels(jobs), pa.string()), pa.array(list(suspects), pa.string()))
+    jobs = jobs.append_column("key", pa.array(keys.numbers(jobs)))
+    mine = pc.is_in(jobs.column("key"), pa.array(list(suspects), pa.int32()))
     # Sums and rounding follow the order of the rows: with one that the store does not choose they repeat.
-    keys = [(name, "ascending") for name in (*_UNIT_OF_JOB, "site", "cpu_model", "events", "cpu_s")]
-    return jobs.filter(mine).sort_by(keys)
+    order = [(name, "ascending") for name in (*_KEY_OF_JOB, "site", "cpu_model", "events", "cpu_s")]
+    return jobs.filter(mine).sort_by(order)
 
 
 def _look(
-    jobs: pa.Table, rows: UnitSums, costs: fitters.FixedCosts
-) -> tuple[dict[str, MixedTask], dict[tuple[str, str | None], str]]:
-    """What became of every unit of A that was read, and of the kinds of those that are split."""
-    unit = unit_labels(jobs)
+    jobs: pa.Table, rows: TaskSums, costs: fitters.FixedCosts
+) -> tuple[dict[int, MixedTask], dict[tuple[int, str | None], str]]:
+    """What became of every task key that was read, and of the kinds of those that are split."""
+    key = np.asarray(jobs.column("key"))
     where = pc.binary_join_element_wise(
         jobs.column("site"), pc.fill_null(jobs.column("cpu_model"), ""), "|"
     ).to_numpy(zero_copy_only=False)
     events, cpu_s = (jobs.column(name).to_numpy(zero_copy_only=False) for name in ("events", "cpu_s"))
-    residual = fitters.fixed_cost_residuals(costs, unit, events, cpu_s)
+    residual = fitters.fixed_cost_residuals(costs, key, events, cpu_s)
     kind = jobs.column("transformation").to_numpy(zero_copy_only=False)
-    table = fitters.find_mixtures(unit, where, residual, kind=kind).tasks
-    wholes: dict[str, MixedTask] = {}
-    kinds: dict[tuple[str, str | None], str] = {}
+    table = fitters.find_mixtures(key, where, residual, kind=kind).tasks
+    tasks: dict[int, MixedTask] = {}
+    kinds: dict[tuple[int, str | None], str] = {}
     jobs_of_task = np.bincount(rows.task.codes, rows.sums["n_jobs"], len(rows.task.names))
     n_jobs = dict(zip(rows.task.names, jobs_of_task, strict=True))
-    for place, name in enumerate(table.name):
+    for place, number in enumerate(table.name.tolist()):
         decision, reason = str(table.decision[place]), str(table.reason[place])
-        if name in wholes:
-            kinds[name, table.kind[place]] = reason if decision == "set aside" else ""
+        if number in tasks:
+            kinds[number, table.kind[place]] = reason if decision == "set aside" else ""
             continue
-        if decision == "split" and table.n_jobs[place] != n_jobs.get(name):
+        if decision == "split" and table.n_jobs[place] != n_jobs.get(number):
             decision = "set aside"
             reason += "; its jobs changed since they were aggregated, so that it cannot be split"
-        wholes[name] = MixedTask(
+        tasks[number] = MixedTask(
             int(table.n_jobs[place]), decision, reason, float(table.ratio[place]), float(table.share[place])
         )
-    return wholes, kinds
+    return tasks, kinds
 
 
 def _apart(
     sums: WindowSums,
     jobs: pa.Table,
-    looked_at: Mapping[str, MixedTask],
-    kinds: Mapping[tuple[str, str | None], str],
-) -> WindowSums:
-    """Mark what is set aside; put sums by kind in the place of what is split."""
+    looked_at: dict[int, MixedTask],
+    kinds: Mapping[tuple[int, str | None], str],
+) -> tuple[WindowSums, dict[int, MixedTask]]:
+    """Mark what is set aside; put sums by kind in the place of what is split. Keys of kinds are new ones.
+
+    Returns the tasks that were looked at under their numbers among all keys, too.
+    """
     parts = _sums_by_kind(jobs, looked_at, kinds)
-    levels: dict[str, UnitSums] = {}
+    keys = sums.levels["site"].keys
+    numbers = np.arange(len(keys), dtype=np.int32)
+    if parts is not None:
+        keys, numbers = keys.extended(_parts_of(parts))
+    levels: dict[str, TaskSums] = {}
     for level, rows in sums.levels.items():
-        seen = [looked_at.get(unit) for unit in rows.task.names]
+        seen = [looked_at.get(key) for key in rows.task.names.tolist()]
         split = np.array([task is not None and task.decision == "split" for task in seen], np.bool_)
         aside = [task.reason if task is not None and task.decision == "set aside" else None for task in seen]
         marked = replace(rows, mixed=_per_row(aside, rows.task))
         if parts is not None:
-            marked = joined(marked[~split[rows.task.codes]], _sums_of_parts(parts, level))
+            marked = renumbered(marked[~split[rows.task.codes]], keys, numbers)
+            marked = joined(marked, _sums_of_parts(parts, level, keys))
         levels[level] = marked
     n_buckets = int(levels["site"].n_buckets.sum()) if parts is not None else sums.n_buckets
-    return WindowSums(levels, n_buckets, sums.n_jobs)
+    renamed = {int(numbers[key]): task for key, task in looked_at.items()}
+    return WindowSums(levels, n_buckets, sums.n_jobs), renamed
+
+
+def _parts_of(table: pa.Table) -> list[tuple[str | None, ...]]:
+    """The parts of the task key of each row."""
+    return list(zip(*(table.column(column).to_pylist() for column in KEY), strict=True))
 
 
 def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:
@@ -218,34 +235,40 @@ def _per_row(reasons: Sequence[str | None], task: Labels) -> Labels:
     return Labels(of_task.names, of_task.codes[task.codes])
 
 
-def _sums_of_parts(parts: pa.Table, level: str) -> UnitSums:
+def _sums_of_parts(parts: pa.Table, level: str, keys: TaskKeys) -> TaskSums:
     """The sums by kind of one level."""
     named = parts.filter(pc.is_valid(parts.column(level)))
-    merged = named.group_by([*UNIT, level, "set_aside"], use_threads=False).aggregate(
+    merged = named.group_by([*KEY, level, "set_aside"], use_threads=False).aggregate(
         [([], "count_all"), *((column, "sum") for column in SUMS)]
     )
-    return UnitSums(
-        fitters.factorise(unit_labels(merged), "task"),
+    return TaskSums(
+        _as_labels(keys.numbers(merged)),
         fitters.factorise(merged.column(level), level),
         {column: np.asarray(merged.column(f"{column}_sum"), np.float64) for column in SUMS},
         np.asarray(merged.column("count_all"), np.int64),
         fitters.factorise(merged.column("set_aside"), "mixed"),
+        keys,
     )
 
 
+def _as_labels(numbers: npt.NDArray[np.int32]) -> Labels:
+    names, codes = np.unique(numbers, return_inverse=True)
+    return Labels(names.astype(np.int64), codes.astype(np.int32))
+
+
 def _sums_by_kind(
-    jobs: pa.Table, looked_at: Mapping[str, MixedTask], kinds: Mapping[tuple[str, str | None], str]
+    jobs: pa.Table, looked_at: Mapping[int, MixedTask], kinds: Mapping[tuple[int, str | None], str]
 ) -> pa.Table | None:
-    unit = unit_labels(jobs)
-    split = np.array([name in looked_at and looked_at[name].decision == "split" for name in unit], np.bool_)
+    key = np.asarray(jobs.column("key"))
+    split = np.isin(key, [number for number, task in looked_at.items() if task.decision == "split"])
     if not split.any():
         return None
     mine = jobs.filter(pa.array(split))
     kind = mine.column("transformation")
-    aside = [kinds.get(pair) or None for pair in zip(unit[split], kind.to_pylist(), strict=True)]
+    aside = [kinds.get(pair) or None for pair in zip(key[split].tolist(), kind.to_pylist(), strict=True)]
     events, cpu_s = (pc.cast(mine.column(name), pa.float64()) for name in ("events", "cpu_s"))
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
-        **{name: mine.column(name) for name in (*_UNIT_OF_JOB, "site", "cpu_model")},
+        **{name: mine.column(name) for name in (*_KEY_OF_JOB, "site", "cpu_model")},
         "work_kind": kind,
         "set_aside": pa.array(aside, pa.string()),
         "n_jobs": pa.repeat(pa.scalar(1, pa.int64()), mine.num_rows),
@@ -256,7 +279,6 @@ def _sums_by_kind(
         "events_cpu_s": pc.multiply(events, cpu_s),
         "core_s": mine.column("core_s"),
     }
-    keys = [*UNIT, "site", "cpu_model", "set_aside"]
-    grouped = pa.table(columns).group_by(keys, use_threads=False)
+    grouped = pa.table(columns).group_by([*KEY, "site", "cpu_model", "set_aside"], use_threads=False)
     summed = grouped.aggregate([(name, "sum") for name in SUMS])
     return summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])

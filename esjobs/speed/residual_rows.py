@@ -9,7 +9,6 @@ import numpy.typing as npt
 import fitters
 from esjobs.runs.publication import finite
 from esjobs.speed.factors import METHODS, Fit
-from esjobs.speed.units import unit_parts
 from fitters import Labels
 
 SHOWN_TASKS = 25
@@ -31,7 +30,7 @@ def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
     effective = fit.data.events_eff if METHODS[fit.factors.method].corrected else fit.data.events
     for bucket in np.flatnonzero(shown):
         row = rows[bucket]
-        task_id, core_class, task_type, work_kind = unit_parts(table.task[bucket])
+        task_id, core_class, task_type, work_kind = fit.data.keys.parts(table.task[bucket])
         events, ratio = fit.data.events[row], table.ratio[bucket]
         expected = table.value[bucket] / ratio * effective[row] / events
         yield {

@@ -19,7 +19,6 @@ from esjobs.speed.judging.flag import Judged, judge
 from esjobs.speed.judging.verdicts import compare
 from esjobs.speed.line import Comparison, Declarations, compare_with_declared
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.units import readable_unit
 from fitters import Labels
 
 EXACT_TASKS = 40
@@ -97,7 +96,7 @@ def _without_tasks(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
     for task in tasks:
         rest = data.keep(data.task.codes != _code(data.task, task))
         variant = solve(rest, base.method, settings.min_bucket_jobs)
-        yield f"without task {readable_unit(task)}", base.verdicts(variant.factors, settings)
+        yield f"without task {data.keys.readable(task)}", base.verdicts(variant.factors, settings)
 
 
 def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
@@ -108,7 +107,7 @@ def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
         return
     judged = {item.evidence.name: item for item in base.judged if item.verdict in JUDGED}
     verdicts: dict[str, str] = {name: item.verdict for name, item in judged.items()}
-    culprit: dict[str, tuple[str, str]] = {}
+    culprit: dict[str, tuple[int, str]] = {}
     left_out = fitters.leave_one_task_out(result)
     n_jobs = data.n_jobs[data.rows_of(left_out.task, left_out.name)]
     rows = zip(left_out.name, left_out.task, left_out.status, left_out.ln_change, n_jobs, strict=True)
@@ -124,10 +123,10 @@ def _without_tasks_linear(base: _Base) -> Iterator[tuple[str, dict[str, str]]]:
         if verdict != item.verdict:
             culprit[name] = (task, verdict)
     for name, (task, verdict) in culprit.items():
-        yield f"without task {readable_unit(task)}", {**verdicts, name: verdict}
+        yield f"without task {data.keys.readable(task)}", {**verdicts, name: verdict}
 
 
-def _code(labels: Labels, name: str) -> int:
+def _code(labels: Labels, name: int) -> int:
     return int(np.searchsorted(labels.names, name))
 
 

@@ -8,34 +8,34 @@ import numpy as np
 import fitters
 from esjobs.runs.publication import finite
 from esjobs.speed.mixed_tasks import MixedTask
-from esjobs.speed.unit_sums import UnitSums
-from esjobs.speed.units import unit_parts
+from esjobs.speed.task_keys import TaskKeys
+from esjobs.speed.task_sums import TaskSums
 
 _DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
 
 
 def task_rows(
-    rows: UnitSums,
+    rows: TaskSums,
     costs: fitters.FixedCosts | None,
-    looked_at: Mapping[str, MixedTask],
+    looked_at: Mapping[int, MixedTask],
     min_bucket_jobs: int,
 ) -> Iterator[dict[str, object]]:
-    """One row per unit of A by site, and one for every task as it was before it was split."""
+    """One row per task key, as queues ran it, and one for every task as it was before it was split."""
     tasks, place = rows.task.names, rows.task.codes
     n_jobs = np.bincount(place, rows.sums["n_jobs"], len(tasks)).astype(np.int64)
     n_sites = np.bincount(place, rows.sums["n_jobs"] >= min_bucket_jobs, len(tasks)).astype(np.int64)
     events = np.bincount(place, rows.sums["events"], len(tasks))
     mixed = np.full(len(tasks), -1)
     mixed[place] = rows.mixed.codes
-    known = {} if costs is None else _by_name(costs)
-    for number, task in enumerate(tasks):
+    known = {} if costs is None else _by_key(costs)
+    for number, task in enumerate(tasks.tolist()):
         cost = known.get(task, {})
         decision = _DECISIONS.get(cost.get("decision", ""), "kept")
         reason = cost.get("reason", "")
         if mixed[number] >= 0:
             decision, reason = "mixed task", rows.mixed.names[mixed[number]]
         yield {
-            **_named(task),
+            **_named(rows.keys, task),
             "n_jobs": int(n_jobs[number]),
             "n_sites": int(n_sites[number]),
             "decision": decision,
@@ -48,7 +48,7 @@ def task_rows(
     for task, found in looked_at.items():
         if found.decision == "split":
             yield {
-                **_named(task),
+                **_named(rows.keys, task),
                 "n_jobs": found.n_jobs,
                 "decision": "split",
                 "reason": found.reason,
@@ -56,16 +56,16 @@ def task_rows(
             }
 
 
-def _by_name(costs: fitters.FixedCosts) -> dict[str, dict[str, Any]]:
+def _by_key(costs: fitters.FixedCosts) -> dict[int, dict[str, Any]]:
     columns = costs.tasks.columns()
     return {
         name: {column: values[place] for column, values in columns.items()}
-        for place, name in enumerate(costs.tasks.name)
+        for place, name in enumerate(costs.tasks.name.tolist())
     }
 
 
-def _named(unit: str) -> dict[str, object]:
-    return dict(zip(("task_id", "core_class", "task_type", "work_kind"), unit_parts(unit), strict=True))
+def _named(keys: TaskKeys, number: int) -> dict[str, object]:
+    return dict(zip(("task_id", "core_class", "task_type", "work_kind"), keys.parts(number), strict=True))
 
 
 def _kinds(found: MixedTask | None) -> dict[str, object]:

@@ -21,7 +21,7 @@ from esjobs.runs.publication import read_table
 from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.speed.fit_input import FitInputs
-from esjobs.speed.unit_sums import read_sums
+from esjobs.speed.task_sums import read_sums
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
 

@@ -5,16 +5,18 @@ import numpy as np
 import fitters
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.links import what_would_link
+from esjobs.speed.task_keys import TaskKeys
 
 
 def columns(*rows: tuple[str, str, int]) -> FitInput:
     task, name, jobs = zip(*rows, strict=True)
     ones = np.ones(len(rows))
+    keys, number = TaskKeys.of((each, "single", "simul", None) for each in task)
     nothing = fitters.factorise([None] * len(rows), "reason")
     return FitInput(
         "site",
         "all",
-        fitters.factorise([f"{each}|single|simul|" for each in task], "task"),
+        fitters.factorise(number, "task"),
         fitters.factorise(name, "name"),
         np.array(jobs, np.int64),
         ones,
@@ -27,6 +29,7 @@ def columns(*rows: tuple[str, str, int]) -> FitInput:
         nothing,
         nothing,
         0,
+        keys,
     )
 
 

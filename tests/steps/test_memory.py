@@ -21,7 +21,7 @@ from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.memory import ROW_B, free_memory_b, require_room
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.unit_sums import read_sums
+from esjobs.speed.task_sums import read_sums
 from esjobs.store.duck.store import DuckStore
 
 SITES = 500

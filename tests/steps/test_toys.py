@@ -26,7 +26,7 @@ from esjobs.speed.line import compare_with_declared
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.tables import FACTORS, FITS
-from esjobs.speed.unit_sums import Adder
+from esjobs.speed.task_sums import Adder
 from tests.steps.grids import grid_jobs, load, site_names
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Buckets added up over days: one row per unit of A and name, texts as codes.
+"""Buckets added up over days: one row per task key and name, texts as codes.
 
 A window may have far more buckets than fit into memory, a fit needs only their sums. They are read a few
 days at a time and added one after the other in the order of their keys: the same buckets give the same sums,
@@ -7,7 +7,7 @@ to the bit, and so the same factors.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -23,7 +23,7 @@ from esjobs.jobs.day_spans import spans
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.runs.publication import read_table
 from esjobs.speed.memory import require_room
-from esjobs.speed.units import unit_label
+from esjobs.speed.task_keys import TaskKeys
 from esjobs.store.base import JobStore
 from fitters import Labels
 
@@ -37,11 +37,12 @@ Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class UnitSums:
-    """Sums over days: one row per unit of A and name, in the order in which the buckets first have them.
+class TaskSums:
+    """Sums over days: one row per task key and name, in the order in which the buckets first have them.
 
-    ``task``: the unit's label. ``sums``: by the names of ``SUMS``. ``n_buckets``: how many were added up.
-    ``mixed``: why the task is set aside as a mixed one, missing where it is not.
+    ``task``: its labels are numbers of ``keys``, in their order. ``sums``: by the names of ``SUMS``.
+    ``n_buckets``: how many were added up. ``mixed``: why the task is set aside as a mixed one, missing where
+    it is not.
     """
 
     task: Labels
@@ -49,13 +50,21 @@ class UnitSums:
     sums: Mapping[str, FloatArray]
     n_buckets: npt.NDArray[np.int64]
     mixed: Labels
+    keys: TaskKeys
 
     def __len__(self) -> int:
         return len(self.task)
 
-    def __getitem__(self, rows: Any) -> "UnitSums":
+    def __getitem__(self, rows: Any) -> "TaskSums":
         sums = {column: values[rows] for column, values in self.sums.items()}
-        return UnitSums(self.task[rows], self.name[rows], sums, self.n_buckets[rows], self.mixed[rows])
+        return replace(
+            self,
+            task=self.task[rows],
+            name=self.name[rows],
+            sums=sums,
+            n_buckets=self.n_buckets[rows],
+            mixed=self.mixed[rows],
+        )
 
     def entering(self, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
         """Rows with enough jobs, of tasks that are not set aside as mixed."""
@@ -75,7 +84,7 @@ class WindowSums:
     name none; more than the rows of a level have where jobs carry no name on it.
     """
 
-    levels: Mapping[str, UnitSums]
+    levels: Mapping[str, TaskSums]
     n_buckets: int
     n_jobs: Mapping[str, int]
 
@@ -103,7 +112,7 @@ class Adder:
 
     def __init__(self) -> None:
         self._texts = {key: _Texts() for key in _KEYS[1:]}
-        self._units = _Numbers()
+        self._keys = _Numbers()
         self._levels = {level: _Level() for level in LEVELS}
         self._n_jobs: Counter[int] = Counter()
         self._n_buckets = 0
@@ -118,8 +127,8 @@ class Adder:
             if not batch.num_rows:
                 continue
             parts["day"].append(np.asarray(batch.column("day").cast(pa.int32())))
-            for key, texts in self._texts.items():
-                parts[key].append(texts.codes(batch.column(key)))
+            for column, texts in self._texts.items():
+                parts[column].append(texts.codes(batch.column(column)))
             for column in SUMS:
                 values = pc.fill_null(pc.cast(batch.column(column), pa.float64()), 0.0)
                 parts[column].append(np.asarray(values))
@@ -127,17 +136,17 @@ class Adder:
             return
         columns = {column: np.concatenate(parts.pop(column)) for column in (*_KEYS, *SUMS)}
         order = self._order(columns)
-        codes = {key: columns.pop(key)[order] for key in _KEYS}
-        task, kind, core_class = (codes[key].astype(np.int64) + 1 for key in _PACKED)
+        codes = {column: columns.pop(column)[order] for column in _KEYS}
+        task, kind, core_class = (codes[column].astype(np.int64) + 1 for column in _PACKED)
         # 31 bits for the type, 2 for one core, several or unknown.
-        unit = self._units.of((task << 31 | kind) << 2 | core_class)
+        key = self._keys.of((task << 31 | kind) << 2 | core_class)
         for column in SUMS:
             columns[column] = columns[column][order]
         self._n_buckets += len(order)
         for number, jobs in enumerate(np.bincount(kind, columns["n_jobs"])):
             self._n_jobs[number - 1] += int(jobs)
         for level, rows in self._levels.items():
-            rows.add(unit, codes[level], columns)
+            rows.add(key, codes[level], columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """The order of the keys, missing ones first."""
@@ -160,15 +169,13 @@ class Adder:
         """What was added."""
         task, kind, core_class = (self._texts[key].listed for key in _PACKED)
         # Parts were packed as number + 1; the missing one is -1 again and so the last of each list.
-        labels = [
-            unit_label(
-                task[(key >> 33) - 1], core_class[(key & 3) - 1], kind[(key >> 2 & 0x7FFFFFFF) - 1], None
-            )
-            for key in self._units.keys.tolist()
-        ]
+        keys, number = TaskKeys.of(
+            (task[(key >> 33) - 1], core_class[(key & 3) - 1], kind[(key >> 2 & 0x7FFFFFFF) - 1], None)
+            for key in self._keys.keys.tolist()
+        )
         return WindowSums(
             {
-                level: rows.sums(labels, self._texts[level].listed[:-1])
+                level: rows.sums(keys, number, self._texts[level].listed[:-1])
                 for level, rows in self._levels.items()
             },
             self._n_buckets,
@@ -252,11 +259,11 @@ class _Level:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, unit: Codes, name: Codes, columns: Mapping[str, FloatArray]) -> None:
+    def add(self, key: Codes, name: Codes, columns: Mapping[str, FloatArray]) -> None:
         """Add rows in their order; those without a name are left out."""
         named = name >= 0
         inside = slice(None) if named.all() else named
-        row = self._rows.of(unit[inside].astype(np.int64) << 32 | name[inside])
+        row = self._rows.of(key[inside].astype(np.int64) << 32 | name[inside])
         more = len(self._rows) - len(self._n_buckets)
         for column, total in self._sums.items():
             grown = np.append(total, np.zeros(more))
@@ -265,11 +272,13 @@ class _Level:
         self._n_buckets = np.append(self._n_buckets, np.zeros(more, np.int64))
         self._n_buckets += np.bincount(row, minlength=len(self._rows))
 
-    def sums(self, units: Sequence[str], names: Sequence[str | None]) -> UnitSums:
-        keys = self._rows.keys
-        task, name = _labels(units, keys >> 32), _labels(names, keys & 0xFFFFFFFF)
-        nothing = Labels(np.empty(0, object), np.full(len(keys), -1, np.int32))
-        return UnitSums(task, name, self._sums, self._n_buckets, nothing)
+    def sums(self, keys: TaskKeys, number: Codes, names: Sequence[str | None]) -> TaskSums:
+        """The rows; ``number`` of each key in the order in which they first came."""
+        rows = self._rows.keys
+        task = Labels(np.arange(len(keys)), number[rows >> 32]).used()
+        name = _labels(names, rows & 0xFFFFFFFF)
+        nothing = Labels(np.empty(0, object), np.full(len(rows), -1, np.int32))
+        return TaskSums(task, name, self._sums, self._n_buckets, nothing, keys)
 
 
 def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels:
@@ -281,15 +290,21 @@ def _labels(texts: Sequence[str | None], codes: npt.NDArray[np.int64]) -> Labels
     return Labels(names, place[codes]).used()
 
 
-def joined(first: UnitSums, second: UnitSums) -> UnitSums:
-    """The rows of two sums, which share none, one after the other."""
-    return UnitSums(
+def joined(first: TaskSums, second: TaskSums) -> TaskSums:
+    """The rows of two sums, which share none but their keys, one after the other."""
+    return TaskSums(
         _joined(first.task, second.task),
         _joined(first.name, second.name),
         {column: np.append(values, second.sums[column]) for column, values in first.sums.items()},
         np.append(first.n_buckets, second.n_buckets),
         _joined(first.mixed, second.mixed),
+        first.keys,
     )
+
+
+def renumbered(rows: TaskSums, keys: TaskKeys, number: Codes) -> TaskSums:
+    """The rows under another table of keys; ``number``: in it, of each key of the present one."""
+    return replace(rows, task=Labels(number[rows.task.names], rows.task.codes), keys=keys)
 
 
 def _joined(first: Labels, second: Labels) -> Labels:
@@ -299,6 +314,6 @@ def _joined(first: Labels, second: Labels) -> Labels:
     for part in (first, second):
         of_code = np.array([*(number[name] for name in part.names), -1], np.int32)
         codes.append(of_code[part.codes])
-    listed = np.empty(len(names), object)
+    listed = np.empty(len(names), first.names.dtype)
     listed[:] = names
     return Labels(listed, np.concatenate(codes)).used()
