@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dashboards.report import ReportData, render
+from dashboards.targets.html.report import ReportData, render
 from esjobs import __version__
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window

@@ -342,7 +342,7 @@ class Session(ResultTables):
 
         ``method``: the headline of the run unless it is named.
         """
-        from dashboards.charts import plot_line
+        from dashboards.targets.html.charts import plot_line
         from esjobs.speed.question import SpeedQuestion
 
         drawn = self._find(SPEED, FLAGS, run, None)

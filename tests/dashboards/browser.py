@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import pytest
 
-from dashboards.report import ReportData, render
+from dashboards.targets.html.report import ReportData, render
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page

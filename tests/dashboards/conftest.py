@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboards.report import ReportData
+from dashboards.targets.html.report import ReportData
 from esjobs.capabilities import table
 from esjobs.core.words import Verdict
 from esjobs.speed.judging.conclusions import conclude

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboards.charts import dots_axis, dots_with_errors, plot_line, scatter_line, siblings
-from dashboards.compose import Composer
 from dashboards.panels import panel
-from dashboards.report import ReportData
-from dashboards.rows import Row, relative_to_siblings
-from dashboards.verdict_panels import SCATTER
+from dashboards.panels.verdicts import SCATTER
+from dashboards.targets.html.charts import dots_axis, dots_with_errors, plot_line, scatter_line, siblings
+from dashboards.targets.html.compose import Composer
+from dashboards.targets.html.report import ReportData
+from dashboards.view.rows import Row, relative_to_siblings
 
 
 def rows_of(data: ReportData, identity: str) -> list[Row]:

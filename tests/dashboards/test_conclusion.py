@@ -6,13 +6,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from dashboards.cells import declared, estimate, number, read
-from dashboards.columns import COREPOWER, VERDICT
-from dashboards.compose import Composer
 from dashboards.panels import REPORT, panel
-from dashboards.parts import Block, FigurePart, TablePart, TextPart, TilesPart, TypePart
-from dashboards.report import ReportData, render
+from dashboards.panels.columns import COREPOWER, VERDICT
 from dashboards.spec import LOOKS
+from dashboards.targets.html.cells import declared, estimate, number, read
+from dashboards.targets.html.compose import Composer
+from dashboards.targets.html.parts import Block, FigurePart, TablePart, TextPart, TilesPart, TypePart
+from dashboards.targets.html.report import ReportData, render
 
 
 def block_of(data: ReportData, identity: str) -> Block:

@@ -11,14 +11,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboards.charts import siblings
-from dashboards.compose import Composer
-from dashboards.expert_charts import counts_of, matrix, matrix_rows, pulls, task_curve, task_label
-from dashboards.expert_panels import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK_CURVES, UNSTABLE, WORST
 from dashboards.panels import REPORT, panel
-from dashboards.parts import Block, FigurePart, TablePart, TermsPart, TextPart
-from dashboards.report import ReportData, render
-from dashboards.rows import Row, task_of
+from dashboards.panels.expert import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK_CURVES, UNSTABLE, WORST
+from dashboards.targets.html.charts import siblings
+from dashboards.targets.html.compose import Composer
+from dashboards.targets.html.expert_charts import (
+    counts_of,
+    matrix,
+    matrix_rows,
+    pulls,
+    task_curve,
+    task_label,
+)
+from dashboards.targets.html.parts import Block, FigurePart, TablePart, TermsPart, TextPart
+from dashboards.targets.html.report import ReportData, render
+from dashboards.view.rows import Row, task_of
 from tests.dashboards.conftest import HOSTILE
 from tests.dashboards.conftest import PULLS as COUNTS
 

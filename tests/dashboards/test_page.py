@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dashboards.report import ReportData
+from dashboards.targets.html.report import ReportData
 from tests.dashboards.browser import DRAWN, Opened, open_page
 from tests.dashboards.conftest import HOSTILE
 

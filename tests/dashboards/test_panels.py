@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from dashboards.columns import NAME, K
 from dashboards.panels import REPORT, panel
+from dashboards.panels.columns import NAME, K
 from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
 from esjobs.capabilities import table
 from esjobs.core.words import VERDICTS, Verdict
@@ -24,23 +24,25 @@ def columns_of(each: Panel) -> set[str]:
     own = tuple(field for field in each.fields if not field.table)
     names = named(own) | {field.per for field in own if field.per}
     names |= {field.fixed[0] for field in own if field.fixed}
-    names |= {condition.column for condition in (*each.where, *each.given)}
-    names |= {re.sub(r"[-|]", "", column) for column in each.sort}
+    names |= {condition.column for condition in (*each.view.where, *each.given)}
+    names |= {re.sub(r"[-|]", "", column) for column in each.view.sort}
     return names
 
 
 @pytest.mark.parametrize("each", REPORT, ids=lambda each: each.id)
 def test_every_column_exists_in_its_table(each: Panel) -> None:
     if each.kind == "markdown":
-        assert not each.table
+        assert not each.view.table
         return
-    assert columns_of(each) <= set(table(each.table).column_names)
+    assert columns_of(each) <= set(table(each.view.table).column_names)
     for field in each.fields:
         if field.table:
             assert named((field,)) <= set(table(field.table).column_names)
             assert {"level", "name", "processing_type", "method"} <= set(table(field.table).column_names)
     for tile in each.tiles:
-        assert {tile.column, *(column for column, _ in tile.parts)} <= set(table(each.table).column_names)
+        assert {tile.column, *(column for column, _ in tile.parts)} <= set(
+            table(each.view.table).column_names
+        )
 
 
 def test_ids_are_unique_and_fit_for_addresses() -> None:

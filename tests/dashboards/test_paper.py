@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dashboards.account_panels import METHOD
-from dashboards.compose import Composer
-from dashboards.report import ReportData
+from dashboards.panels.account import METHOD
+from dashboards.targets.html.compose import Composer
+from dashboards.targets.html.report import ReportData
 from tests.dashboards.browser import open_page, without
 
 if TYPE_CHECKING:

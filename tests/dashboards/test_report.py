@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from dashboards.books import books_of
-from dashboards.compose import Composer
 from dashboards.panels import REPORT
-from dashboards.report import ReportData, render
+from dashboards.targets.html.compose import Composer
+from dashboards.targets.html.report import ReportData, render
+from dashboards.view.books import books_of
 
 _VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -203,7 +203,7 @@ def test_of_another_method_what_speaks_of_the_headline_alone_is_left_out(small: 
     usual, other = titles(small), titles(replace(small, method="paper", headline="gamma"))
     assert titles(replace(small, headline="gamma")) == usual
     assert usual - other == {each.title for each in REPORT if each.headline_only}
-    assert {each.title for each in REPORT if each.table in ("residuals", "tasks")} <= usual - other
+    assert {each.title for each in REPORT if each.view.table in ("residuals", "tasks")} <= usual - other
     assert not other - usual
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.cells import moment, number, percent, read, readable_json
-from dashboards.labels import place_labels
-from dashboards.rows import Row, complete, records, relative_to_siblings, select, siblings_of, sort_rows
-from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
-from dashboards.spec import Entry, Panel, Where, look_of
+from dashboards.spec import Entry, View, Where, look_of
+from dashboards.targets.html.cells import moment, number, percent, read, readable_json
+from dashboards.targets.html.labels import place_labels
+from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_ticks
+from dashboards.view.rows import Row, complete, records, relative_to_siblings, select, siblings_of, sort_rows
 from esjobs.capabilities import table
 from esjobs.core.text import visible
 
@@ -112,7 +112,7 @@ def test_frames_are_completed_with_nulls() -> None:
 
 
 def test_selection_follows_level_type_method_and_order() -> None:
-    each = Panel("p", "", "table", "", "flags", where=(Where("k"),), level="site", sort=("-|d|", "name"))
+    each = View("flags", where=(Where("k"),), level="site", sort=("-|d|", "name"))
     base = {"level": "site", "processing_type": "all", "method": "paper", "k": 1.0}
     rows = [
         base | {"name": "a", "d": 0.1},

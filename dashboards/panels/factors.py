@@ -1,6 +1,6 @@
 """Panels about speed factors: queues, CPU models, correlation, components."""
 
-from dashboards.columns import (
+from dashboards.panels.columns import (
     BENCHMARK,
     EVENTS_PER_JOB,
     JOBS,
@@ -13,7 +13,7 @@ from dashboards.columns import (
     VIA,
     K,
 )
-from dashboards.spec import Entry, Panel, Where
+from dashboards.spec import Entry, Panel, View, Where
 
 _FACTOR_FIELDS = (
     Entry("name", "Name", "name", "label"),
@@ -49,13 +49,15 @@ FACTORS_SITE = Panel(
     "Speed factors of queues",
     "dots-with-errors",
     "Speed factors",
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"),),
+        level="site",
+        sort=("-k", "name"),
+    ),
     "Sorted by speed, with one standard error. The mean of a component is 1: only ratios have a meaning. "
     "Hollow marks belong to other components and cannot be compared with the filled ones.",
     fields=_FACTOR_FIELDS,
-    where=(Where("k"),),
-    level="site",
-    sort=("-k", "name"),
     empty="No queue has a speed factor: no two queues ran jobs of the same task, or too few of them.",
 )
 
@@ -64,11 +66,13 @@ FACTORS_SITE_TABLE = Panel(
     "All speed factors of queues",
     "table",
     "Speed factors",
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"),),
+        level="site",
+        sort=("-k", "name"),
+    ),
     fields=(NAME, RC_SITE, *_FACTOR_COLUMNS),
-    where=(Where("k"),),
-    level="site",
-    sort=("-k", "name"),
     empty="No queue has a speed factor.",
     folded=True,
     optional=True,
@@ -80,12 +84,14 @@ FACTORS_MODEL = Panel(
     "Speed factors of CPU models",
     "dots-with-errors",
     "Speed factors",
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"),),
+        level="cpu_model",
+        sort=("-k", "name"),
+    ),
     "Sorted by speed, with one standard error: the same for the processors that the jobs name.",
     fields=_FACTOR_FIELDS,
-    where=(Where("k"),),
-    level="cpu_model",
-    sort=("-k", "name"),
     empty="No CPU model has a speed factor: the records name none, or no two models ran jobs of the same "
     "task.",
 )
@@ -95,11 +101,13 @@ FACTORS_MODEL_TABLE = Panel(
     "All speed factors of CPU models",
     "table",
     "Speed factors",
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"),),
+        level="cpu_model",
+        sort=("-k", "name"),
+    ),
     fields=(MODEL, *_FACTOR_COLUMNS),
-    where=(Where("k"),),
-    level="cpu_model",
-    sort=("-k", "name"),
     empty="No CPU model has a speed factor.",
     folded=True,
     optional=True,
@@ -111,7 +119,12 @@ CORRELATION = Panel(
     "Correlation of speed and declaration",
     "table",
     "Correlation",
-    "lines",
+    View(
+        "lines",
+        level="site",
+        types="every",
+        sort=("processing_type",),
+    ),
     "Pearson's r and Spearman's rank correlation over queues, and over WLCG sites, because queues of one "
     "WLCG site are not independent. The line's scatter is what remains beyond the errors.",
     fields=(
@@ -128,9 +141,6 @@ CORRELATION = Panel(
         Entry("status", "Status", "name"),
         Entry("reason", "Reason"),
     ),
-    level="site",
-    types="every",
-    sort=("processing_type",),
     empty="Without declared values there is nothing to correlate.",
 )
 
@@ -139,7 +149,11 @@ COMPONENTS = Panel(
     "What can be compared with what",
     "table",
     "Components",
-    "components",
+    View(
+        "components",
+        level="site",
+        sort=("component",),
+    ),
     "Queues that share tasks, directly or through others, form a component. Factors of different components "
     "have no common scale.",
     fields=(
@@ -153,8 +167,6 @@ COMPONENTS = Panel(
         Entry("names", "Queues in it", "names"),
         Entry("link", "What would link it"),
     ),
-    level="site",
-    sort=("component",),
     empty="There is no component: no two queues ran jobs of the same task.",
 )
 
@@ -163,7 +175,11 @@ WITHOUT = Panel(
     "Names without a factor",
     "table",
     "Components",
-    "factors",
+    View(
+        "factors",
+        where=(Where("status", ("ok",), negate=True),),
+        sort=("-level", "name"),
+    ),
     fields=(
         Entry("level", "Level", "level"),
         Entry("name", "Name", "name", "label"),
@@ -171,8 +187,6 @@ WITHOUT = Panel(
         Entry("reason", "Reason"),
         JOBS,
     ),
-    where=(Where("status", ("ok",), negate=True),),
-    sort=("-level", "name"),
     empty="Every name has a factor.",
     folded=True,
 )

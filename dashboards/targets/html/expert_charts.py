@@ -9,8 +9,9 @@ from typing import Any
 
 import altair as alt
 
-from dashboards.cells import MISSING, number, percent
-from dashboards.marks import (
+from dashboards.spec import STATES, Entry, Panel
+from dashboards.targets.html.cells import MISSING, number, percent
+from dashboards.targets.html.marks import (
     BAND,
     GRID,
     INK,
@@ -23,9 +24,8 @@ from dashboards.marks import (
     span,
     tooltips,
 )
-from dashboards.rows import Row, task_of
-from dashboards.scales import Axis, axis_of, log_axis, log_ticks
-from dashboards.spec import STATES, Entry, Panel
+from dashboards.targets.html.scales import Axis, axis_of, log_axis, log_ticks
+from dashboards.view.rows import Row, task_of
 from esjobs.core.text import visible
 
 _CURVE_HEIGHT, _CELL_HEIGHT, _PULLS_HEIGHT, _SCATTER_HEIGHT = 230, 17, 200, 340

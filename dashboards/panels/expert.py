@@ -1,6 +1,6 @@
 """Panels for the expert: what a verdict rests on, in the order in which a site's objections come."""
 
-from dashboards.columns import (
+from dashboards.panels.columns import (
     DEVIATION,
     EVENTS_PER_JOB,
     JOBS,
@@ -13,7 +13,7 @@ from dashboards.columns import (
     VIA,
     K,
 )
-from dashboards.spec import Entry, Panel, Where
+from dashboards.spec import Entry, Panel, View, Where
 from esjobs.core.words import HALF_WIDTH_90, JUDGED
 
 SECTION = "For the expert"
@@ -44,7 +44,12 @@ TASK_CURVES = Panel(
     "CPU time per event against events per job",
     "task-curves",
     SECTION,
-    "residuals",
+    View(
+        "residuals",
+        where=(Where("events_per_job"), Where("cpu_s_per_event")),
+        level="site",
+        sort=("-n_jobs", "name"),
+    ),
     "One chart per task, one mark per queue, larger with more jobs. Queues with a fast processor lie lower. "
     "The curve is what the task's fixed cost per job makes of one and the same processor: proportional to "
     "1 + ρ / events per job, through the median queue. Where marks follow it, short jobs are the reason, "
@@ -60,9 +65,6 @@ TASK_CURVES = Panel(
         _STATUS,
         *_TASK,
     ),
-    where=(Where("events_per_job"), Where("cpu_s_per_event")),
-    level="site",
-    sort=("-n_jobs", "name"),
     most=(6,),
     empty="The run kept no residuals of tasks.",
     on_request=True,
@@ -74,7 +76,7 @@ TASK_TABLE = Panel(
     "All tasks, their fixed cost, and what was decided",
     "table",
     SECTION,
-    "tasks",
+    View("tasks", sort=("-n_jobs", "task_id")),
     "Slope is that of ln(CPU time per event) on ln(events per job) inside queues: 0 when CPU time is "
     "proportional to events, −1 when a job costs the same whatever it does.",
     fields=(
@@ -90,7 +92,6 @@ TASK_TABLE = Panel(
         Entry("kinds_share", "Kinds share", "fraction", note="share of the smaller kind"),
         Entry("reason", "Reason", "sentence"),
     ),
-    sort=("-n_jobs", "task_id"),
     most=(400,),
     empty="The run kept no account of its tasks.",
     folded=True,
@@ -103,7 +104,11 @@ MATRIX = Panel(
     "Where each queue is off, task by task",
     "matrix",
     SECTION,
-    "residuals",
+    View(
+        "residuals",
+        level="site",
+        sort=("-n_jobs", "name"),
+    ),
     "Deviation of the speed from what the queue's k promises, in percent: blue ran faster, orange slower. A "
     "row of one colour cannot be, k would have taken it up; a single strong cell is a task that ran "
     "differently there. Queues from fast to slow, with k; tasks with most jobs first. A queue's only task "
@@ -118,8 +123,6 @@ MATRIX = Panel(
         EVENTS_PER_JOB,
         Entry("k", "k", "number", "y", error="k_err", table="factors"),
     ),
-    level="site",
-    sort=("-n_jobs", "name"),
     most=(40, 25),
     empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
     "are no independent loops through queues and tasks.",
@@ -132,7 +135,11 @@ ERRORS = Panel(
     "What each verdict and its error are made of",
     "table",
     SECTION,
-    "flags",
+    View(
+        "flags",
+        where=(Where("verdict", JUDGED),),
+        sort=("-level", "-|deviation|", "name"),
+    ),
     "Above 0 ran faster than declared. Raw is the deviation before the fixed cost per job was taken out. The "
     "three parts of the error add in quadrature to one standard error; verdicts use "
     f"{HALF_WIDTH_90} of it.",
@@ -151,8 +158,6 @@ ERRORS = Panel(
         EVENTS_PER_JOB,
         VIA,
     ),
-    where=(Where("verdict", JUDGED),),
-    sort=("-level", "-|deviation|", "name"),
     empty="No name has a verdict that rests on an error.",
     folded=True,
     on_request=True,
@@ -163,7 +168,11 @@ FIT_QUALITY = Panel(
     "How well the fits close",
     "table",
     SECTION,
-    "fits",
+    View(
+        "fits",
+        where=(Where("dof"),),
+        types="every",
+    ),
     "Where σ int is estimated, it is the value that makes χ²/dof 1, so neither that nor pulls of width 1 nor "
     "S near 1 proves that the errors are right. Where it is assumed, χ²/dof above 1 says that they are too "
     "narrow. Shape and tails of the pulls and the "
@@ -204,8 +213,6 @@ FIT_QUALITY = Panel(
             note="of tasks with the decision mixed task or fixed cost unknown",
         ),
     ),
-    where=(Where("dof"),),
-    types="every",
     empty="No fit has a factor.",
     on_request=True,
 )
@@ -215,7 +222,7 @@ PULLS = Panel(
     "Pulls of the buckets",
     "pulls",
     SECTION,
-    "fits",
+    View("fits", where=(Where("pulls"),)),
     "Deviations of buckets in their own standard deviations, for all types together: right of 0 ran faster "
     "than k promises. The line is a normal of width 1 and the same area; the bars at both ends hold all that "
     "lies beyond. Where σ int is estimated, the width is 1 by construction; look at the shape and the tails.",
@@ -225,7 +232,6 @@ PULLS = Panel(
         Entry("pull_width", "Pull width", "number"),
         Entry("n_rejected", "Rejected", "count"),
     ),
-    where=(Where("pulls"),),
     empty="There are no pulls: no fit has independent loops, so each residual is 0 by construction.",
     on_request=True,
 )
@@ -235,10 +241,12 @@ ONE_TASK = Panel(
     "Names that cannot be tested",
     "name-list",
     SECTION,
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"), Where("n_tasks", (1,))),
+        sort=("-level", "name"),
+    ),
     fields=(Entry("name", "Name", "name", "label"), LEVEL),
-    where=(Where("k"), Where("n_tasks", (1,))),
-    sort=("-level", "name"),
     empty="Every name has at least two tasks, so that each residual tests something.",
     on_request=True,
 )
@@ -248,7 +256,12 @@ SIBLINGS = Panel(
     "Queues of one WLCG site",
     "siblings",
     SECTION,
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"), Where("rc_site")),
+        level="site",
+        sort=("rc_site", "-k"),
+    ),
     "Queues of one WLCG site often run on the same hardware. If those with longer jobs look faster, "
     "a fixed cost per job is at work rather than a difference of machines. Both axes are relative to the "
     "mean of the WLCG site; a thin line joins its queues.",
@@ -272,9 +285,6 @@ SIBLINGS = Panel(
             note="whether the WLCG site is a guess from the queue's name",
         ),
     ),
-    where=(Where("k"), Where("rc_site")),
-    level="site",
-    sort=("rc_site", "-k"),
     empty="No WLCG site has two queues with a speed factor.",
     on_request=True,
 )
@@ -284,7 +294,11 @@ WORST = Panel(
     "The ten most deviating buckets",
     "table",
     SECTION,
-    "residuals",
+    View(
+        "residuals",
+        where=(Where("rank"), Where("deviation", above=1e-6)),
+        sort=("-level", "rank"),
+    ),
     "Of the fit of all types, for queues and for CPU models. A bucket is what one name ran of one task; "
     "above 0 it ran faster than the name's k promises.",
     fields=(
@@ -300,8 +314,6 @@ WORST = Panel(
         _PULL,
         _STATUS,
     ),
-    where=(Where("rank"), Where("deviation", above=1e-6)),
-    sort=("-level", "rank"),
     empty="No bucket deviates: the run kept no list, or each residual is 0 by construction.",
     on_request=True,
     headline_only=True,
@@ -312,7 +324,12 @@ EFFICIENCY = Panel(
     "CPU efficiency beside the speed factor",
     "scatter",
     SECTION,
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"), Where("efficiency")),
+        level="site",
+        sort=("-n_jobs", "name"),
+    ),
     "A speed factor is made of CPU time alone. Overcommitted cores and waiting for data show in the "
     "efficiency; if slow queues were also the inefficient ones, look for load before a wrong declaration.",
     fields=(
@@ -325,9 +342,6 @@ EFFICIENCY = Panel(
         JOBS,
         TASKS,
     ),
-    where=(Where("k"), Where("efficiency")),
-    level="site",
-    sort=("-n_jobs", "name"),
     empty="No queue has both a speed factor and a CPU efficiency.",
     on_request=True,
 )
@@ -337,7 +351,11 @@ UNSTABLE = Panel(
     "Verdicts that are not stable",
     "table",
     SECTION,
-    "flags",
+    View(
+        "flags",
+        where=(Where("unstable_under"),),
+        sort=("-level", "-|deviation|", "name"),
+    ),
     "Each verdict is made again with other methods, limits of jobs and of tasks. These become another one "
     "under the change that is named, and should not be sent.",
     fields=(
@@ -351,8 +369,6 @@ UNSTABLE = Panel(
         TASKS,
         VIA,
     ),
-    where=(Where("unstable_under"),),
-    sort=("-level", "-|deviation|", "name"),
     empty="Every verdict stays what it is under every tried change.",
     folded=True,
     on_request=True,
@@ -363,7 +379,11 @@ METHOD_SHIFT = Panel(
     "What the article's objective would change",
     "extremes",
     SECTION,
-    "factors",
+    View(
+        "factors",
+        where=(Where("k"), Where("method_sigmas")),
+        sort=("-|method_sigmas|", "name"),
+    ),
     "The article's least squares on the same sums, over the headline's k, less 1; in standard errors of k. "
     "That is the systematic of the method, apart from the corrections.",
     fields=(
@@ -375,8 +395,6 @@ METHOD_SHIFT = Panel(
         JOBS,
         TASKS,
     ),
-    where=(Where("k"), Where("method_sigmas")),
-    sort=("-|method_sigmas|", "name"),
     most=(15,),
     empty="The article's objective was not tried on the same sums.",
     on_request=True,

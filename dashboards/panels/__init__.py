@@ -1,7 +1,7 @@
 """What the report shows, in order: the literal tuple of its panels."""
 
-from dashboards.account_panels import BOOKS, FITS, METHOD, PROVENANCE, TYPES
-from dashboards.expert_panels import (
+from dashboards.panels.account import BOOKS, FITS, METHOD, PROVENANCE, TYPES
+from dashboards.panels.expert import (
     EFFICIENCY,
     ERRORS,
     FIT_QUALITY,
@@ -15,7 +15,7 @@ from dashboards.expert_panels import (
     UNSTABLE,
     WORST,
 )
-from dashboards.factor_panels import (
+from dashboards.panels.factors import (
     COMPONENTS,
     CORRELATION,
     FACTORS_MODEL,
@@ -24,8 +24,7 @@ from dashboards.factor_panels import (
     FACTORS_SITE_TABLE,
     WITHOUT,
 )
-from dashboards.spec import Panel
-from dashboards.verdict_panels import (
+from dashboards.panels.verdicts import (
     CANDIDATES,
     CONCLUSION,
     COUNTS,
@@ -39,6 +38,7 @@ from dashboards.verdict_panels import (
     UNDECIDED,
     UNDECLARED,
 )
+from dashboards.spec import Panel
 
 REPORT: tuple[Panel, ...] = (
     COUNTS,

@@ -11,9 +11,9 @@ from typing import Any
 
 import altair as alt
 
-from dashboards.cells import read
-from dashboards.rows import Row
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES, Entry, Look, Panel, look_of
+from dashboards.targets.html.cells import read
+from dashboards.view.rows import Row
 
 PAPER, INK, MUTED, GRID, BAND, LINE = "#fefefe", "#1c2127", "#5b6470", "#e3e6e9", "#e9eef2", "#3a424c"
 """Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet

@@ -7,9 +7,11 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboards.cells import number
-from dashboards.labels import Frame, Label, place_labels
-from dashboards.marks import (
+from dashboards.panels.verdicts import SCATTER, SCATTER_MODEL
+from dashboards.spec import EVERY_LOOK, Panel, View
+from dashboards.targets.html.cells import number
+from dashboards.targets.html.labels import Frame, Label, place_labels
+from dashboards.targets.html.marks import (
     BAND,
     DENSE_FROM,
     DENSE_ROW_HEIGHT,
@@ -24,10 +26,8 @@ from dashboards.marks import (
     points,
     span,
 )
-from dashboards.rows import Row, complete, records, relative_to_siblings, select
-from dashboards.scales import Axis, axis_of, ratio_axis, ratio_ticks
-from dashboards.spec import EVERY_LOOK, Panel
-from dashboards.verdict_panels import SCATTER, SCATTER_MODEL
+from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_ticks
+from dashboards.view.rows import Row, complete, records, relative_to_siblings, select
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 
@@ -62,12 +62,11 @@ def plot_line(
     level = level or _first(judged, "level", "site")
     processing_type = processing_type or _first(judged, "processing_type", ALL_TYPES)
     panel = SCATTER_MODEL if level == "cpu_model" else SCATTER
-    wanted = Panel("lines", "", "table", "", "lines", level=level)
-    candidates = select(wanted, found, processing_type, method)
+    candidates = select(View("lines", level=level), found, processing_type, method)
     line = next((row for row in candidates if benchmark in {None, row["benchmark"]}), None)
     if line is not None:
         method, benchmark = line["method"], line["benchmark"]
-    rows = select(panel, judged, processing_type, method)
+    rows = select(panel.view, judged, processing_type, method)
     rows = [row for row in rows if benchmark in {None, row["benchmark"]}]
     return scatter_line(panel, rows, line, limit).chart(width)
 

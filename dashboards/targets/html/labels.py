@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dashboards.scales import Axis
+from dashboards.targets.html.scales import Axis
 
 Boxes = npt.NDArray[np.float64]
 Side = Literal["right", "left"]

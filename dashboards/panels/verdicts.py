@@ -1,6 +1,6 @@
 """Panels about verdicts: counts, conclusion, who deviates, the chart of the line, and everyone else."""
 
-from dashboards.columns import (
+from dashboards.panels.columns import (
     ADVICE,
     COREPOWER,
     DEVIATION,
@@ -18,7 +18,7 @@ from dashboards.columns import (
     VIA,
     K,
 )
-from dashboards.spec import Entry, Panel, Tile, Where
+from dashboards.spec import Entry, Panel, Tile, View, Where
 from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
@@ -91,8 +91,7 @@ COUNTS = Panel(
     "At a glance",
     "tiles",
     "At a glance",
-    "conclusions",
-    level="site",
+    View("conclusions", level="site"),
     tiles=(
         Tile(
             "queues",
@@ -137,9 +136,8 @@ CONCLUSION = Panel(
     "Conclusion",
     "sentence",
     "At a glance",
-    "conclusions",
+    View("conclusions", level="site"),
     fields=(Entry("sentence", "Conclusion"), Entry("evidence", "Evidence")),
-    level="site",
     empty="Nothing can be concluded: the run kept no verdicts.",
 )
 
@@ -148,7 +146,12 @@ DEVIATING = Panel(
     "Queues whose deviation is confirmed",
     "table",
     "What deviates",
-    "flags",
+    View(
+        "flags",
+        where=_CONFIRMED,
+        level="site",
+        sort=("-|deviation|",),
+    ),
     "The speed differs from what the declared corepower promises by more than the limit, errors included: "
     "above 0 faster than declared, below it slower. Each is significant over all tests of the run and stable "
     "under every tried change, and may be sent.",
@@ -173,9 +176,6 @@ DEVIATING = Panel(
         FINDING,
         ADVICE,
     ),
-    where=_CONFIRMED,
-    level="site",
-    sort=("-|deviation|",),
     empty="No deviation of a queue is confirmed.",
 )
 
@@ -184,16 +184,18 @@ DEVIATING_MODELS = Panel(
     "CPU models whose deviation is confirmed",
     "table",
     "What deviates",
-    "flags",
+    View(
+        "flags",
+        where=_CONFIRMED,
+        level="cpu_model",
+        sort=("-|deviation|",),
+    ),
     fields=(
         MODEL,
         DEVIATION,
         REFERENCE,
         *(field for field in DEVIATING.fields[3:] if field not in {ORIGIN, RC_SITE}),
     ),
-    where=_CONFIRMED,
-    level="cpu_model",
-    sort=("-|deviation|",),
     given=(Where("deviation"),),
     empty="No deviation of a CPU model from its reference score is confirmed.",
 )
@@ -203,7 +205,11 @@ CANDIDATES = Panel(
     "Candidates, not confirmed",
     "table",
     "What deviates",
-    "flags",
+    View(
+        "flags",
+        where=_CANDIDATES,
+        sort=("-level", "-|deviation|", "name"),
+    ),
     "Beyond the limit with the error included, but not significant over all tests of the run, or not stable: "
     "perhaps chance, perhaps one task. Not to be sent; more tasks in common confirm or dismiss them.",
     fields=(
@@ -221,8 +227,6 @@ CANDIDATES = Panel(
         TASKS,
         SENTENCE,
     ),
-    where=_CANDIDATES,
-    sort=("-level", "-|deviation|", "name"),
     empty="There is no candidate.",
     folded=True,
     optional=True,
@@ -233,13 +237,15 @@ SCATTER = Panel(
     "Speed factor against declared corepower",
     "scatter-line",
     "Speed against declaration",
-    "flags",
+    View(
+        "flags",
+        where=(Where("k"), Where("corepower"), Where("component", (0, None))),
+        level="site",
+    ),
     "Each mark is a queue of the largest component; bars are one standard error. The line goes through the "
     "origin, the band is the accepted deviation. Above the band a queue runs faster than it declares, below "
     "it slower. Confirmed deviations are named, candidates are not; default values have no part in the line.",
     fields=_SCATTER_FIELDS,
-    where=(Where("k"), Where("corepower"), Where("component", (0, None))),
-    level="site",
     band=True,
     empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
 )
@@ -249,12 +255,14 @@ SCATTER_MODEL = Panel(
     "CPU models against their reference score",
     "scatter-line",
     "Speed factors",
-    "flags",
+    View(
+        "flags",
+        where=(Where("k"), Where("corepower"), Where("component", (0, None))),
+        level="cpu_model",
+    ),
     "Reference scores come from an imported table; none is derived from what queues declare. Above the band "
     "a CPU model runs faster than its score, below it slower.",
     fields=_MODEL_SCATTER_FIELDS,
-    where=(Where("k"), Where("corepower"), Where("component", (0, None))),
-    level="cpu_model",
     band=True,
     given=(Where("k"),),
     empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",
@@ -265,13 +273,15 @@ DEVIATIONS = Panel(
     "Deviation from the declaration, queue by queue",
     "dots-with-errors",
     "Speed against declaration",
-    "flags",
+    View(
+        "flags",
+        where=(Where("deviation"),),
+        level="site",
+        sort=("-deviation", "name"),
+    ),
     "Deviation from the line fitted without the WLCG site itself: right of 0 ran faster than declared, left "
     "slower. Bars are 90 % intervals; a verdict needs the whole bar on one side of the band's edge.",
     fields=_DEVIATION_FIELDS,
-    where=(Where("deviation"),),
-    level="site",
-    sort=("-deviation", "name"),
     interval=HALF_WIDTH_90,
     band=True,
     empty="No deviation could be computed.",
@@ -282,10 +292,12 @@ FLAGS_TABLE = Panel(
     "All verdicts on queues",
     "table",
     "Speed against declaration",
-    "flags",
+    View(
+        "flags",
+        level="site",
+        sort=("name",),
+    ),
     fields=(NAME, *_FLAG_COLUMNS),
-    level="site",
-    sort=("name",),
     empty="No verdicts were made.",
     folded=True,
     optional=True,
@@ -296,13 +308,15 @@ UNDECIDED = Panel(
     "Undecided",
     "table",
     "Other queues",
-    "flags",
+    View(
+        "flags",
+        where=_verdict("undecided"),
+        level="site",
+        sort=("-|deviation|",),
+    ),
     "The 90 % interval reaches across the edge of the band. More tasks common with other queues would narrow "
     "it; more jobs of the same tasks only where statistics is the larger part of the error.",
     fields=_LIST_COLUMNS,
-    where=_verdict("undecided"),
-    level="site",
-    sort=("-|deviation|",),
     empty="No queue is undecided.",
     folded=True,
 )
@@ -312,7 +326,12 @@ UNDECLARED = Panel(
     "Undeclared",
     "table",
     "Other queues",
-    "flags",
+    View(
+        "flags",
+        where=_verdict("undeclared"),
+        level="site",
+        sort=("name",),
+    ),
     "No declared value, or one that is a default of the information system: drawn, never fitted.",
     fields=(
         *_LIST_COLUMNS[:3],
@@ -327,9 +346,6 @@ UNDECLARED = Panel(
         *_LIST_COLUMNS[3:4],
         *_LIST_COLUMNS[5:],
     ),
-    where=_verdict("undeclared"),
-    level="site",
-    sort=("name",),
     empty="Every queue declares a value of its own.",
     folded=True,
 )
@@ -339,12 +355,14 @@ SET_ASIDE = Panel(
     "Not comparable, too few jobs, mixed or implausible",
     "table",
     "Other queues",
-    "flags",
+    View(
+        "flags",
+        where=(Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
+        level="site",
+        sort=("verdict", "name"),
+    ),
     "Too few jobs, mixed tasks, implausible values, or no common scale with the largest component.",
     fields=(NAME, VERDICT, *_LIST_COLUMNS[1:]),
-    where=(Where("verdict", ("deviates", "undecided", "ok", "undeclared"), negate=True),),
-    level="site",
-    sort=("verdict", "name"),
     empty="No queue has another verdict.",
     folded=True,
 )

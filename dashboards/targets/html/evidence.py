@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from dashboards.cells import count, level_name, number, read
-from dashboards.expert_charts import (
+from dashboards.spec import EVERY_LOOK, LOOKS, Look, Panel
+from dashboards.targets.html.cells import count, level_name, number, read
+from dashboards.targets.html.expert_charts import (
     Taken,
     by_jobs,
     counts_of,
@@ -18,10 +19,9 @@ from dashboards.expert_charts import (
     task_label,
     task_words,
 )
-from dashboards.marks import look
-from dashboards.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
-from dashboards.rows import Row, task_of
-from dashboards.spec import EVERY_LOOK, LOOKS, Look, Panel
+from dashboards.targets.html.marks import look
+from dashboards.targets.html.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
+from dashboards.view.rows import Row, task_of
 from esjobs.core.text import visible
 
 _TITLE_LETTERS = 44

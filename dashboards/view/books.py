@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from dashboards.rows import Row
+from dashboards.view.rows import Row
 from esjobs.core.rules import CleaningRules
 
 

@@ -16,11 +16,11 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from dashboards.cells import count, moment
-from dashboards.compose import Composer, ReportData
-from dashboards.parts import BooksPart, Charts, Section
 from dashboards.spec import LOOKS
-from dashboards.theme import SHAPES, look_names, palette_css
+from dashboards.targets.html.cells import count, moment
+from dashboards.targets.html.compose import Composer, ReportData
+from dashboards.targets.html.parts import BooksPart, Charts, Section
+from dashboards.targets.html.theme import SHAPES, look_names, palette_css
 from esjobs.core.text import visible
 
 __all__ = ["ReportData", "render"]

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboards.books import Books
-from dashboards.cells import count, numeric, read, value_of
-from dashboards.marks import Drawing
-from dashboards.rows import Row
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
+from dashboards.targets.html.cells import count, numeric, read, value_of
+from dashboards.targets.html.marks import Drawing
+from dashboards.view.books import Books
+from dashboards.view.rows import Row
 from esjobs.core.text import visible
 
 _LONG = {"name": 48, "sentence": 600}

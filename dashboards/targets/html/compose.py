@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from dashboards.books import books_of
-from dashboards.cells import count, level_name, number, readable_json
-from dashboards.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
-from dashboards.evidence import (
+from dashboards.panels import REPORT, panel
+from dashboards.spec import Panel, View
+from dashboards.targets.html.cells import count, level_name, number, readable_json
+from dashboards.targets.html.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
+from dashboards.targets.html.evidence import (
     curve_parts,
     extreme_parts,
     looks_of,
@@ -20,8 +21,7 @@ from dashboards.evidence import (
     pull_parts,
     scatter_parts,
 )
-from dashboards.panels import REPORT, panel
-from dashboards.parts import (
+from dashboards.targets.html.parts import (
     Block,
     BooksPart,
     Charts,
@@ -35,8 +35,8 @@ from dashboards.parts import (
     table_part,
     tiles_part,
 )
-from dashboards.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
-from dashboards.spec import Panel
+from dashboards.view.books import books_of
+from dashboards.view.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
 
@@ -151,17 +151,22 @@ class Composer:
         if block.parts:
             return True
         return not each.optional and (
-            not each.given or bool(self.rows(replace(each, where=each.given), processing_type))
+            not each.given or bool(self.seen(replace(each.view, where=each.given), processing_type))
         )
 
     def block(self, each: Panel, processing_type: str, anchor: str = "") -> Block:
         """One panel for one processing type."""
         return self._makers[each.kind](each, processing_type, anchor or each.id)
 
+    def seen(self, view: View, processing_type: str) -> list[Row]:
+        """The rows of a view."""
+        return select(view, self.tables[view.table], processing_type, self.method) if view.table else []
+
     def rows(self, each: Panel, processing_type: str) -> list[Row]:
         """The rows that a panel shows."""
-        found = select(each, self.tables[each.table], processing_type, self.method)
-        return joined(found, each.fields, self.tables, processing_type, self.method)
+        return joined(
+            self.seen(each.view, processing_type), each.fields, self.tables, processing_type, self.method
+        )
 
     def _made_by(self, parts: Callable[[Panel, list[Row]], list[Part]]) -> Callable[[Panel, str, str], Block]:
         """A maker of blocks from a function of a panel and its rows."""
@@ -201,13 +206,13 @@ class Composer:
 
     def _scatter(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)
-        lines = self.rows(Panel("lines", "", "table", "", "lines", level=each.level), processing_type)
+        lines = self.seen(View("lines", level=each.view.level), processing_type)
         parts: list[Part] = []
         for benchmark in dict.fromkeys(row["benchmark"] for row in rows):
             chosen = [row for row in rows if row["benchmark"] == benchmark]
             line = next((row for row in lines if row["benchmark"] == benchmark), None)
             drawing = scatter_line(each, chosen, line, self.data.limit, frames=PAGE_FRAMES, legend=False)
-            caption = _line_caption(line, benchmark, each.level)
+            caption = _line_caption(line, benchmark, each.view.level)
             figure = FigurePart(
                 (self.charts.add(drawing),), len(chosen), each.title, caption, looks_of(each, chosen)
             )
@@ -258,22 +263,20 @@ class Composer:
 
     def _same_fit(self, each: Panel, kind: str) -> bool:
         """Whether a type has the very factors of all types together, because there is no other."""
-        wanted = replace(panel("factors-site"), level=each.level)
+        wanted = replace(panel("factors-site").view, level=each.view.level)
         both = [
-            {(row["name"], row["k"], row["n_jobs"]) for row in self.rows(wanted, name)}
+            {(row["name"], row["k"], row["n_jobs"]) for row in self.seen(wanted, name)}
             for name in (kind, self.main_type)
         ]
         return both[0] == both[1] != set()
 
     def _type_summary(self, each: Panel, kind: str) -> str:
-        fitted = self.rows(replace(panel("factors-site"), level=each.level), kind)
+        fitted = self.seen(replace(panel("factors-site").view, level=each.view.level), kind)
         if not fitted:
-            fit = next(
-                (row for row in self.rows(replace(panel("fits"), level="site", types="main"), kind)), None
-            )
+            fit = next((row for row in self.seen(View("fits", level="site"), kind)), None)
             return (visible(fit["reason"]) if fit and fit["reason"] else "") or "no queue has a factor"
-        said = next(iter(self.rows(replace(panel("conclusion"), level=each.level), kind)), {})
-        words = [f"{count(len(fitted))} {level_name(each.level)} with a speed factor"]
+        said = next(iter(self.seen(View("conclusions", level=each.view.level), kind)), {})
+        words = [f"{count(len(fitted))} {level_name(each.view.level)} with a speed factor"]
         words += [f"{count(said[column])} {word}" for column, word in _SUMMARY if said.get(column)]
         return " · ".join(words)
 
@@ -282,9 +285,8 @@ class Composer:
         if not rows:
             return Block(anchor, each, (), 0)
         books = books_of(rows, self.data.jobs_in)
-        wanted = replace(panel("fits"), types="main")
         accounts = []
-        for fit in self.rows(wanted, self.main_type):
+        for fit in self.seen(View("fits"), self.main_type):
             used, left = int(fit["n_jobs"] or 0), fit["n_jobs_dropped"]
             if left is not None:
                 missing = books.binned - used - int(left)

@@ -5,8 +5,8 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from dashboards.rows import Row
 from dashboards.spec import Entry
+from dashboards.view.rows import Row
 from esjobs.core.text import visible
 from esjobs.core.window import format_time
 from esjobs.core.words import HALF_WIDTH_90, noun, standing

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboards.spec import Entry, Panel, Where
+from dashboards.spec import Entry, View, Where
 from esjobs.capabilities import table
 from esjobs.core.words import ALL_TYPES
 
@@ -95,23 +95,23 @@ def sort_rows(rows: list[Row], columns: tuple[str, ...]) -> list[Row]:
 
 
 def select(
-    panel: Panel, rows: list[Row], processing_type: str = ALL_TYPES, method: str | None = None
+    view: View, rows: list[Row], processing_type: str = ALL_TYPES, method: str | None = None
 ) -> list[Row]:
-    """The rows of the panel's table that the panel shows, in its order.
+    """The rows of its table that a view holds, in its order.
 
-    ``processing_type`` and ``method`` apply as far as the panel follows them and the table has such columns.
+    ``processing_type`` and ``method`` apply as far as the view follows them and the table has such columns.
     """
     chosen = []
     for row in rows:
-        if panel.level is not None and row.get("level", panel.level) != panel.level:
+        if view.level is not None and row.get("level", view.level) != view.level:
             continue
-        if panel.types == "main" and row.get("processing_type", processing_type) != processing_type:
+        if view.types == "main" and row.get("processing_type", processing_type) != processing_type:
             continue
         if method is not None and row.get("method", method) != method:
             continue
-        if keeps(row, panel.where):
+        if keeps(row, view.where):
             chosen.append(row)
-    return sort_rows(chosen, panel.sort)
+    return sort_rows(chosen, view.sort)
 
 
 def joined(

@@ -1,7 +1,7 @@
 """Panels that give account: processing types, the books, the method, the fits, provenance."""
 
-from dashboards.columns import JOBS, TASKS
-from dashboards.spec import Entry, Panel
+from dashboards.panels.columns import JOBS, TASKS
+from dashboards.spec import Entry, Panel, View
 from esjobs.core.words import FALSE_DISCOVERY_RATE, HALF_WIDTH_90
 
 TYPES = Panel(
@@ -9,11 +9,13 @@ TYPES = Panel(
     "By processing type",
     "types",
     "By processing type",
-    "flags",
+    View(
+        "flags",
+        level="site",
+        types="every",
+    ),
     "The same fit made for each kind of work alone. A processor may be fast for one kind and slow for "
     "another; verdicts rest on all types together.",
-    level="site",
-    types="every",
     repeat=(
         "conclusion",
         "deviating",
@@ -31,7 +33,7 @@ BOOKS = Panel(
     "The books",
     "books",
     "The books",
-    "days",
+    View("days"),
     "Every job of the window is either in a bucket or counted under the first rule that it fails.",
     fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     empty="No day was aggregated.",
@@ -112,7 +114,7 @@ FITS = Panel(
     "The fits",
     "table",
     "Method",
-    "fits",
+    View("fits", types="every"),
     fields=(
         Entry("level", "Level", "level"),
         Entry("processing_type", "Type", "name"),
@@ -132,7 +134,6 @@ FITS = Panel(
         Entry("minuit_valid", "Minuit valid", "yesno"),
         Entry("reason", "Reason"),
     ),
-    types="every",
     empty="No fit was made.",
     on_request=True,
 )
@@ -142,7 +143,7 @@ PROVENANCE = Panel(
     "Provenance",
     "provenance",
     "Provenance",
-    "runs",
+    View("runs"),
     fields=(
         Entry("step", "Step", "name"),
         Entry("at", "Ended", "time"),

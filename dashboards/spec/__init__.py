@@ -1,0 +1,31 @@
+"""The vocabulary of panels: what is shown, from which result table, in which role; never how it is drawn.
+
+A panel is a plain fact: a frozen record that names a table of :mod:`esjobs.core.tables`, its columns and
+the rows it wants. Every target (the HTML report, saved objects of a dashboard server, a chart in a
+notebook) reads the same records, so that the same question has the same answer everywhere. The report's
+panels, in order, are listed in :mod:`dashboards.panels`.
+"""
+
+from dashboards.spec.fields import Entry, Role, Show
+from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
+from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
+from dashboards.spec.views import Join, View, Where
+
+__all__ = [
+    "EVERY_LOOK",
+    "GROUPS",
+    "LOOKS",
+    "ONE_SIGMA",
+    "STATES",
+    "Entry",
+    "Join",
+    "Kind",
+    "Look",
+    "Panel",
+    "Role",
+    "Show",
+    "Tile",
+    "View",
+    "Where",
+    "look_of",
+]

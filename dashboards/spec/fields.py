@@ -1,0 +1,62 @@
+"""One column of a table in a panel: what it is called, how it reads, which part it plays."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Show = Literal[
+    "name",
+    "text",
+    "sentence",
+    "shared",
+    "count",
+    "number",
+    "declared",
+    "estimate",
+    "percent",
+    "fraction",
+    "shift",
+    "size",
+    "yesno",
+    "verdict",
+    "time",
+    "level",
+    "names",
+    "json",
+]
+"""How a value reads: ``number`` three significant digits, ``declared`` every digit that was declared,
+``estimate`` as many digits as its error supports, ``percent`` a signed relative deviation,
+``fraction`` a share between 0 and 1 written as percent, ``shift`` and ``size`` a small relative number in
+percent with one decimal, with and without its sign, ``names`` a long list of names, ``json`` a JSON list or
+object written as words, ``sentence`` a text that needs the width of a table, ``shared`` a text that many rows
+have alike and that is told once above them."""
+
+Role = Literal["label", "x", "y", "category", "group", "detail"]
+"""``label`` names the row, ``category`` chooses colour and shape, ``group`` joins rows, ``detail`` is a
+table column or a line of the tooltip only."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One column of a table in a panel.
+
+    ``error``: the column with the standard error of this one, drawn as a bar or written behind ``±``.
+    ``unit``: the column that names the unit of this one, where it differs from row to row.
+    ``note``: what a reader should know about the column, shown on hover.
+    ``always``: stands in a table even when no row has a value, where columns are otherwise left out.
+    ``table``: the other table of names that holds the column, its row being the one of the same level, name,
+    processing type and method. ``per``: the column of the panel's table by which this one is divided.
+    ``fixed``: column, value and text: where the column holds that value, the text follows the number, because
+    the number is what it is by construction.
+    """
+
+    column: str
+    title: str
+    show: Show = "text"
+    role: Role = "detail"
+    error: str | None = None
+    note: str = ""
+    unit: str | None = None
+    always: bool = False
+    table: str = ""
+    per: str = ""
+    fixed: tuple[str, str, str] | None = None

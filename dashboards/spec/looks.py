@@ -1,0 +1,63 @@
+"""How verdicts, components and buckets are drawn: colour, shape and fill, the same everywhere."""
+
+from dataclasses import dataclass
+
+from esjobs.core.words import standing
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a verdict is drawn: colour on light and dark ground, a Vega shape, whether it is filled."""
+
+    label: str
+    shape: str
+    glyph: str
+    light: str
+    dark: str
+    filled: bool = True
+
+
+LOOKS: dict[str, Look] = {
+    "confirmed": Look("deviates, confirmed", "diamond", "◆", "#bf3c06", "#f2894f"),
+    "candidate": Look("candidate, not confirmed", "diamond", "◇", "#858b95", "#9aa2ad", filled=False),
+    "ok": Look("ok", "circle", "●", "#1f6699", "#6cb2e4"),
+    "undecided": Look("undecided", "triangle-up", "▲", "#858b93", "#9aa2ab"),
+    "default": Look("undeclared, a default value", "circle", "○", "#4d545d", "#c4cad1", filled=False),
+    "undeclared": Look("undeclared", "square", "□", "#4d545e", "#c4cad2", filled=False),
+    "not comparable": Look("not comparable", "square", "□", "#77579b", "#b99bdc", filled=False),
+    "other": Look("too few, mixed or implausible", "cross", "✚", "#77579c", "#b99bdd", filled=False),
+}
+"""Verdicts by colour and shape: either alone is enough (vermilion, blue and grey stay apart for every common
+kind of colour blindness). Only a confirmed deviation has a colour of warning, a candidate is muted.
+``default`` is the look of an undeclared name whose queue carries a default value; ``other`` is every verdict
+without a look of its own. No two colours are equal, so that a style sheet can tell them apart."""
+
+GROUPS: dict[str, Look] = {
+    "largest": Look("largest component", "circle", "●", "#33556f", "#93b7d3"),
+    "other": Look("other components, not comparable", "square", "□", "#33556e", "#93b7d2", filled=False),
+}
+"""How factors are drawn where no verdict is: by the component they belong to."""
+
+STATES: dict[str, Look] = {
+    "used": Look("used in the fit", "circle", "●", "#2a6f97", "#7cb7dd"),
+    "rejected": Look("rejected, too far off", "diamond", "◇", "#bf3c07", "#f2894e", filled=False),
+    "other": Look("not in the fit", "square", "□", "#858b94", "#9aa2ac", filled=False),
+}
+"""How buckets are drawn: by what the fit made of them."""
+
+EVERY_LOOK: tuple[Look, ...] = (*LOOKS.values(), *GROUPS.values(), *STATES.values())
+"""All looks, in the order of a legend."""
+
+
+def look_of(verdict: object, origin: object = None, confirmed: object = None) -> str:
+    """The key of :data:`LOOKS` for a verdict, the origin of its declaration, and whether it is confirmed.
+
+    >>> look_of("ok", "own"), look_of("undeclared", "default"), look_of("too few", "own")
+    ('ok', 'default', 'other')
+    >>> look_of("deviates", "own", True), look_of("deviates", "own", None)
+    ('confirmed', 'candidate')
+    """
+    if verdict == "undeclared" and origin == "default":
+        return "default"
+    word = standing(str(verdict), confirmed)
+    return word if word in LOOKS else "other"

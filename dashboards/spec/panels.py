@@ -1,0 +1,105 @@
+"""Panels, and what they are made of besides fields and views; see :mod:`dashboards.spec`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dashboards.spec.fields import Entry, Role
+from dashboards.spec.views import NOTHING, Join, View, Where
+
+Kind = Literal[
+    "tiles",
+    "sentence",
+    "table",
+    "scatter-line",
+    "dots-with-errors",
+    "siblings",
+    "scatter",
+    "task-curves",
+    "matrix",
+    "pulls",
+    "extremes",
+    "name-list",
+    "types",
+    "books",
+    "markdown",
+    "provenance",
+]
+"""``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
+measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
+``siblings``: names of one group joined by a line, both axes relative to the group's mean. ``scatter``: two
+measured quantities. ``task-curves``: two quantities on logarithmic axes, one chart per task, with the curve
+of the task's fixed cost per job. ``matrix``: names x tasks, the value of ``x`` as colour and number, names
+sorted by ``y``. ``pulls``: a histogram per row, with a normal of width 1 over it. ``extremes``: a table of
+the rows of largest magnitude of ``x``, under a sentence about all of them. ``name-list``: how many names
+qualify, as a sentence, and which. ``types``: other panels repeated for every processing type. ``books``: jobs
+in = binned + dropped by reason. ``markdown``: text for people. ``provenance``: what the numbers were made
+from."""
+
+ONE_SIGMA = 1.0
+"""Half-width of error bars in standard errors, unless a panel wants another."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number from a column of the panel's table. ``verdict`` gives it the colour and shape of that verdict.
+
+    ``one``: the label where the number is 1, if it is another.
+
+    ``parts``: columns that add up to it, with what each counts; those above 0 are the label where there are
+    any.
+    """
+
+    label: str
+    column: str
+    verdict: str = ""
+    note: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
+    one: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel.
+
+    ``id``: fixed, also used for anchors and saved objects. ``section``: panels of one section follow each
+    other under its heading. ``view``: the rows it is about; none for plain text. ``joins``: by name, what its
+    chart looks up in other views.
+    ``interval``: half-width of drawn error bars in standard errors. ``band``: draw the accepted deviation.
+    ``empty``: the sentence that stands here when no row qualifies. ``folded``: closed until asked for.
+    ``optional``: left out altogether when no row qualifies. ``given``: left out altogether when no row of its
+    level meets these conditions, because then even its absence says nothing. ``most``: show at most so many:
+    with most jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``,
+    ``extremes``).
+    ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
+    terms with their explanation, in which ``{limit}`` stands for the accepted deviation. ``on_request``: on
+    paper only for who asks for everything. ``headline_only``: left out of the report of another method,
+    because it is kept for, or speaks of, the headline alone.
+    """
+
+    id: str
+    title: str
+    kind: Kind
+    section: str
+    view: View = NOTHING
+    description: str = ""
+    fields: tuple[Entry, ...] = ()
+    joins: tuple[Join, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    interval: float = ONE_SIGMA
+    band: bool = False
+    empty: str = ""
+    folded: bool = False
+    optional: bool = False
+    given: tuple[Where, ...] = ()
+    most: tuple[int, ...] = ()
+    repeat: tuple[str, ...] = ()
+    text: tuple[tuple[str, str], ...] = ()
+    on_request: bool = False
+    headline_only: bool = False
+
+    def entry(self, role: Role) -> Entry:
+        """The first field of a role; :class:`LookupError` when the panel has none."""
+        for field in self.fields:
+            if field.role == role:
+                return field
+        raise LookupError(f"panel '{self.id}' has no field of role '{role}'")

@@ -1,0 +1,54 @@
+"""Which rows of a result table a panel is about; the same question to a store, an index or a frame."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from esjobs.core.query import Metric
+from esjobs.core.words import Level
+
+
+@dataclass(frozen=True)
+class Where:
+    """Keep rows whose column holds an accepted value; ``negate`` keeps the others.
+
+    Without accepted values: keep rows in which the column is not null (``negate``: in which it is).
+    ``above``: keep rows whose magnitude exceeds it, to tell a number from the rounding of zero.
+    """
+
+    column: str
+    accepted: tuple[str | int | None, ...] = ()
+    negate: bool = False
+    above: float | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows of one table, in an order.
+
+    ``table``: a result table, or empty for none. ``level``: rows of that level only, where the table has one.
+    ``types``: ``main`` rows of all types together, ``every`` rows of every type. ``sort``: column, with ``-``
+    in front for descending and ``|c|`` for its magnitude. ``by``, ``metrics``: what the rows are grouped by
+    and what is added up over each group, in the language of :class:`esjobs.core.query.Query`; without, they
+    are the rows as they are.
+    """
+
+    table: str = ""
+    where: tuple[Where, ...] = ()
+    level: Level | None = None
+    types: Literal["main", "every"] = "main"
+    sort: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+
+
+NOTHING = View()
+"""The view of a panel that shows no rows."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """Columns that a chart takes from another view: those of the row that is equal in ``on``."""
+
+    view: View
+    on: str
+    columns: tuple[str, ...]
