@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
-from esjobs.jobs.tables import BUCKETS, DAYS, LOADS, REJECTS
+from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT
 from esjobs.speed.tables import SPEED
@@ -26,7 +26,7 @@ class Capability:
 
 CAPABILITIES: tuple[Capability, ...] = (
     Capability("speed", SPEED.tables, SPEED),
-    Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS)),
+    Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
     Capability("runs", ACCOUNT),
 )

@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from esjobs.arguments import Names, Where, WindowLike, conditions, listed, window_of
+from esjobs.capabilities import TABLES
 from esjobs.core import fields
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import NoJobsError, NoResultError, StoreError
+from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.report import RunReport
+from esjobs.core.text import kind_of
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import Progress
 from esjobs.output.frames import frame_of
 from esjobs.result_tables import ResultTables
 from esjobs.settings import Settings, load
 from esjobs.speed.tables import FLAGS, SPEED
-from esjobs.store.base import JobStore
+from esjobs.store.base import JobStore, require_store
 from esjobs.wiring import open_store, require_address
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+    from esjobs.ingest.base import Source
     from esjobs.output.jobs import ExportFormat
     from esjobs.runs.finding import StoredRun
     from esjobs.speed.chain import Chain
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def open(  # noqa: A001  used as esjobs.open(...)
-    store: str | None = None,
+    store: str | JobStore | None = None,
     *,
     config: str | Path | None = None,
     settings: Settings | None = None,
@@ -50,9 +53,16 @@ def open(  # noqa: A001  used as esjobs.open(...)
     ``create``: make the store when it does not exist; otherwise that is an error. ``late``: open it when it
     is needed first, so that a file that cannot be read neither makes nor locks it.
 
-    ``store``: ``duckdb:PATH`` or ``duckdb::memory:``; without it the settings decide. ``progress`` is called
-    with what is being done, how much is done, and of how much. Raises :class:`EsjobsError`.
+    ``store``: ``duckdb:PATH``, ``duckdb::memory:`` or the address of a cluster; without it the settings
+    decide. It may also be an object of your own that keeps the promises of
+    :class:`esjobs.store.base.JobStore`, opened with the tables of ``esjobs.capabilities.TABLES``; the session
+    closes it. ``progress`` is called with what is being done, how much is done, and of how much. Raises
+    :class:`EsjobsError`, :class:`UsageError` for an object that is no store.
     """
+    if store is not None and not isinstance(store, str):
+        if settings is None:
+            settings = load(Path(config) if config is not None else None, None)
+        return Session(require_store(store), settings, progress=progress, clock=clock, called=kind_of(store))
     if settings is None:
         settings = load(Path(config) if config is not None else None, store)
     elif store is not None:
@@ -75,8 +85,10 @@ class Session(ResultTables):
         opener: Callable[[], JobStore] | None = None,
         progress: Progress | None = None,
         clock: Clock = system_clock,
+        called: str | None = None,
     ) -> None:
         self._store = store
+        self._called = settings.place if called is None else called
         self._opener = opener
         self.settings = settings
         self._progress = progress
@@ -101,7 +113,7 @@ class Session(ResultTables):
 
     def _facts(self) -> dict[str, str]:
         """What a person would ask of a session first; nothing is opened for it."""
-        facts = {"store": self.settings.place}
+        facts = {"store": self._called}
         if self._store is None:
             return {**facts, "state": "closed" if self._opener is None else "not opened yet"}
         try:
@@ -132,27 +144,34 @@ class Session(ResultTables):
 
     def ingest(
         self,
-        form: str,
-        files: str | Path | Sequence[str | Path],
+        form: str | None = None,
+        files: str | Path | Sequence[str | Path] = (),
         *,
+        source: "Source | None" = None,
         fill: Sequence[str] | Mapping[str, object] = (),
         dry_run: bool = False,
     ) -> RunReport:
-        """Read job records of a format (``panda``, ``jobs``); all files of the call or none.
+        """Read files of a format (``panda``, ``jobs``, ...); all files of the call or none.
 
-        ``fill``: ``FIELD=VALUE`` texts or a mapping; fills canonical fields where a record lacks them.
+        ``source``: an object of your own that reads a format, instead of the name of one; see
+        :class:`esjobs.ingest.base.Source`. ``fill``: ``FIELD=VALUE`` texts or a mapping; fills fields where a
+        record lacks them. Raises :class:`UsageError` for an object that is no source.
         """
-        from esjobs.ingest.base import parse_fill
-        from esjobs.ingest.formats.sources import source
+        from esjobs.ingest.base import parse_fill, require_source, settable
+        from esjobs.ingest.formats import sources
         from esjobs.jobs.ingest import ingest
+
+        if (form is None) == (source is None):
+            raise UsageError("name a format or give a source, one of them: s.ingest('panda', files)")
+        chosen = sources.source(form) if form is not None else require_source(source)
 
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
         return ingest(
             lambda: self.store,
-            source(form),
+            chosen,
             paths,
-            parse_fill(pairs),
+            parse_fill(pairs, settable(chosen)),
             dry_run=dry_run,
             now=self._clock(),
             progress=self._progress,
@@ -160,9 +179,9 @@ class Session(ResultTables):
 
     def undo(self, load: str) -> RunReport:
         """Take a load back and bring back what it had replaced."""
-        from esjobs.jobs.ingest import undo
+        from esjobs.jobs.undo import undo
 
-        return undo(self.store, load)
+        return undo(self.store, load, TABLES)
 
     def import_corepower(
         self,
@@ -174,7 +193,7 @@ class Session(ResultTables):
         valid_from: str | None = None,
     ) -> RunReport:
         """Import declared values by queue or CPU model, from CSV or CRIC's description (``cric``)."""
-        from esjobs.declared.imports import import_corepower
+        from esjobs.jobs.corepower import import_corepower
 
         return import_corepower(
             lambda: self.store,

@@ -15,16 +15,28 @@ FITTERS_GROUND = {"fitters.errors", "fitters.robust", "fitters.compiled"}
 _SHARED = {"esjobs", "esjobs.core", "esjobs.store", "esjobs.runs"}
 _CAPABILITY = {*_SHARED, "esjobs.names", "esjobs.output", "esjobs.setting_types"}
 
+TABLES = {"esjobs.declared.tables", "esjobs.jobs.tables"}
+"""What capabilities keep: facts like those of the core, which the formats that give rows of them name."""
+
 ROOMS = {
     "esjobs.core": {"esjobs.core"},
+    **{tables: {"esjobs.core"} for tables in TABLES},
+    "esjobs.ingest.formats": {
+        *("esjobs.core", "esjobs.ingest", "esjobs.ingest.formats", "esjobs.names"),
+        *TABLES,
+    },
     "esjobs.ingest": {"esjobs.core", "esjobs.ingest"},
     "esjobs.output": {"esjobs.core", "esjobs.output"},
     "esjobs.names": {"esjobs.core", "esjobs.names"},
     "esjobs.store": {"esjobs.core", "esjobs.store"},
     "esjobs.runs": {*_SHARED},
-    "esjobs.declared": {*_SHARED, "esjobs.names", "esjobs.ingest", "esjobs.declared"},
-    "esjobs.jobs": {*_CAPABILITY, "esjobs.ingest", "esjobs.declared", "esjobs.jobs"},
-    "esjobs.speed": {*_CAPABILITY, "esjobs.declared", "esjobs.jobs", "esjobs.speed", "fitters"},
+    "esjobs.declared": {*_SHARED, "esjobs.names", "esjobs.declared", *TABLES},
+    "esjobs.jobs": {
+        *_CAPABILITY,
+        *("esjobs.ingest", "esjobs.ingest.formats", "esjobs.declared", "esjobs.jobs"),
+        *TABLES,
+    },
+    "esjobs.speed": {*_CAPABILITY, "esjobs.declared", "esjobs.jobs", "esjobs.speed", "fitters", *TABLES},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.fit": {"fitters.layout", "fitters.fit", *FITTERS_GROUND},
@@ -50,6 +62,8 @@ Capabilities stand on each other in one order: declared, jobs, speed.
 
 THIRD_PARTY = {
     "esjobs.core": {"numpy", "pyarrow"},
+    **{tables: set[str]() for tables in TABLES},
+    "esjobs.ingest.formats": {"numpy", "pyarrow"},
     "esjobs.ingest": {"numpy", "pyarrow"},
     "esjobs.store": {
         *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),

@@ -29,7 +29,8 @@ def ingest(
 ) -> None:
     """Read job records: FORMAT is panda or jobs, FILE... CSV, JSON lines or Parquet, plain or gzip.
 
-    A FILE may be a pipe, and - is standard input.
+    FORMAT corepower or cric reads declared values, as esjobs corepower import does. A FILE may be a pipe, and
+    - is standard input.
     """
     if undo is None and (form_in is None or not files):
         raise click.UsageError("give a format and at least one file, or --undo LOAD")

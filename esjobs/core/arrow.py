@@ -38,6 +38,11 @@ def table_schema(table: Table) -> pa.Schema:
     return schema_of(table.columns)
 
 
+def given_schema(table: Table) -> pa.Schema:
+    """The Arrow schema of the rows of a result table that a source gives."""
+    return schema_of(table.given_columns)
+
+
 ORIGIN_SCHEMA = pa.schema([pa.field("origin_file", pa.string()), pa.field("origin_line", pa.int64())])
 """Where a row came from: file name without its folder, line (or row) number counted from 1."""
 

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import Field, FieldType
 
+LOAD_COLUMNS = ("load_id", "import_id")
+"""What a table calls the load that a row came with; the ingest step fills it."""
+
+LOAD_TIMES = ("loaded_at", "imported_at")
+"""What a table calls the moment of that load; the ingest step fills it."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -45,6 +51,16 @@ class Table:
             if candidate.name == name:
                 return candidate
         raise UsageError(f"table '{self.name}' has no column '{name}'; it has {', '.join(self.column_names)}")
+
+    @property
+    def load_column(self) -> str | None:
+        """The column that names the load of a row; None for tables that no source gives."""
+        return next((name for name in LOAD_COLUMNS if name in self.column_names), None)
+
+    @property
+    def given_columns(self) -> tuple[Field, ...]:
+        """What a source gives of a row: all but its load and the moment of that."""
+        return tuple(item for item in self.columns if item.name not in (*LOAD_COLUMNS, *LOAD_TIMES))
 
     @property
     def column_names(self) -> tuple[str, ...]:

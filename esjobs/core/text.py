@@ -53,3 +53,14 @@ def spreadsheet_cell(text: str) -> str:
     """
     shown = visible(text)
     return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'\2", shown)
+
+
+def kind_of(given: object) -> str:
+    """What to call an object that somebody handed over, in a message.
+
+    >>> kind_of(3), kind_of(int)
+    ('an object of int', 'the class int')
+    """
+    return (
+        f"the class {given.__name__}" if isinstance(given, type) else f"an object of {type(given).__name__}"
+    )

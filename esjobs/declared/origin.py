@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from esjobs.declared.tables import RECORDS
+
 Origin = Literal["own", "inherited", "default", "changed", "none"]
 
-RECORDS = "records"
-"""The source of a value that nobody imported: it follows from the records."""
 DEFAULTS = (10.0, 12.0)
 """Values that information systems fill in where nobody declared any: CRIC 10, APEL 12."""
 DEFAULT_TOLERANCE = 0.02

@@ -3,6 +3,9 @@
 from esjobs.core.columns import LEVEL
 from esjobs.core.tables import Table, column, columns
 
+RECORDS = "records"
+"""The source of a value that nobody imported: it follows from the records."""
+
 COREPOWER = Table(
     "corepower",
     "declared corepower as imported, by date",

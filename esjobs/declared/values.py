@@ -14,7 +14,6 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.declared.origin import (
-    RECORDS,
     Declaration,
     Declared,
     RecordedValue,
@@ -22,7 +21,7 @@ from esjobs.declared.origin import (
     newest_valid,
     site_named,
 )
-from esjobs.declared.tables import COREPOWER
+from esjobs.declared.tables import COREPOWER, RECORDS
 from esjobs.names.cpu_models import resolve_names
 from esjobs.names.sites import rc_site
 from esjobs.runs.publication import read_table

@@ -1,4 +1,4 @@
-"""What every input format promises: a file in, batches of jobs and refused rows out.
+"""What every source promises: a file in, batches of jobs or of rows of a result table, and refused rows, out.
 
 Nothing here reads bytes. ``Source`` is the seam between the ingest step and a format, ``Parsed`` what crosses
 it: rows in = rows of the batch + rows refused, for every piece of every file.
@@ -8,12 +8,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, cast
 
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError, WindowError
-from esjobs.core.fields import Field, field
+from esjobs.core.fields import JOB_FIELDS, Field, field
+from esjobs.core.tables import Table
+from esjobs.core.text import kind_of
 from esjobs.core.window import parse_time
 from esjobs.core.words import ALL_TYPES
 from esjobs.ingest.reading.inputs import Input
@@ -57,20 +59,34 @@ class Reject:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A piece of a file: the good rows (schema ``PUT_SCHEMA``) and the refused ones, in file order each.
+    """A piece of a file: good rows of one table and the refused ones, in file order each.
 
+    ``table``: whose rows they are; None: jobs. The schema of ``batch`` is ``PUT_SCHEMA`` for jobs, and for
+    other tables their columns without those that name the load (:func:`esjobs.core.arrow.given_schema`).
     ``rows_in`` = rows of the batch + the sum of ``n_rows`` over the rejects; rows that are not listed one by
-    one come in the last piece. ``notes``: what a reader should know about the file, each said once per file.
+    one come in the last piece. ``notes``: what a reader should know, ``FILE: TEXT``, each said once per file.
     """
 
     batch: pa.RecordBatch
     rejects: tuple[Reject, ...]
     rows_in: int
     notes: tuple[str, ...] = ()
+    table: Table | None = None
 
 
 class Source(Protocol):
-    """A format that job records come in."""
+    """A format that records come in: of jobs, of rows of a result table, or of both.
+
+    Three members are required; a source may also have
+
+    - ``settable``: the fields that ``--set`` may fill; without it, those of a job;
+    - ``accept(file)``: raises :class:`InputError` when the first bytes of a long stream show that the rest
+      need not be read;
+    - ``most``: bytes after which a stream is not read on;
+    - ``load_facts(contents, fill)``: what a load is named by, a mapping that can be written as JSON;
+      ``contents`` are pairs of a file's name and the digest of its bytes. Without it: the format, the names,
+      the bytes and the fill.
+    """
 
     @property
     def name(self) -> str:
@@ -83,13 +99,36 @@ class Source(Protocol):
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Stream one file; memory stays bounded by a few blocks, whatever the size of the file.
 
-        ``fill``: canonical values (see :func:`parse_fill`) for fields that a record lacks.
+        ``fill``: typed values (see :func:`parse_fill`) for fields that a record lacks.
         Raises :class:`InputError` when the file cannot be read to its end: then nothing of it counts.
         """
 
 
-def parse_fill(pairs: Sequence[str]) -> dict[str, object]:
-    """Read ``FIELD=VALUE`` pairs into typed canonical values.
+def require_source(given: object) -> Source:
+    """The object as a source, or :class:`UsageError` that says what it lacks of one."""
+    wanted = {"name": str, "default_source": str}
+    lacking = [f"{name}, a text" for name, kind in wanted.items() if not _has(given, name, kind)]
+    if isinstance(given, type) or not callable(getattr(given, "parse", None)):
+        lacking.append("parse(file, fill), a method")
+    if lacking:
+        raise UsageError(
+            f"{kind_of(given)} is no source; it lacks {' and '.join(lacking)}: see esjobs.ingest.base.Source"
+        )
+    return cast("Source", given)
+
+
+def _has(given: object, name: str, kind: type) -> bool:
+    value = getattr(given, name, None)
+    return isinstance(value, kind) and bool(value)
+
+
+def settable(source: Source) -> tuple[Field, ...]:
+    """The fields that a fill may name for a source."""
+    return getattr(source, "settable", JOB_FIELDS)
+
+
+def parse_fill(pairs: Sequence[str], known: Sequence[Field] = JOB_FIELDS) -> dict[str, object]:
+    """Read ``FIELD=VALUE`` pairs into typed values; ``known``: the fields that may be named.
 
     Raises :class:`UsageError` for an unknown, computed or repeated field and for a value its type refuses.
 
@@ -102,15 +141,25 @@ def parse_fill(pairs: Sequence[str]) -> dict[str, object]:
         name, text = name.strip(), text.strip()
         if not equals or not name:
             raise UsageError(f"'{pair}' is not FIELD=VALUE; write for example processing_type=simul")
-        known = field(name)
-        if known.derived is not None:
-            raise UsageError(f"{name} is computed from other fields and cannot be set; set those instead")
+        wanted = _wanted(name, known)
         if name == "job_id":
             raise UsageError("job_id cannot be set: it would be the same for every row")
         if name in filled:
             raise UsageError(f"{name} is set twice; set it once")
-        filled[name] = _typed(known, text)
+        filled[name] = _typed(wanted, text)
     return filled
+
+
+def _wanted(name: str, known: Sequence[Field]) -> Field:
+    for candidate in known:
+        if candidate.name == name:
+            return candidate
+    if known is not JOB_FIELDS:
+        raise UsageError(f"{name} cannot be set; there are {', '.join(item.name for item in known)}")
+    # names the nearest one, or says that it is computed
+    if field(name).derived is not None:
+        raise UsageError(f"{name} is computed from other fields and cannot be set; set those instead")
+    return field(name)
 
 
 def _typed(known: Field, text: str) -> object:

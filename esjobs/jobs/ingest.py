@@ -1,86 +1,34 @@
-"""Files to jobs: every row is stored, updates a job, or is rejected with a reason, a file and a line."""
+"""Files to jobs and other rows: each is stored, updates another, or is refused with reason, file and line."""
 
 import contextlib
-import itertools
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from esjobs.core.errors import InputError, NoResultError, StoreError, UsageError
+from esjobs.core.errors import InputError, StoreError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.ingest.base import Parsed, Source
+from esjobs.ingest.base import Source
 from esjobs.ingest.reading.inputs import Input, inputs
-from esjobs.ingest.reading.opening import require_readable
-from esjobs.jobs.aggregate import retired_days
-from esjobs.jobs.gaps import Gaps, change_notes
-from esjobs.jobs.rejects import SUPERSEDED, RejectSpool, superseded
-from esjobs.jobs.tables import DAYS, LOADS, REJECTS
-from esjobs.runs.publication import read_table, rows_table
+from esjobs.jobs.gaps import change_notes
+from esjobs.jobs.given_rows import Put
+from esjobs.jobs.reading import JOBS, Progress, Reading
+from esjobs.jobs.rejects import RejectSpool
+from esjobs.jobs.tables import LOAD_TABLES, LOADS, REJECTS
+from esjobs.runs.publication import Change, read_table, rows_table
 from esjobs.store.base import JobStore, Retired
-
-Progress = Callable[[str, int, int], None]
 
 _NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "
     "rejected as superseded"
 )
 """What a dry run does not know."""
-
-
-class _Reading:
-    """Reads the files of a load and counts what passes while the store pulls batches."""
-
-    def __init__(
-        self,
-        source: Source,
-        files: Sequence[Input],
-        fill: Mapping[str, object],
-        spool: RejectSpool,
-        progress: Progress | None,
-    ) -> None:
-        self._source = source
-        self._files = files
-        self._fill = fill
-        self._spool = spool
-        self._progress = progress
-        self.rows_in = 0
-        self.reasons: Counter[str] = Counter()
-        self.notes: dict[str, None] = {}
-        self.gaps = Gaps()
-        self.first: datetime | None = None
-        self.last: datetime | None = None
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The acceptable rows of all files, in their order."""
-        for number, file in enumerate(self._files):
-            if self._progress:
-                self._progress(file.name, number, len(self._files))
-            for parsed in self._source.parse(file, self._fill):
-                self._count(parsed)
-                if parsed.batch.num_rows:
-                    yield parsed.batch
-        if self._progress:
-            self._progress("storing", len(self._files), len(self._files))
-
-    def _count(self, parsed: Parsed) -> None:
-        self.rows_in += parsed.rows_in
-        self.notes.update(dict.fromkeys(parsed.notes))
-        self._spool.add(parsed.rejects)
-        for reject in parsed.rejects:
-            self.reasons[reject.reason] += reject.n_rows
-        if parsed.batch.num_rows:
-            self.gaps.add(parsed.batch)
-            ends = pc.min_max(parsed.batch.column("end_time")).as_py()
-            self.first = min(filter(None, (self.first, ends["min"])))
-            self.last = max(filter(None, (self.last, ends["max"])))
 
 
 def ingest(
@@ -93,15 +41,16 @@ def ingest(
     now: datetime,
     progress: Progress | None = None,
 ) -> RunReport:
-    """Read files of one format into the store, all of them or none.
+    """Read files of one format into the store, all of them or none: jobs, and rows of other tables.
 
-    ``open_store`` is called when the first row that can be stored has been read, or none was found: a file
+    ``open_store`` is called when the first job that can be stored has been read, or none was found: a file
     that cannot be read neither makes nor locks a store, nor does waiting for a pipe, nor a dry run.
     ``-`` among the paths is standard input.
 
-    ``fill``: canonical values for fields that a row lacks. The load's id follows from the contents, so that
-    loading the same files again updates the same rows; the account of the load in ``loads`` and ``rejects``
-    stays the one of the first time, the report tells what the second one did. With ``dry_run``
+    ``fill``: typed values for fields that a row lacks. The load's id follows from the contents, so that
+    loading the same files again updates the same rows; the account of the load in ``loads``, ``load_tables``
+    and ``rejects`` stays the one of the first time, the report tells what the second one did. Of a load that
+    brings nothing but rows of entered tables these rows are the account. With ``dry_run``
     nothing is written, the store is not asked, and rows that are sound are counted as ``acceptable``.
 
     Raises :class:`InputError` when a file cannot be read to its end; the store is then as it was.
@@ -109,15 +58,18 @@ def ingest(
     began = time.perf_counter()
     if not paths:
         raise UsageError("ingest needs at least one file")
-    with inputs(paths, require_readable) as files:
+    accept, most = getattr(source, "accept", None), getattr(source, "most", None)
+    with inputs(paths, accept, most=most) as files:
         load_id = _load_id(source, files, fill)
-        with RejectSpool(load_id) as spool:
-            reading = _Reading(source, files, fill, spool, progress)
-            batches = iter(reading.batches())
-            # What is wrong with the first file shows here, before a store is made or locked.
-            first = list(itertools.islice(batches, 1))
+        with (
+            RejectSpool(load_id) as spool,
+            Reading(source, files, fill, spool, progress, keep=not dry_run) as reading,
+        ):
+            jobs = reading.jobs_if_any()
             if dry_run:
-                acceptable = sum(batch.num_rows for batch in itertools.chain(first, batches))
+                for _ in jobs or ():
+                    pass
+                acceptable = reading.accepted.total()
                 counts = {"acceptable": acceptable}
                 return _report(
                     load_id, reading, counts, acceptable, began, [_NOT_COMPARED], "acceptable rows"
@@ -129,60 +81,122 @@ def ingest(
                 "filled": ", ".join(f"{name}={value}" for name, value in fill.items()) or None,
                 "loaded_at": now,
             }
-            counts, notes = _store(open_store(), listed, itertools.chain(first, batches), reading, spool)
-    return _report(load_id, reading, counts, sum(counts.values()), began, notes)
+            books, notes = _store(open_store(), listed, jobs, reading, spool)
+            counts = _counts(books)
+    return _report(load_id, reading, counts, counts["stored"] + counts["updated"], began, notes)
+
+
+def _counts(books: Mapping[str, Put]) -> dict[str, int]:
+    """What became of all rows, and of those of each table where there is another than jobs."""
+    totals = {
+        "stored": sum(put.stored for put in books.values()),
+        "updated": sum(put.updated for put in books.values()),
+    }
+    if set(books) <= {JOBS}:
+        return totals
+    for name, put in books.items():
+        totals |= {f"{name} stored": put.stored, f"{name} updated": put.updated}
+    return totals
 
 
 def _store(
     store: JobStore,
     listed: Mapping[str, object],
-    batches: Iterable[pa.RecordBatch],
-    reading: _Reading,
+    jobs: Iterable[pa.RecordBatch] | None,
+    reading: Reading,
     spool: RejectSpool,
-) -> tuple[dict[str, int], list[str]]:
-    """Put the rows, and the account of the load (``listed``: what is known of it); its counts, and notes."""
+) -> tuple[dict[str, Put], list[str]]:
+    """Put the rows, and the account of the load (``listed``: what is known of it); its books, and notes.
 
-    def load_row(state: str, **counts: object) -> list[pa.RecordBatch]:
-        return list(rows_table(LOADS, [{**listed, "state": state, **counts}]).to_batches())
-
+    ``jobs`` None: there are none, and jobs are not touched.
+    """
     load_id = str(listed["load_id"])
     known = read_table(store, LOADS, [In("load_id", (load_id,))])
-    if not known.num_rows:
-        store.publish([store.replace(LOADS, load_id, load_row("started"))])
+    changes: list[Change] = []
+    books: dict[str, Put] = {}
+    notes: list[str] = []
+    jobs_changed: int | None = None
+    if jobs is not None and not known.num_rows:
+        store.publish([store.replace(LOADS, load_id, _load_row(listed, state="started"))])
     try:
-        counts = store.put_jobs(batches, load_id)
+        if jobs is not None:
+            counts = store.put_jobs(jobs, load_id)
+            reading.supersede(counts.superseded_rows)
+            books[JOBS] = Put(counts.stored, counts.updated)
+            jobs_changed = counts.jobs_changed
+            notes.extend(change_notes(counts))
+        elif reading.rows_in[JOBS] or not reading.given:
+            books[JOBS] = Put(0, 0)
+            jobs_changed = 0
+        for table, given in reading.given.items():
+            written, books[table.name], said = given.write(store, load_id, _moment(listed))
+            changes.extend(written)
+            notes.extend(said)
     except BaseException:
         if not known.num_rows:
             with contextlib.suppress(StoreError):  # the entry then says that the load never ended
-                store.publish([Retired(LOADS, load_id)])
+                if JOBS in books and jobs is not None:
+                    store.undo_load(load_id)
+                if jobs is not None:
+                    store.publish([Retired(LOADS, load_id)])
         raise
-    if counts.superseded:
-        reading.reasons[SUPERSEDED] += counts.superseded
-        spool.add(superseded(counts.superseded_rows))
     if _is_complete(known):
-        notes = [f"load {load_id} was read before: esjobs show loads keeps the account of the first time"]
-    else:
-        complete = load_row(
-            "complete",
-            rows_in=reading.rows_in,
-            stored=counts.stored,
-            updated=counts.updated,
-            rejected=reading.reasons.total(),
-            first_end=reading.first,
-            last_end=reading.last,
-            jobs_changed=counts.jobs_changed,
-            **reading.gaps.columns(),
-        )
-        store.publish(
-            [
-                store.replace(LOADS, load_id, complete),
-                store.replace(REJECTS, load_id, spool.batches()),
-            ]
-        )
-        notes = (
-            ["the refused rows, with reason, file and line: esjobs show rejects"] if reading.reasons else []
-        )
-    return {"stored": counts.stored, "updated": counts.updated}, [*change_notes(counts), *notes]
+        notes.append(f"load {load_id} was read before: esjobs show loads keeps the account of the first time")
+    elif JOBS in books or any(not table.entered for table in reading.given):
+        changes += _account(store, listed, reading, spool, books, jobs_changed)
+        if reading.reasons:
+            notes.append("the refused rows, with reason, file and line: esjobs show rejects")
+    if changes:
+        store.publish(changes)
+    return books, notes
+
+
+def _account(
+    store: JobStore,
+    listed: Mapping[str, object],
+    reading: Reading,
+    spool: RejectSpool,
+    books: Mapping[str, Put],
+    jobs_changed: int | None,
+) -> list[Change]:
+    """The entries of a load that came to its end."""
+    load_id = str(listed["load_id"])
+    complete = _load_row(
+        listed,
+        state="complete",
+        rows_in=reading.rows_in.total(),
+        stored=sum(put.stored for put in books.values()),
+        updated=sum(put.updated for put in books.values()),
+        rejected=reading.rejected.total(),
+        first_end=reading.first,
+        last_end=reading.last,
+        jobs_changed=jobs_changed,
+        **(reading.gaps.columns() if JOBS in books else {}),
+    )
+    by_table = [
+        {
+            "load_id": load_id,
+            "table_name": name,
+            "rows_in": reading.rows_in[name],
+            "stored": put.stored,
+            "updated": put.updated,
+            "rejected": reading.rejected[name],
+        }
+        for name, put in books.items()
+    ]
+    return [
+        store.replace(LOADS, load_id, complete),
+        store.replace(REJECTS, load_id, spool.batches()),
+        store.replace(LOAD_TABLES, load_id, rows_table(LOAD_TABLES, by_table).to_batches()),
+    ]
+
+
+def _load_row(listed: Mapping[str, object], **known: object) -> list[pa.RecordBatch]:
+    return list(rows_table(LOADS, [{**listed, **known}]).to_batches())
+
+
+def _moment(listed: Mapping[str, object]) -> datetime:
+    return cast("datetime", listed["loaded_at"])
 
 
 def _is_complete(known: pa.Table) -> bool:
@@ -200,14 +214,17 @@ def _load_id(source: Source, files: Sequence[Input], fill: Mapping[str, object])
                     digest.update(chunk)
         except OSError as error:
             raise InputError(f"cannot read {file}: {error.strerror}; give an existing file") from error
-        contents.append([file.name, digest.hexdigest()])
+        contents.append((file.name, digest.hexdigest()))
+    facts = getattr(source, "load_facts", None)
+    if facts is not None:
+        return content_id(facts(contents, fill))
     filled = {name: str(value) for name, value in fill.items()}
     return content_id({"format": source.name, "files": contents, "fill": filled})
 
 
 def _report(
     load_id: str,
-    reading: _Reading,
+    reading: Reading,
     counts: dict[str, int],
     rows_out: int,
     began: float,
@@ -219,7 +236,7 @@ def _report(
     return RunReport(
         "ingest",
         load_id,
-        reading.rows_in,
+        reading.rows_in.total(),
         rows_out,
         seconds,
         rows_become=rows_become,
@@ -233,34 +250,11 @@ def _grouped(notes: Iterable[str]) -> tuple[str, ...]:
     """Say once what is true of several files; a note is ``file: text``."""
     files: dict[str, list[str]] = {}
     for note in notes:
-        file, _, text = note.partition(": ")
+        file, colon, text = note.partition(": ")
+        if not colon:  # true of all files, or of none
+            file, text = "", note
         files.setdefault(text, []).append(file)
     return tuple(
-        f"{names[0] if len(names) == 1 else f'{len(names)} files'}: {text}" for text, names in files.items()
-    )
-
-
-def undo(store: JobStore, load_id: str) -> RunReport:
-    """Take a load back: its jobs go, what they had replaced returns, its rejects and its entry go.
-
-    Raises :class:`NoResultError` when no such load is listed. Buckets of the days concerned become stale;
-    those of days that have no jobs any more go with the load.
-    """
-    began = time.perf_counter()
-    known = read_table(store, LOADS, [In("load_id", (load_id,))])
-    if not known.num_rows:
-        raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
-    removed = store.undo_load(load_id)
-    stored = set(store.day_fingerprints(None).column("day").to_pylist())
-    aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
-    emptied = retired_days(aggregated - stored)
-    store.publish([Retired(LOADS, load_id), Retired(REJECTS, load_id), *emptied])
-    return RunReport(
-        "undo",
-        load_id,
-        removed,
-        removed,
-        time.perf_counter() - began,
-        rows_are="rows of the load",
-        rows_become="taken back",
+        text if names == [""] else f"{names[0] if len(names) == 1 else f'{len(names)} files'}: {text}"
+        for text, names in files.items()
     )

@@ -1,81 +1,45 @@
 """The refused rows of a load on their way into the store: written in pieces, never all in memory."""
 
-import tempfile
 from collections.abc import Iterable, Iterator
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
-from esjobs.core.errors import StoreError
 from esjobs.ingest.base import Reject
 from esjobs.ingest.refusals import LISTED, Refusals
+from esjobs.jobs.row_spool import RowSpool
 from esjobs.jobs.tables import REJECTS
 from esjobs.runs.publication import rows_table
 
 SUPERSEDED = "superseded"
-_AT_A_TIME = 10_000
 
 
-class RejectSpool:
-    """Keeps rejects in a temporary file without a name until the load is stored; use it as a context manager.
-
-    Raises :class:`StoreError` when the disk has no room for them.
-    """
+class RejectSpool(RowSpool):
+    """Keeps the rejects of a load until it is stored."""
 
     def __init__(self, load_id: str) -> None:
+        super().__init__(table_schema(REJECTS), "the refused rows")
         self._load_id = load_id
-        self._schema = table_schema(REJECTS)
-        self._file: IO[bytes] | None = None
-        self._writer: pa.RecordBatchStreamWriter | None = None
 
-    def __enter__(self) -> "RejectSpool":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, rejects: Iterable[Reject]) -> None:
-        """Write some rejects to the file."""
-        rows = rows_table(
-            REJECTS,
-            (
-                {
-                    "load_id": self._load_id,
-                    "reason": reject.reason,
-                    "file": reject.file,
-                    "line": reject.line,
-                    "field": reject.field,
-                    "detail": reject.detail,
-                    "excerpt": reject.excerpt,
-                    "n_rows": reject.n_rows,
-                }
-                for reject in rejects
-            ),
-        )
-        if not rows.num_rows:
-            return
-        try:
-            if self._file is None or self._writer is None:
-                self._file = tempfile.TemporaryFile(prefix="esjobs-")  # noqa: SIM115  closed at the end
-                self._writer = pa.ipc.new_stream(self._file, self._schema)
-            self._writer.write_table(rows)
-        except OSError as error:
-            raise StoreError(
-                f"the refused rows cannot be kept in {tempfile.gettempdir()} ({error.strerror or error}); "
-                "set TMPDIR to a folder with more room"
-            ) from error
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """What was added, in pieces; nothing can be added any more."""
-        if self._file is None or self._writer is None:
-            return
-        self._writer.close()
-        self._file.seek(0)
-        with pa.ipc.open_stream(self._file) as stream:
-            yield from stream
+    def refuse(self, rejects: Iterable[Reject], table_name: str) -> None:
+        """Add rows that were to become jobs, or rows of another table."""
+        rows = [
+            {
+                "load_id": self._load_id,
+                "reason": reject.reason,
+                "file": reject.file,
+                "line": reject.line,
+                "field": reject.field,
+                "detail": reject.detail,
+                "excerpt": reject.excerpt,
+                "n_rows": reject.n_rows,
+                "table_name": table_name,
+            }
+            for reject in rejects
+        ]
+        for batch in rows_table(REJECTS, rows).to_batches():
+            self.add(batch)
 
 
 def superseded(rows: pa.Table) -> Iterator[Reject]:

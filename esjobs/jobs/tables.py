@@ -64,6 +64,7 @@ REJECTS = Table(
             "after the first 1,000 (line: the first of them); null, written by an earlier version: 1",
             "rows",
         ),
+        column("table_name", "keyword", "what it was to become: jobs, or a table; null: jobs"),
     ),
     made_by="ingest",
     shown=columns("load_id reason n_rows file line field detail excerpt"),
@@ -80,8 +81,14 @@ LOADS = Table(
         column("files", "text", "file names"),
         column("filled", "text", "fields filled by --set"),
         column("rows_in", "integer", "rows read", "rows"),
-        column("stored", "integer", "new jobs", "rows"),
-        column("updated", "integer", "rows of jobs that were there, of an equal or newer end time", "rows"),
+        column("stored", "integer", "new jobs, and new rows of other tables", "rows"),
+        column(
+            "updated",
+            "integer",
+            "rows of jobs that were there, of an equal or newer end time, and rows of other tables that took "
+            "the place of some",
+            "rows",
+        ),
         column("rejected", "integer", "rows refused", "rows"),
         column("first_end", "time", "earliest end time", "UTC"),
         column("last_end", "time", "latest end time", "UTC"),
@@ -95,4 +102,19 @@ LOADS = Table(
     made_by="ingest",
     shown=columns("load_id state format files filled rows_in stored updated rejected loaded_at"),
     order=("-loaded_at",),
+)
+
+LOAD_TABLES = Table(
+    "load_tables",
+    "what one load brought to jobs and to each other table; rows_in = stored + updated + rejected",
+    "load_id",
+    (
+        column("load_id", "keyword", "load"),
+        column("table_name", "keyword", "jobs, or the table"),
+        column("rows_in", "integer", "rows read", "rows"),
+        column("stored", "integer", "new rows", "rows"),
+        column("updated", "integer", "rows that took the place of others", "rows"),
+        column("rejected", "integer", "rows refused", "rows"),
+    ),
+    made_by="ingest",
 )

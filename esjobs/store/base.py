@@ -12,12 +12,14 @@ Promises that every store keeps, and the contract suite proves:
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import pyarrow as pa
 
+from esjobs.core.errors import UsageError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
+from esjobs.core.text import kind_of
 from esjobs.core.window import Window
 
 
@@ -203,3 +205,13 @@ class JobStore(Protocol):
 
     def close(self) -> None:
         """Release the store; further calls raise."""
+
+
+def require_store(given: object) -> JobStore:
+    """The object as a store, or :class:`UsageError` that names the methods it lacks."""
+    methods = [name for name, value in vars(JobStore).items() if callable(value) and name[0] != "_"]
+    lacking = [name for name in methods if not callable(getattr(given, name, None))]
+    if lacking or isinstance(given, type):
+        what = f"lacks {', '.join(lacking)}" if lacking else "is to be made first"
+        raise UsageError(f"{kind_of(given)} is no store; it {what}: see esjobs.store.base.JobStore")
+    return cast("JobStore", given)

@@ -13,10 +13,10 @@ from esjobs.store.duck.store import DuckStore
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
-from tests.contract.made_up import MADE_UP
+from tests.contract.made_up import MADE_UP, NOTES, READINGS, WEATHER
 from tests.servers.products import PRODUCTS
 
-HELD = (*TABLES, MADE_UP)
+HELD = (*TABLES, MADE_UP, READINGS, WEATHER, NOTES)
 """The result tables of the stores under test."""
 
 PREFIX = "contract-"

@@ -1,4 +1,4 @@
-"""A result table that no capability has: every type of the catalogue, as a store may be asked to keep it."""
+"""Result tables that no capability has: every type of the catalogue, and what a source may give."""
 
 from esjobs.core.fields import Field, FieldType
 from esjobs.core.tables import Table
@@ -27,4 +27,33 @@ MADE_UP = Table(
         _c("series", "list"),
     ),
     time="moment",
+)
+
+READINGS = Table(
+    "readings",
+    "rows that a made-up source gives beside jobs, a partition a load",
+    "load_id",
+    (
+        _c("load_id", "keyword"),
+        _c("job_id", "keyword"),
+        _c("counters", "map"),
+        _c("series", "list"),
+        _c("loaded_at", "time"),
+    ),
+)
+
+WEATHER = Table(
+    "weather",
+    "rows that a made-up source gives beside jobs, a partition a day",
+    "day",
+    (_c("day", "day"), _c("degrees", "number"), _c("load_id", "keyword")),
+    time="day",
+)
+
+NOTES = Table(
+    "notes",
+    "rows that people enter",
+    "import_id",
+    (_c("import_id", "keyword"), _c("words", "text"), _c("imported_at", "time")),
+    entered=True,
 )

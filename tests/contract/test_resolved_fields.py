@@ -9,8 +9,8 @@ import pytest
 from esjobs.core import fields
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.window import Window
-from esjobs.declared.imports import import_corepower
 from esjobs.jobs.conditions import job_filters
+from esjobs.jobs.corepower import import_corepower
 from esjobs.jobs.query import query_jobs
 from esjobs.jobs.resolution import resolvers
 from esjobs.store.base import JobStore

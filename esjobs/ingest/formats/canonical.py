@@ -11,6 +11,7 @@ from esjobs.ingest.base import Parsed
 from esjobs.ingest.reading.batches import parse_file
 from esjobs.ingest.reading.inputs import Input
 from esjobs.ingest.reading.layout import Column, Layout
+from esjobs.ingest.reading.opening import require_readable
 from esjobs.ingest.validate import Context
 
 LAYOUT = Layout(
@@ -25,6 +26,10 @@ class JobsSource:
 
     name: str = "jobs"
     default_source: str = "jobs"
+
+    def accept(self, file: Input) -> None:
+        """Raise unless the common readers can read what begins like this."""
+        require_readable(file)
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Stream one file; see :class:`esjobs.ingest.base.Source`."""

@@ -23,6 +23,7 @@ from esjobs.ingest.base import Parsed
 from esjobs.ingest.reading.batches import parse_file
 from esjobs.ingest.reading.inputs import Input
 from esjobs.ingest.reading.layout import Column, Layout, Values
+from esjobs.ingest.reading.opening import require_readable
 from esjobs.ingest.validate import Context
 
 _KB = 1024.0
@@ -144,6 +145,10 @@ class PandaSource:
 
     name: str = "panda"
     default_source: str = "panda"
+
+    def accept(self, file: Input) -> None:
+        """Raise unless the common readers can read what begins like this."""
+        require_readable(file)
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """Stream one file; see :class:`esjobs.ingest.base.Source`."""

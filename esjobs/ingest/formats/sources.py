@@ -3,9 +3,11 @@
 from esjobs.core.errors import UsageError
 from esjobs.ingest.base import Source
 from esjobs.ingest.formats.canonical import JobsSource
+from esjobs.ingest.formats.corepower import COREPOWER_TABLE
+from esjobs.ingest.formats.cric import CRIC_QUEUES
 from esjobs.ingest.formats.panda import PandaSource
 
-SOURCES: tuple[Source, ...] = (PandaSource(), JobsSource())
+SOURCES: tuple[Source, ...] = (PandaSource(), JobsSource(), COREPOWER_TABLE, CRIC_QUEUES)
 """Every format that ``esjobs ingest`` reads."""
 
 

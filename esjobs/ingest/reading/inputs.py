@@ -48,9 +48,11 @@ class Spooled:
 
     name: str
     _file: IO[bytes]
+    called: str = ""
+    """What the user called it, where that is longer than the name."""
 
     def __str__(self) -> str:
-        return self.name
+        return self.called or self.name
 
     def open(self, mode: Literal["rb"], /) -> io.BufferedReader:
         """The bytes from the first one on; one reader at a time."""
@@ -85,14 +87,15 @@ def inputs(
             if str(path) != "-" and not _is_stream(path):
                 found.append(path)
                 continue
+            called = ""
             if _STDIN.fullmatch(str(path)):
                 name = "stdin"
             elif _DESCRIPTOR.fullmatch(str(path)):
                 pipes += 1
                 name = f"pipe{pipes}"
             else:
-                name = path.name
-            spooled = Spooled(name, kept.enter_context(_temporary(name)))
+                name, called = path.name, str(path)
+            spooled = Spooled(name, kept.enter_context(_temporary(name)), called)
             with _stream(path, name) as stream:
                 _copy(stream, spooled, accept, most)
             found.append(spooled)

@@ -1,0 +1,207 @@
+"""What formats of declared corepower share: a small file, read at once, its rows checked and typed.
+
+A file is refused as a whole: half a table would say of the other half that nothing is declared.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from esjobs.core.arrow import given_schema
+from esjobs.core.errors import InputError, UsageError, WindowError
+from esjobs.core.fields import Field
+from esjobs.core.tables import column
+from esjobs.core.window import parse_time
+from esjobs.declared.tables import COREPOWER, RECORDS
+from esjobs.ingest.base import Parsed, Reject
+from esjobs.ingest.reading.inputs import Input
+from esjobs.names.cpu_models import resolve_names
+
+BENCHMARKS = ("HS06", "HS23")
+ACCEPTED = (
+    "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
+    "rc_site, parent_corepower, source"
+)
+_SHOWN = 60
+"""Characters of a cell that a message quotes."""
+_LARGEST_FILE = 64 << 20
+"""Bytes; CRIC describes all queues of ATLAS in a tenth of it."""
+_LARGEST = 100.0
+"""No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
+
+Said = Mapping[str, str | None]
+"""What the caller fills in where the file does not say: ``benchmark``, ``level``, ``valid_from``."""
+
+Rows = Callable[[str, Path, Said], Iterator[dict[str, Any]]]
+"""Text, the file for messages, and what is filled in, to rows made by :func:`declared_row`."""
+
+
+@dataclass(frozen=True)
+class DeclaredValues:
+    """A source of declared corepower.
+
+    ``form``: what imports of the format are named by; ``rows``: how its text is read.
+    """
+
+    name: str
+    form: str
+    rows: Rows
+    default_source: str = "declared"
+    most: ClassVar[int] = _LARGEST_FILE
+    settable: ClassVar[tuple[Field, ...]] = (
+        column("benchmark", "text", "HS06 or HS23, where the file does not say"),
+        column("level", "text", "site or cpu_model, where the file does not say"),
+        column("valid_from", "text", "start of validity; wins over CRIC's own date"),
+    )
+
+    def load_facts(
+        self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
+    ) -> dict[str, object]:
+        """What an import is named by: the bytes, whatever the file is called, and what was filled in."""
+        if len(contents) > 1:
+            raise UsageError("declared values are read one file at a time")
+        return {"content": contents[0][1], "form": self.form, **_said(fill)}
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """The rows of a file as one piece; see :class:`esjobs.ingest.base.Source`."""
+        path = file if isinstance(file, Path) else Path(file.name)
+        said = _said(fill)
+        if said["benchmark"] is not None and said["benchmark"] not in BENCHMARKS:
+            raise UsageError(f"benchmark '{said['benchmark']}' is unknown; there are {', '.join(BENCHMARKS)}")
+        read = list(self.rows(_text(file, path), path, said))
+        if not read:
+            raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
+        assumed = sum(not row["level"] for row in read)
+        rows, skipped = _of_export([{**row, "level": row["level"] or "site"} for row in read])
+        seen: dict[tuple[object, ...], object] = {}
+        for row in rows:
+            if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
+                raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
+        rejects = tuple(
+            Reject(reason, file.name, 1, "", "is no declaration of its own", "", n_rows)
+            for reason, n_rows in skipped.items()
+        )
+        note = f"{assumed} names were taken for queues; if they are CPU models, give --level cpu_model"
+        schema = given_schema(COREPOWER)
+        given = [{name: row[name] for name in schema.names} for row in rows]
+        batch = pa.RecordBatch.from_pylist(given, schema=schema)
+        yield Parsed(batch, rejects, len(read), (note,) if assumed else (), COREPOWER)
+
+
+def _said(fill: Mapping[str, object]) -> dict[str, str | None]:
+    said = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
+    texts = {name: None if value is None else str(value) for name, value in said.items()}
+    benchmark = texts["benchmark"]
+    return {**texts, "benchmark": None if benchmark is None else _benchmark(benchmark)}
+
+
+def _text(file: Input, path: Path) -> str:
+    with file.open("rb") as stream:
+        content = stream.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise InputError(
+            f"{file} is larger than {_LARGEST_FILE >> 20} MiB; it holds no table of declared values"
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text at byte {error.start}; convert it first") from error
+
+
+def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:
+    """The rows to store, and how many are left out, by reason.
+
+    What ``show corepower`` exports holds values that follow from the records, which no one has imported,
+    and every import that a later one corrected; of those the last one counts, as it did in the store.
+    """
+    skipped: Counter[str] = Counter()
+    newest: dict[tuple[object, ...], datetime] = {}
+    for row in read:
+        if row.get("imported_at") is not None:
+            key = _key(row)
+            newest[key] = max(row["imported_at"], newest.get(key, row["imported_at"]))
+    rows = []
+    for row in read:
+        if row.get("import_id") == "" and row["source"] == RECORDS:
+            skipped["follows from the records"] += 1
+        elif row.get("imported_at") is not None and row["imported_at"] < newest[_key(row)]:
+            skipped["replaced by a later import"] += 1
+        else:
+            rows.append(row)
+    return rows, skipped
+
+
+def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a name declares one value for."""
+    return row["level"], canonical(row), row["benchmark"], row["valid_from"]
+
+
+def _benchmark(text: str) -> str:
+    return text.strip().upper()
+
+
+def canonical(row: Mapping[str, object]) -> str:
+    """The name that a row is found under: a CPU model may be written in many ways."""
+    name = str(row["name"])
+    return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
+
+
+def declared_row(where: str, row: Mapping[str, str], said: Said, source: str) -> dict[str, Any]:
+    """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
+    if not row["name"]:
+        raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
+    if row["level"] not in ("site", "cpu_model", ""):
+        raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
+    benchmark = _benchmark(row.get("benchmark") or said["benchmark"] or "")
+    if benchmark not in BENCHMARKS:
+        found = f"'{benchmark}'" if benchmark else "none"
+        raise InputError(
+            f"{where}: the benchmark must be named, HS06 or HS23; found {found}; "
+            "add a column benchmark or give --benchmark"
+        )
+    return {
+        "level": row["level"],
+        "name": row["name"],
+        "corepower": score(where, "corepower", row["corepower"]),
+        "benchmark": benchmark,
+        "valid_from": moment(where, "valid_from", row.get("valid_from") or said["valid_from"]),
+        "rc_site": row.get("rc_site") or None,
+        "parent_corepower": score(where, "parent_corepower", row.get("parent_corepower", "")),
+        "served_corepower": score(where, "served_corepower", row.get("served_corepower", "")),
+        "source": row.get("source") or source,
+        "import_id": row.get("import_id"),
+        "imported_at": moment(where, "imported_at", row["imported_at"]) if row.get("imported_at") else None,
+    }
+
+
+def moment(where: str, name: str, text: str | None) -> datetime:
+    try:
+        return parse_time(text or "1970-01-01")
+    except WindowError as error:
+        raise InputError(
+            f"{where}, column {name}: '{(text or '')[:_SHOWN]}' is no ISO date or time of the years 1 to "
+            "9999 in UTC, such as 2018-08-01"
+        ) from error
+
+
+def score(where: str, name: str, text: str) -> float | None:
+    """A declared score per core, None where nothing or 0 stands."""
+    if text in ("", "-", "\\N") or text.lower() in ("null", "none"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value == 0:
+        return None
+    if not 0 < value < _LARGEST:
+        raise InputError(
+            f"{where}, column {name}: '{text[:_SHOWN]}' is no corepower; expected a score per core, "
+            f"above 0 and below {_LARGEST:g}, or nothing"
+        )
+    return value

@@ -1,0 +1,40 @@
+"""Declared values into the store, the way of every source."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from esjobs.core.report import RunReport
+from esjobs.declared.imports import account
+from esjobs.ingest.formats.corepower import COREPOWER_TABLE
+from esjobs.ingest.formats.cric import CRIC_QUEUES
+from esjobs.jobs.ingest import ingest
+from esjobs.store.base import JobStore
+
+
+def import_corepower(
+    open_store: Callable[[], JobStore],
+    path: Path,
+    *,
+    form: str,
+    benchmark: str | None,
+    level: str | None,
+    valid_from: str | None,
+    now: datetime,
+) -> RunReport:
+    """Read a file of declared values and store it; importing it again replaces its own rows only.
+
+    ``form``: ``csv`` or ``cric``. ``benchmark``, ``level`` and ``valid_from`` fill in what the file does not
+    say. A value without a named benchmark is refused. The store is opened when the file has been read. Raises
+    :class:`InputError` naming file, line and column; nothing is stored then.
+    """
+    said = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
+    fill: dict[str, object] = {name: value for name, value in said.items() if value is not None}
+    stores: list[JobStore] = []
+
+    def opened() -> JobStore:
+        stores.append(open_store())
+        return stores[0]
+
+    report = ingest(opened, CRIC_QUEUES if form == "cric" else COREPOWER_TABLE, [path], fill, now=now)
+    return account(stores[0], report)

@@ -1,0 +1,129 @@
+"""Reads the files of a load: jobs go on at once, rows of other tables are kept aside, all are counted."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.errors import UsageError
+from esjobs.core.tables import Table
+from esjobs.ingest.base import Parsed, Reject, Source
+from esjobs.ingest.reading.inputs import Input
+from esjobs.jobs.gaps import Gaps
+from esjobs.jobs.given_rows import GivenRows
+from esjobs.jobs.rejects import RejectSpool, superseded
+
+Progress = Callable[[str, int, int], None]
+
+JOBS = "jobs"
+"""What the books call the rows that are jobs."""
+
+
+class Reading:
+    """What the files of a load hold, and the books of it; use it as a context manager.
+
+    ``rows_in`` and ``rejected`` count by table, ``reasons`` over all of them; ``given``: the rows of other
+    tables than jobs. ``first``, ``last``: the span of the jobs' end times. With ``keep`` false rows of other
+    tables are counted and forgotten.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        files: Sequence[Input],
+        fill: Mapping[str, object],
+        spool: RejectSpool,
+        progress: Progress | None,
+        *,
+        keep: bool = True,
+    ) -> None:
+        self._source = source
+        self._files = files
+        self._fill = fill
+        self._spool = spool
+        self._progress = progress
+        self._keep = keep
+        self._spools = ExitStack()
+        self.rows_in: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.given: dict[Table, GivenRows] = {}
+        self.notes: dict[str, None] = {}
+        self.gaps = Gaps()
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+
+    def __enter__(self) -> "Reading":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spools.close()
+
+    def jobs(self) -> Iterator[pa.RecordBatch]:
+        """The acceptable jobs of all files, in their order."""
+        for number, file in enumerate(self._files):
+            if self._progress:
+                self._progress(file.name, number, len(self._files))
+            for parsed in self._source.parse(file, self._fill):
+                self._count(parsed)
+                if parsed.table is not None:
+                    self._keep_aside(parsed.table, parsed.batch)
+                elif parsed.batch.num_rows:
+                    yield parsed.batch
+            self._require_balance(file.name)
+        if self._progress:
+            self._progress("storing", len(self._files), len(self._files))
+
+    def jobs_if_any(self) -> Iterator[pa.RecordBatch] | None:
+        """The jobs, once the first of them is there; None when all files are read and have none.
+
+        What is wrong with the beginning of the first file shows here.
+        """
+        batches = self.jobs()
+        first = next(batches, None)
+        return None if first is None else itertools.chain([first], batches)
+
+    def supersede(self, rows: pa.Table) -> None:
+        """Count jobs that the store refused, for they lost against a newer end time."""
+        if rows.num_rows:
+            self._refuse(superseded(rows), JOBS)
+
+    def _count(self, parsed: Parsed) -> None:
+        name = JOBS if parsed.table is None else parsed.table.name
+        self.rows_in[name] += parsed.rows_in
+        self.accepted[name] += parsed.batch.num_rows
+        self.notes.update(dict.fromkeys(parsed.notes))
+        self._refuse(parsed.rejects, name)
+        if parsed.table is None and parsed.batch.num_rows:
+            self.gaps.add(parsed.batch)
+            ends = pc.min_max(parsed.batch.column("end_time")).as_py()
+            self.first = min(filter(None, (self.first, ends["min"])))
+            self.last = max(filter(None, (self.last, ends["max"])))
+
+    def _refuse(self, rejects: Iterable[Reject], name: str) -> None:
+        listed = list(rejects)
+        self._spool.refuse(listed, name)
+        for reject in listed:
+            self.reasons[reject.reason] += reject.n_rows
+            self.rejected[name] += reject.n_rows
+
+    def _keep_aside(self, table: Table, batch: pa.RecordBatch) -> None:
+        if table not in self.given:
+            self.given[table] = GivenRows(table)
+            self._spools.enter_context(self.given[table].spool)
+        if self._keep:
+            self.given[table].add(batch)
+
+    def _require_balance(self, file: str) -> None:
+        for name, rows in self.rows_in.items():
+            if rows != self.accepted[name] + self.rejected[name]:
+                raise UsageError(
+                    f"the source {self._source.name} says that it read {rows:,} rows of {name} up to the end "
+                    f"of {file}, gave {self.accepted[name]:,} and refused {self.rejected[name]:,}; "
+                    "a source accounts for every row"
+                )

@@ -1,0 +1,47 @@
+"""Takes a load back: its jobs, its rows of other tables, and its account."""
+
+import time
+from collections.abc import Iterable
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.jobs.aggregate import retired_days
+from esjobs.jobs.given_rows import retired_rows
+from esjobs.jobs.reading import JOBS
+from esjobs.jobs.tables import DAYS, LOAD_TABLES, LOADS, REJECTS
+from esjobs.runs.publication import read_table
+from esjobs.store.base import JobStore, Retired
+
+
+def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
+    """Take a load back: its jobs go and what they had replaced returns; its other rows and its account go.
+
+    ``tables``: those that may hold rows of it. What such rows had replaced does not come back. Buckets of the
+    days concerned become stale; those of days that have no jobs any more go with the load. Raises
+    :class:`NoResultError` when no such load is listed, and no table has rows of it.
+    """
+    began = time.perf_counter()
+    listed = read_table(store, LOADS, [In("load_id", (load_id,))]).num_rows
+    retired, rows = retired_rows(store, tables, load_id)
+    if not listed and not rows:
+        raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
+    brought = read_table(store, LOAD_TABLES, [In("load_id", (load_id,))]).column("table_name").to_pylist()
+    if listed:
+        retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_TABLES)]
+    if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
+        rows += store.undo_load(load_id)
+        stored = set(store.day_fingerprints(None).column("day").to_pylist())
+        aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
+        retired += retired_days(aggregated - stored)
+    store.publish(retired)
+    return RunReport(
+        "undo",
+        load_id,
+        rows,
+        rows,
+        time.perf_counter() - began,
+        rows_are="rows of the load",
+        rows_become="taken back",
+    )
