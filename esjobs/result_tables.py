@@ -138,6 +138,18 @@ class ResultTables:
             [(name.removeprefix("-"), "descending" if name[0] == "-" else "ascending") for name in order]
         )
 
+    def _chosen_rows(self, table: Table, run: str | None, window: Window | None) -> list[Filter]:
+        """What chooses the rows of a run, or of a window, in the store."""
+        kind = capabilities.kind_of(table)
+        if kind is not None:
+            return [In("run", (self._find(kind, table, run, window).run,))]
+        where = [] if window is None else _within(table, window)
+        if run is None:
+            return where
+        if "run" not in table.column_names:
+            raise UsageError(f"{table.name} belong to no run; leave the run out")
+        return [*where, In("run", (run,))]
+
     def run_shown(
         self, what: str, *, run: str | None = None, window: WindowLike = None
     ) -> "StoredRun | None":

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from esjobs import capabilities
 from esjobs.arguments import Names, Where, WindowLike, conditions, listed, window_of
-from esjobs.capabilities import TABLES
 from esjobs.core import fields
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
@@ -181,7 +181,7 @@ class Session(ResultTables):
         """Take a load back and bring back what it had replaced."""
         from esjobs.jobs.undo import undo
 
-        return undo(self.store, load, TABLES)
+        return undo(self.store, load, capabilities.TABLES)
 
     def import_corepower(
         self,
@@ -295,12 +295,48 @@ class Session(ResultTables):
         return runs_compared(self.store, run_a, run_b)
 
     def jobs(self, *, where: Where = (), window: WindowLike = None) -> "pd.DataFrame":
-        """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``."""
+        """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``.
+
+        Of more jobs than fit, :meth:`batches` gives one piece after the other.
+        """
         from esjobs.jobs.export import stored_jobs
 
         chosen = window_of(window)
         batches = stored_jobs(self.store, conditions(where), chosen)
         return frame_of(pa.Table.from_batches(batches, schema=JOB_SCHEMA))
+
+    def batches(
+        self,
+        what: str = "jobs",
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        run: str | None = None,
+        columns: Names = (),
+    ) -> pa.RecordBatchReader:
+        """Stream jobs, or the rows of a result table, as Arrow batches: memory does not grow with the answer.
+
+        ``what``: ``jobs`` or a table. ``where``: as for :meth:`query`; only jobs take it. ``window`` and
+        ``run`` choose as in :meth:`show`. ``columns``: only these. Rows are those of the moment of the call,
+        in no order, and corepower as it was imported. The reader is Arrow's: it has a schema, can be iterated
+        once, and whatever reads Arrow streams takes it (DuckDB, Polars, ``pyarrow.parquet``).
+
+        >>> import esjobs
+        >>> with esjobs.open("duckdb::memory:") as session:
+        ...     sum(batch.num_rows for batch in session.batches("jobs", columns=["site", "cpu_s"]))
+        0
+        """
+        from esjobs.jobs.streams import streamed_jobs, streamed_rows
+
+        chosen, names = window_of(window), listed(columns)
+        if what == "jobs":
+            if run is not None:
+                raise UsageError("jobs belong to no run; leave the run out")
+            return streamed_jobs(self.store, conditions(where), chosen, names)
+        table = capabilities.table(what)
+        if conditions(where):
+            raise UsageError(f"where chooses jobs, not rows of {what}; filter the batches, or see show")
+        return streamed_rows(self.store, table, self._chosen_rows(table, run, chosen), names)
 
     def export_jobs(
         self,

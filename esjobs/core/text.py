@@ -61,6 +61,6 @@ def kind_of(given: object) -> str:
     >>> kind_of(3), kind_of(int)
     ('an object of int', 'the class int')
     """
-    return (
-        f"the class {given.__name__}" if isinstance(given, type) else f"an object of {type(given).__name__}"
-    )
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    return f"an object of {type(given).__name__}"

@@ -1,0 +1,180 @@
+"""A session takes sources and stores that somebody else wrote, and gives large answers in pieces."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import esjobs
+from esjobs.capabilities import TABLES
+from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.declared.tables import COREPOWER
+from esjobs.ingest.base import Parsed, Reject
+from esjobs.session import Session
+from esjobs.store.duck.store import DuckStore
+from tests.conftest import NOW
+
+END = datetime(2018, 8, 10, 12, tzinfo=UTC)
+
+
+class Lines:
+    """Somebody's format: an id a line; ``#`` begins what is no job."""
+
+    name = "lines"
+    default_source = "lines"
+
+    def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        with file.open("rb") as stream:
+            lines = stream.read().decode().split()
+        good = [line for line in lines if line[0] != "#"]
+        rejects = tuple(
+            Reject("comment", file.name, number, "", "is no job", line)
+            for number, line in enumerate(lines, 1)
+            if line[0] == "#"
+        )
+        rows = [{"source": "lines", "job_id": line, "site": "A", "end_time": END, **fill} for line in good]
+        yield Parsed(pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA), rejects, len(lines))
+
+
+class Forwarding:
+    """Somebody's store: it is none of ours, and passes everything on."""
+
+    def __init__(self) -> None:
+        self._inner = DuckStore(None, tables=TABLES)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.txt"
+    path.write_text("1 2 #3 4\n")
+    return path
+
+
+def test_a_source_of_ones_own(session: Session, lines: Path) -> None:
+    report = session.ingest(source=Lines(), files=lines, fill={"processing_type": "simul"})
+    assert (report.rows_in, report.counts, report.dropped) == (
+        4,
+        {"stored": 3, "updated": 0},
+        {"comment": 1},
+    )
+    assert session.show("loads")["format"].tolist() == ["lines"]
+    assert set(session.jobs()["processing_type"]) == {"simul"}
+    with pytest.raises(UsageError, match="no field 'degrees'"):
+        session.ingest(source=Lines(), files=lines, fill={"degrees": "3"})
+
+
+def test_what_is_no_source_is_refused_with_what_it_lacks(session: Session, lines: Path) -> None:
+    for given, words in (
+        (object(), r"an object of object is no source; it lacks name, a text and default_source"),
+        (Lines, r"the class Lines is no source; it lacks parse\(file, fill\)"),
+        (3, "an object of int is no source"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            session.ingest(source=given, files=lines)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="one of them"):
+        session.ingest("panda", lines, source=Lines())
+    with pytest.raises(UsageError, match="one of them"):
+        session.ingest(files=lines)
+
+
+def test_a_store_of_ones_own(lines: Path) -> None:
+    store = Forwarding()
+    with esjobs.open(store, clock=lambda: NOW) as session:
+        session.ingest(source=Lines(), files=lines)
+        assert repr(session).startswith("<esjobs.Session an object of Forwarding, 3 jobs")
+        assert session.query("site")["jobs"].tolist() == [3]
+        assert session.store is store
+    with pytest.raises(esjobs.EsjobsError, match="closed"):
+        store.span()
+
+
+def test_what_is_no_store_is_refused_with_what_it_lacks() -> None:
+    with pytest.raises(UsageError, match="an object of dict is no store; it lacks put_jobs, undo_load"):
+        esjobs.open({})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the class DuckStore is no store; it is to be made first"):
+        esjobs.open(DuckStore)  # type: ignore[arg-type]
+
+
+def test_declared_values_are_a_source_like_others(session: Session, tmp_path: Path) -> None:
+    table = tmp_path / "declared.csv"
+    table.write_text("name,corepower\nA,10.5\nB,\n")
+    imported = session.import_corepower(table, benchmark="hs06", valid_from="2018-01-01")
+    session.remove_corepower(imported.run)
+    report = session.ingest("corepower", table, fill=["benchmark=HS06", "valid_from=2018-01-01"])
+    assert report.run == imported.run
+    assert report.counts == {
+        "stored": 2,
+        "updated": 0,
+        "corepower stored": 2,
+        "corepower updated": 0,
+    }
+    assert report.notes == imported.notes[:1]
+    rows = session.show("corepower").set_index("name")
+    assert rows["corepower"].to_dict()["A"] == 10.5
+    assert session.show("loads").empty
+    with pytest.raises(UsageError, match="cores cannot be set; there are benchmark, level, valid_from"):
+        session.ingest("corepower", table, fill=["cores=8"])
+    with pytest.raises(UsageError, match="one file at a time"):
+        session.ingest("corepower", [table, table], fill=["benchmark=HS06"])
+    session.undo(report.run)
+    assert session.show("corepower").empty
+
+
+def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
+    session.ingest(source=Lines(), files=lines)
+    reader = session.batches()
+    assert reader.schema == JOB_SCHEMA
+    assert sorted(reader.read_all().column("job_id").to_pylist()) == ["1", "2", "4"]
+    chosen = session.batches(
+        "jobs", where={"site": "A"}, window="2018-08-10/2018-08-11", columns=["job_id", "day"]
+    )
+    assert chosen.schema.names == ["job_id", "day"]
+    counted = duckdb.execute("SELECT count(*), min(day)::VARCHAR FROM chosen").fetchall()
+    assert counted == [(3, "2018-08-10")]
+    assert session.batches("jobs", where={"site": "B"}).read_all().num_rows == 0
+    (load,) = session.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
+    assert load == {"format": "lines", "rows_in": 4}
+    assert session.batches("corepower").schema.names == list(COREPOWER.column_names)
+    for options, words in (
+        ({"run": "a"}, "jobs belong to no run"),
+        ({"what": "loads", "run": "a"}, "loads belong to no run"),
+        ({"what": "loads", "where": {"site": "A"}}, "where chooses jobs"),
+        ({"what": "loads", "window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
+        ({"what": "nothing"}, "no table 'nothing'"),
+        ({"columns": ["cpu_model"]}, "resolved after it is read; ask for 'cpu_raw'"),
+        ({"what": "loads", "columns": ["k"]}, "has no column 'k'"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            session.batches(**options)
+    with pytest.raises(NoResultError):
+        session.batches("factors")
+
+
+def test_batches_of_many_jobs_are_never_all_in_memory(session: Session) -> None:
+    """400 000 jobs of about 40 bytes a column pass in pieces of at most 65 536 rows."""
+    rows = 400_000
+    columns: dict[str, Any] = {
+        "source": pa.repeat("lines", rows),
+        "job_id": pa.array(range(rows)).cast(pa.string()),
+        "site": pa.repeat("A" * 40, rows),
+        "end_time": pa.repeat(pa.scalar(END, PUT_SCHEMA.field("end_time").type), rows),
+    }
+    filled = [columns.get(item.name, pa.nulls(rows, item.type)) for item in PUT_SCHEMA]
+    session.store.put_jobs([pa.RecordBatch.from_arrays(filled, schema=PUT_SCHEMA)], "load")
+    del filled, columns
+    before = pa.total_allocated_bytes()
+    most = counted = 0
+    for batch in session.batches("jobs", columns=["job_id", "site"]):
+        counted += batch.num_rows
+        assert batch.num_rows <= 65_536
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert counted == rows
+    assert most < rows * 40 / 2
