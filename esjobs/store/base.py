@@ -165,12 +165,16 @@ class JobStore(Protocol):
         """Write the rows of one partition beside the visible ones. The partition is written as text."""
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
-        """Switch every reader to these generations at once, or none of them when one is not in the store."""
+        """Switch every reader to these generations at once, or none of them when one is not in the store.
+
+        A generation of which rows are missing is not in the store either.
+        """
 
     def sweep(self) -> int:
         """Delete rows that no reader can see; the number of rows deleted.
 
-        What this object wrote and has not published yet stays; what an earlier process left behind goes.
+        What this object wrote and has not published yet stays, and what another process may still publish;
+        what a process left behind that has ended goes.
         """
 
     def read(

@@ -1,23 +1,33 @@
-"""One process at a time: a named value that tells who may, and until when."""
+"""One process at a time: a named value that tells who may, and for how long it may be silent."""
 
 import contextlib
-import os
+import json
+import logging
+import math
 import random
-import socket
 import time
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.store.process import Process
+
+_log = logging.getLogger(__name__)
 
 _LASTS_S = 600.0
 
 _RENEWED_S = 60.0
 
-_TURN_S, _PAUSE_S = 60.0, 0.2
+_TURN_S = 60.0
+
+_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+
+_SKEW = timedelta(hours=1)
+"""So far clocks of two machines may be apart without one taking what the other holds."""
 
 _HELD: set[str] = set()
 """What this process holds: a lease that names it and is not among these was left behind by a failed write."""
@@ -33,12 +43,45 @@ class NamedValues(Protocol):
         """Set a named value if it is still the old one (None: absent); whether it was."""
 
 
+@dataclass(frozen=True)
+class Holding:
+    """What the named value says. ``token`` is new at each renewal, ``lasts_s`` after it the right is gone."""
+
+    token: str
+    process: str
+    renewed: str
+    lasts_s: float
+
+    @classmethod
+    def read(cls, text: str) -> "Holding | None":
+        """What a value says; None when it is not one of ours, or of another version."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            return None
+
+    def write(self) -> str:
+        """The named value."""
+        return json.dumps(asdict(self))
+
+
+class Timer(Protocol):
+    """Time as it passes for this process, which no change of a clock moves."""
+
+    def __call__(self) -> float:
+        """Seconds since some moment."""
+
+
 class Lease:
     """The right to do something alone, kept as a named value of any store.
 
-    Of a dead process of this machine it is taken at once, else when it ends. ``what``: what the holder does,
-    as in "writing jobs". ``request_s``: the most that one request takes; the lease lasts longer, so that
-    nothing is written after it has run out.
+    Of a dead process of this machine it is taken at once. Of any other it is taken when its value has not
+    changed for as long as it lasts, by this process' own count of time: clocks of two machines are not
+    compared, unless they say that it ended more than an hour ago.
+
+    ``what``: what the holder does, as in "writing jobs". ``request_s``: the most that one request takes; the
+    lease lasts longer, so that nothing is written after it has run out. ``timer`` and ``pause`` are time as
+    it passes and how to let it pass.
     """
 
     def __init__(
@@ -49,6 +92,8 @@ class Lease:
         *,
         what: str = "writing jobs",
         request_s: float = 0.0,
+        timer: Timer = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._key = f"who is {what}"
         self._what = what
@@ -56,28 +101,58 @@ class Lease:
         self._lasts_s = max(_LASTS_S, _RENEWED_S + 1.5 * request_s)
         self._location = location
         self._clock = clock
+        self._timer = timer
+        self._pause = pause
         self._held: str | None = None
+        self._token = ""
         self._renewed = 0.0
 
-    def take(self) -> None:
-        """Raises :class:`StoreBusyError` while another process writes."""
-        found = self._values.value(self._key)
-        if found is not None and not _is_over(found, self._clock):
-            raise StoreBusyError(
-                f"{_holder(found)} is {self._what} to {self._location}; wait until it is done"
-            )
-        self._set(found)
+    def take(self, wait_s: float = 0.0) -> None:
+        """Take it, waiting up to ``wait_s`` for a process that lives.
+
+        Of a process elsewhere nobody knows whether it lives: it is watched until it renews its lease or has
+        let it run out, which takes minutes. Raises :class:`StoreBusyError` while another one holds it.
+        """
+        began = since = self._timer()
+        watched: str | None = None
+        told = False
+        while True:
+            value, now = self._values.value(self._key), self._timer()
+            renewed = value != watched and None not in (value, watched)
+            if value != watched:
+                watched, since = value, now
+            if value is None or self._is_over(value, silent_s=now - since):
+                if self._set(value):
+                    return
+            elif (renewed or _is_near(value)) and now - began >= wait_s:
+                raise StoreBusyError(
+                    f"{_holder(value)} is {self._what} to {self._location}; wait until it is done"
+                )
+            elif not told and not _is_near(value):
+                told = True
+                _log.warning(
+                    "%s is %s to %s, or died while it was; waiting to see, at most %d minutes",
+                    _holder(value),
+                    self._what,
+                    self._location,
+                    math.ceil(self._lasts_s / 60),
+                )
+            # longer the longer it takes; scattered, so that several that wait do not ask in step
+            longest = min(max(_PAUSE_S, 0.05 * (now - began)), _LONGEST_PAUSE_S)
+            self._pause(longest * random.uniform(0.5, 1.5))  # noqa: S311
 
     def keep(self) -> None:
         """Make it last; to be called between writes. Raises :class:`StoreBusyError` if another took it."""
-        if time.monotonic() - self._renewed > _RENEWED_S:
-            self._set(self._held)
+        if self._timer() - self._renewed > _RENEWED_S and not self._set(self._held):
+            raise StoreBusyError(
+                f"another process began {self._what} to {self._location}; run it again later"
+            )
 
     def give_back(self) -> None:
         """Let others write."""
         if self._held is not None:
             held, self._held = self._held, None
-            _HELD.discard(held)
+            _HELD.discard(self._token)
             self._values.compare_and_set(self._key, held, None)
 
     @contextlib.contextmanager
@@ -86,16 +161,7 @@ class Lease:
 
         For what is done in a moment: raises :class:`StoreBusyError` when others hold it for longer than that.
         """
-        began = time.monotonic()
-        while True:
-            try:
-                self.take()
-                break
-            except StoreBusyError:
-                if time.monotonic() - began > wait_s:
-                    raise
-            # scattered, so that several that wait do not ask in step
-            time.sleep(_PAUSE_S * random.uniform(0.5, 1.5))  # noqa: S311
+        self.take(wait_s)
         try:
             yield
         finally:
@@ -108,40 +174,39 @@ class Lease:
         """Whether this object may write."""
         return self._held is not None
 
-    def _set(self, old: str | None) -> None:
-        ends, pid = f"{self._clock().timestamp() + self._lasts_s:.0f}", os.getpid()
-        mine = f"{ends} {pid} {_began(pid)} {uuid.uuid4().hex} {socket.gethostname()}"
+    def _set(self, old: str | None) -> bool:
+        token = uuid.uuid4().hex
+        renewed = self._clock().isoformat()
+        mine = Holding(token, str(Process.current()), renewed, self._lasts_s).write()
         # before it is written: another thread that reads it must not take it for one that was left behind
-        _HELD.add(mine)
+        _HELD.add(token)
         taken = self._values.compare_and_set(self._key, old, mine)
-        _HELD.discard(self._held or "")
+        _HELD.discard(self._token if taken else token)
         self._held = mine if taken else None
-        if self._held is None:
-            _HELD.discard(mine)
-            raise StoreBusyError(
-                f"another process began {self._what} to {self._location}; run it again later"
-            )
-        self._renewed = time.monotonic()
+        if taken:
+            self._token, self._renewed = token, self._timer()
+        return taken
+
+    def _is_over(self, value: str, silent_s: float) -> bool:
+        holding = Holding.read(value)
+        if holding is None:
+            return silent_s > self._lasts_s
+        process = Process.parse(holding.process)
+        near = process is not None and process.is_near
+        ended = self._clock() - datetime.fromisoformat(holding.renewed) - timedelta(seconds=holding.lasts_s)
+        if silent_s > holding.lasts_s or ended > (timedelta(0) if near else _SKEW):
+            return True
+        left_behind = process == Process.current() and holding.token not in _HELD
+        return process is not None and (process.is_gone or left_behind)
 
 
-def _is_over(held: str, clock: Clock) -> bool:
-    ends, pid, began, _, host = held.split(" ", 4)
-    if float(ends) < clock().timestamp():
-        return True
-    if host != socket.gethostname():
-        return False
-    return _began(int(pid)) != began or (int(pid) == os.getpid() and held not in _HELD)
+def _is_near(value: str) -> bool:
+    holding = Holding.read(value)
+    process = None if holding is None else Process.parse(holding.process)
+    return process is not None and process.is_near
 
 
-def _holder(held: str) -> str:
-    _, pid, _, _, host = held.split(" ", 4)
-    return f"process {pid} on {host}"
-
-
-def _began(pid: int) -> str:
-    """When a process of this machine began, in clock ticks; ``-`` if there is none or nobody can tell."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return "-"
-    return stat.rpartition(")")[2].split()[19]
+def _holder(value: str) -> str:
+    holding = Holding.read(value)
+    process = None if holding is None else Process.parse(holding.process)
+    return "another process" if process is None else process.label

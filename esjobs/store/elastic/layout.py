@@ -96,12 +96,12 @@ def jobs_index(shards: int = 1) -> dict[str, Any]:
 
 
 def rows_index(table: Table) -> dict[str, Any]:
-    """The index of a result table."""
+    """The index of a result table; see `markers` for what is not a column."""
     fields = {column.name: _TYPES[column.type] for column in table.columns}
-    written = {"type": "keyword", "index": False, "doc_values": False}
-    return _index(
-        fields | {"generation": _KEYWORD, "partition": _KEYWORD, "written": written}, 1, _NO_REFRESH
-    )
+    fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
+    marker = dict.fromkeys(("written", "writer", "begun"), _TYPES["text"])
+    marker |= {"n_written": _KEPT, "over": {"type": "boolean", "index": False, "doc_values": False}}
+    return _index(fields | marker, 1, _NO_REFRESH)
 
 
 def state_index() -> dict[str, Any]:

@@ -75,7 +75,6 @@ class ElasticStore:
             else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"))
         )
         self._results = Results(cluster, self._names, self._state, self._tables)
-        self._pending: set[str] = set()
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         for index in (self._names.jobs, self._names.state):
             require_layout(cluster, index)
@@ -116,20 +115,17 @@ class ElasticStore:
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones."""
         self._open()
-        generation = self._results.replace(table, partition, batches)
-        self._pending.add(generation.number)
-        return generation
+        return self._results.replace(table, partition, batches)
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
         """Switch every reader to these generations at once."""
         self._open()
         self._results.publish(changes)
-        self._pending -= {change.number for change in changes if isinstance(change, Generation)}
 
     def sweep(self) -> int:
-        """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
+        """Delete rows that no reader can see; what is written and may still be published stays."""
         self._open()
-        return self._results.sweep(self._pending)
+        return self._results.sweep()
 
     def read(
         self,
@@ -182,6 +178,7 @@ class ElasticStore:
             return
         for stream in list(self._streams):
             stream.close()
+        self._results.forget()
         self._cluster.close()
         self._cluster = None
 

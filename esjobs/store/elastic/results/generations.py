@@ -7,15 +7,16 @@ disagree.
 
 import contextlib
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
+from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
@@ -28,12 +29,14 @@ from esjobs.store.elastic.asking.row_pages import row_pages
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
+from esjobs.store.elastic.results.markers import Marker, Markers, chunks
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 from esjobs.store.elastic.transport.patience import PassingError
 from esjobs.store.elastic.transport.scan import PointInTime
-from esjobs.store.elastic.transport.writing import create, delete, parts, refresh, sent, write
+from esjobs.store.elastic.transport.writing import delete, parts, refresh, sent, write
 from esjobs.store.lease import Lease
+from esjobs.store.process import Process
 
 _MOST_VALUES = 10_000
 """Values asked for in one clause; the limit of both products is 65 536."""
@@ -45,22 +48,35 @@ _NOTHING = "none"
 class Results:
     """The rows of all result tables."""
 
-    def __init__(self, cluster: Cluster, names: Names, state: State, tables: KnownTables) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        names: Names,
+        state: State,
+        tables: KnownTables,
+        clock: Clock = system_clock,
+    ) -> None:
         self._cluster = cluster
         self._names = names
         self._tables = tables
+        self._clock = clock
+        self._markers = Markers(cluster, names, clock)
+        self._pending: set[str] = set()
+        _OPEN.add(self)
         self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write rows under a new generation, all of them or none that will ever be seen."""
         require_known(self._tables, table)
         index = self._names.rows(table)
-        number = uuid.uuid4().hex
+        generation = Generation(table, partition, uuid.uuid4().hex)
+        number = generation.number
         schema = table_schema(table)
         common = {"generation": number, "partition": partition}
+        row = 0
 
         def requests() -> Iterator[tuple[list[bytes], None]]:
-            row = 0
+            nonlocal row
             for rows in blocks(batches, schema, f"rows of '{table.name}'", PIECE_ROWS, PIECE_BYTES):
                 counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
                 row += rows.num_rows
@@ -69,18 +85,20 @@ class Results:
                     yield from ((part, None) for part in parts(lines))
 
         ensure_index(self._cluster, index, rows_index(table))
+        self._pending.add(number)
         try:
+            self._markers.begin(generation)
             with contextlib.closing(sent(self._cluster, requests())) as answers:
                 for _ in answers:
                     pass
-            # says that the generation was written whole, even if it has no rows
-            write(self._cluster, [create(index, number, {"generation": number, "written": partition})])
+            self._markers.end(generation, row)
         except BaseException:
+            self._pending.discard(number)
             # what cannot be deleted now is swept later
             with contextlib.suppress(StoreError):
-                self._delete(index, {"term": {"generation": number}})
+                self._delete(table, [number])
             raise
-        return Generation(table, partition, number)
+        return generation
 
     def publish(self, changes: Sequence[Generation | Retired]) -> None:
         """Switch readers of every named partition in one request.
@@ -95,10 +113,13 @@ class Results:
 
     def _publish(self, changes: Sequence[Generation | Retired]) -> None:
         tables = {change.table.name: change.table for change in changes}
-        for change in changes:
-            if isinstance(change, Generation):
-                self._require_written(change)
-        wanted = {name: self._after(table, changes) for name, table in tables.items() if self._exists(table)}
+        for table in tables.values():
+            mine = [one for one in changes if isinstance(one, Generation) and one.table == table]
+            if mine:
+                refresh(self._cluster, self._names.rows(table))
+                self._markers.require_written(table, mine)
+        before = {name: self.published(table) for name, table in tables.items() if self._exists(table)}
+        wanted = {name: _after(tables[name], shown, changes) for name, shown in before.items()}
         actions = [_alias(self._names, tables[name], shown) for name, shown in wanted.items()]
         if not actions:
             return
@@ -110,17 +131,12 @@ class Results:
             # the answer may be lost and the switch made
             if any(self.published(tables[name]) != shown for name, shown in wanted.items()):
                 raise
-
-    def _after(self, table: Table, changes: Sequence[Generation | Retired]) -> dict[str, str]:
-        """The generation of each partition that readers of a table are to see after a switch."""
-        refresh(self._cluster, self._names.rows(table))
-        shown = self.published(table)
-        for change in changes:
-            if change.table == table:
-                shown.pop(change.partition, None)
-                if isinstance(change, Generation):
-                    shown[change.partition] = change.number
-        return shown
+        self._pending -= {change.number for change in changes if isinstance(change, Generation)}
+        # who is switched over is switched over, also when this fails: then they are left to a later sweep
+        with contextlib.suppress(StoreError):
+            for name, shown in wanted.items():
+                gone = set(before[name].values()) - set(shown.values())
+                self._markers.end_of(tables[name], sorted(gone))
 
     def published(self, table: Table) -> dict[str, str]:
         """The generation that readers of a table see of each partition."""
@@ -154,25 +170,49 @@ class Results:
         at = PointInTime(self._cluster, self._names.rows(table))
         return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit)
 
-    def sweep(self, pending: Set[str]) -> int:
-        """Delete the rows of generations that are neither visible nor about to be published."""
-        return sum(self._sweep(table, pending) for table in self._tables.values())
+    def sweep(self) -> int:
+        """Delete the rows of generations that nobody sees and nobody will publish; the number of rows.
 
-    def _sweep(self, table: Table, pending: Set[str]) -> int:
+        What another process has written and not published yet stays: as long as it lives where this machine
+        can see that, and for a day where it cannot.
+        """
+        return sum(self._sweep(table) for table in self._tables.values() if self._exists(table))
+
+    def forget(self) -> None:
+        """Nothing that was written and not published will be: let it be swept."""
+        self._pending.clear()
+
+    def _sweep(self, table: Table) -> int:
+        refresh(self._cluster, self._names.rows(table))
+        unseen = list(self._markers.unseen(table, self.published(table).values()))
+        over = [marker.number for marker in unseen if marker.over]
+        left = [marker.number for marker in unseen if not marker.over and self._is_left(marker)]
+        if left:
+            # nobody publishes meanwhile, and afterwards nobody can
+            with self._turn.turn():
+                seen = set(self.published(table).values())
+                left = [number for number in left if number not in seen]
+                self._markers.end_of(table, left)
+        return self._delete(table, [*over, *left])
+
+    def _is_left(self, marker: Marker) -> bool:
+        """Whether nobody will publish a generation; of this process' own its open stores know."""
+        if any(marker.number in results._pending for results in _OPEN):
+            return False
+        return marker.writer == Process.current() or marker.is_left(self._clock())
+
+    def _delete(self, table: Table, numbers: Sequence[str]) -> int:
+        """Delete the rows of generations, after them the documents about these; the number of rows."""
         index = self._names.rows(table)
-        if not self._exists(table):
-            return 0
-        kept = [*self.published(table).values(), *pending]
-        return self._delete(index, {"bool": {"must_not": [{"terms": {"generation": kept}}]}})
-
-    def _delete(self, index: str, query: Mapping[str, Any]) -> int:
-        """Delete what is found; the number of rows, without the documents that say what was written."""
-        refresh(self._cluster, index)
         deleted = 0
-        with PointInTime(self._cluster, index) as at:
-            for hits in at.pages(query, False):
-                write(self._cluster, (delete(index, hit["_id"]) for hit in hits))
-                deleted += sum("." in hit["_id"] for hit in hits)
+        for some in chunks(numbers):
+            refresh(self._cluster, index)
+            chosen = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
+            with PointInTime(self._cluster, index) as at:
+                for hits in at.pages({"bool": {"filter": chosen}}, False):
+                    write(self._cluster, (delete(index, hit["_id"]) for hit in hits))
+                    deleted += len(hits)
+            write(self._cluster, (delete(index, number) for number in some))
         if deleted:
             refresh(self._cluster, index)
         return deleted
@@ -181,15 +221,20 @@ class Results:
         only = {"filter_path": "*.aliases"}
         return ask(self._cluster, f"/{self._names.rows(table)}", params=only) is not None
 
-    def _require_written(self, generation: Generation) -> None:
-        table, number = generation.table, generation.number
-        found = ask(self._cluster, f"/{self._names.rows(table)}/_doc/{quote(number, safe='')}")
-        written = found["_source"].get("written") if found else None
-        if written != generation.partition:
-            raise StoreError(
-                f"generation {number} of '{table.name}' {generation.partition} is not in the store "
-                "(swept, or of another store); run the step again"
-            )
+
+_OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
+"""The open stores of this process, which know what they are about to publish."""
+
+
+def _after(table: Table, shown: Mapping[str, str], changes: Sequence[Generation | Retired]) -> dict[str, str]:
+    """The generation of each partition that readers of a table are to see after a switch."""
+    after = dict(shown)
+    for change in changes:
+        if change.table == table:
+            after.pop(change.partition, None)
+            if isinstance(change, Generation):
+                after[change.partition] = change.number
+    return after
 
 
 def clause(table: Table, item: Filter) -> dict[str, Any] | None:

@@ -1,0 +1,91 @@
+"""Which process is this, and is that one gone? A machine can tell of its own processes only."""
+
+import os
+import socket
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+_UNKNOWN = "-"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, named so that no other has the same name.
+
+    ``boot``: the start of the kernel that runs it; ``space``: the process numbers it lives among, which a
+    container has of its own (two of them may share host name and number); ``began``: in clock ticks, because
+    numbers are given again. ``-``: this system does not tell.
+    """
+
+    boot: str
+    space: str
+    pid: int
+    began: str
+    host: str
+
+    @classmethod
+    def current(cls) -> Self:
+        """The process that asks."""
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        """A process of this machine and container."""
+        return cls(_boot(), _space(), pid, _began(pid), socket.gethostname())
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The process of a name; None when it is no such name."""
+        parts = text.split(" ", 4)
+        if len(parts) != 5 or not parts[2].isdigit():
+            return None
+        boot, space, pid, began, host = parts
+        return cls(boot, space, int(pid), began, host)
+
+    def __str__(self) -> str:
+        return f"{self.boot} {self.space} {self.pid} {self.began} {self.host}"
+
+    @property
+    def label(self) -> str:
+        """What people call it.
+
+        >>> Process("b", "s", 12, "-", "node7").label
+        'process 12 on node7'
+        """
+        return f"process {self.pid} on {self.host}"
+
+    @property
+    def is_near(self) -> bool:
+        """Whether this process would see whether that one lives."""
+        return _UNKNOWN not in (self.boot, self.space) and (self.boot, self.space) == (_boot(), _space())
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it certainly has ended; never of one that is elsewhere."""
+        return self.is_near and _began(self.pid) != self.began
+
+
+@cache
+def _boot() -> str:
+    return _first_line("/proc/sys/kernel/random/boot_id")
+
+
+def _space() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid").replace(" ", "")
+    except OSError:
+        return _UNKNOWN
+
+
+def _began(pid: int) -> str:
+    stat = _first_line(f"/proc/{pid}/stat")
+    return stat if stat == _UNKNOWN else stat.rpartition(")")[2].split()[19]
+
+
+def _first_line(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8").strip() or _UNKNOWN
+    except OSError:
+        return _UNKNOWN

@@ -1,0 +1,122 @@
+"""Writers whose requests come in any order: nothing is lost, nobody sees a part, nothing is left behind."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from esjobs.capabilities import TABLES
+from esjobs.jobs.tables import BUCKETS
+from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.connect import connect
+from esjobs.store.elastic.transport.writing import refresh
+from tests.contract.jobs import hours, table_batch, visible
+from tests.servers.plugin import server_params
+from tests.servers.server import Server
+
+pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
+
+INTERLEAVINGS = 3
+"""Of each kind here; several hundred were tried."""
+
+ROWS = 7
+
+
+class Gate:
+    """Lets one request at a time pass, chosen by a seed among those that wait."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._changed = threading.Condition()
+        self._waiting: list[object] = []
+        self._passing: object | None = None
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        mine = object()
+        with self._changed:
+            self._waiting.append(mine)
+        # others arrive meanwhile
+        threading.Event().wait(0.001)
+        with self._changed:
+            while self._passing is not mine:
+                if self._passing is None:
+                    self._passing = self._waiting.pop(self._random.randrange(len(self._waiting)))
+                    self._changed.notify_all()
+                else:
+                    self._changed.wait(5)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._passing = None
+                self._changed.notify_all()
+
+
+def gated(server: Server, gate: Gate) -> Cluster:
+    """A connection all of whose requests pass the gate."""
+    cluster = connect(Access(server.url))
+    send = cluster._send
+
+    def one(*request: Any) -> Any:
+        with gate.one():
+            return send(*request)
+
+    opened: Any = cluster
+    opened._send = one
+    return cluster
+
+
+def rows(writer: int, turn: int) -> list[dict[str, object]]:
+    return [{"day": hours(0).date(), "n_jobs": 100 * writer + turn, "task_id": f"{n}"} for n in range(ROWS)]
+
+
+def work(store: ElasticStore, writer: int) -> None:
+    """Write and publish a partition that all writers write, and one of its own, twice."""
+    for turn in range(2):
+        written = [
+            store.replace(BUCKETS, partition, [table_batch(BUCKETS, rows(writer, turn))])
+            for partition in ("shared", f"of {writer}")
+        ]
+        store.publish(written)
+        store.sweep()
+
+
+def seen(store: ElasticStore) -> Counter[int]:
+    """How many rows there are of each writer and turn."""
+    return Counter(row["n_jobs"] for row in visible(store, BUCKETS))
+
+
+@pytest.mark.parametrize("seed", range(INTERLEAVINGS))
+@pytest.mark.parametrize("writers", [2, 4])
+def test_in_any_order(server: Server, index_prefix: str, writers: int, seed: int) -> None:
+    gate, prefix = Gate(seed), index_prefix.rstrip("-")
+    reader = ElasticStore(connect(Access(server.url)), prefix, tables=TABLES)
+    reader.set_up()
+    stores = [ElasticStore(gated(server, gate), prefix, tables=TABLES) for _ in range(writers)]
+    with ThreadPoolExecutor(writers) as pool:
+        working = [pool.submit(work, store, number) for number, store in enumerate(stores)]
+        while not all(each.done() for each in working):
+            assert all(count in (ROWS, 2 * ROWS) for count in seen(reader).values()), "a part was visible"
+        for each in working:
+            each.result()
+    last = seen(reader)
+    assert sum(last.values()) == (writers + 1) * ROWS
+    assert {100 * number + 1 for number in range(writers)} == set(last)
+    for store in stores:
+        store.close()
+    reader.sweep()
+    index = Names(prefix).rows(BUCKETS)
+    cluster = connect(Access(server.url))
+    refresh(cluster, index)
+    markers = writers + 1
+    assert cluster.call("GET", f"/{index}/_count")["count"] == (writers + 1) * ROWS + markers
+    reader.close()
