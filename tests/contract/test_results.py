@@ -214,7 +214,7 @@ def test_what_is_not_in_the_catalogue_is_refused(store: JobStore) -> None:
         with pytest.raises(UsageError, match="no table"):
             act()
     with pytest.raises(UsageError, match="not the catalogue's"):
-        store.replace(replace(FACTORS, columns=FACTORS.columns[:3]), "p", [])
+        store.replace(replace(FACTORS, columns=FACTORS.columns[:3], order=()), "p", [])
 
 
 def test_rows_of_another_table_are_refused(store: JobStore) -> None:
