@@ -1,6 +1,6 @@
-"""``python -m esjobs`` is the command line."""
+"""``python -m esjobs``."""
 
-from esjobs.cli import main
+from esjobs.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date
+from typing import TypedDict
 
 from esjobs.core.errors import UsageError
 from esjobs.core.window import Window
@@ -12,6 +13,18 @@ Names = str | Iterable[str]
 """One name or several."""
 Where = str | Iterable[str | tuple[str, object]] | Mapping[str, object]
 """Conditions on fields: ``FIELD=VALUE`` texts, pairs, or a mapping, whose values may be several."""
+
+
+class Filters(TypedDict, total=False):
+    """How :meth:`Session.show` narrows a result table; one value or several each, None as if left out."""
+
+    level: Names | None
+    type: Names | None
+    name: Names | None
+    site: Names | None
+    method: Names | None
+    run: str | None
+    window: WindowLike
 
 
 def window_of(window: WindowLike) -> Window | None:

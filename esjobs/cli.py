@@ -24,6 +24,9 @@ from esjobs.log_lines import LogLines
 
 _GLOBAL = ("--store", "--config", "--log-level", "--jobs-index", "--field-map", "--quiet")
 
+PROGRAM = object()
+"""What :func:`program` tells the command line: no one else uses this process."""
+
 BROKEN_PIPE = 128 + 13
 """What a shell reports of a program that the signal SIGPIPE ended."""
 
@@ -169,7 +172,14 @@ def main(
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=log_level.upper(), handlers=[handler])
-    ctx.obj = Context(store, config, jobs_index=jobs_index, field_map=field_map, quiet=quiet)
+    ctx.obj = Context(
+        store,
+        config,
+        jobs_index=jobs_index,
+        field_map=field_map,
+        quiet=quiet,
+        own_process=ctx.obj is PROGRAM,
+    )
 
 
 for _command in (
@@ -194,3 +204,8 @@ for _command in (
     system.doctor,
 ):
     main.add_command(_command)
+
+
+def program() -> None:
+    """The command ``esjobs`` as it is installed: a process of its own."""
+    main(obj=PROGRAM)

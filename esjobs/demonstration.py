@@ -1,10 +1,12 @@
 """The whole chain on a made-up grid, and how much of its truth was found."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
@@ -22,7 +24,7 @@ class Demonstration:
     """What the demo shows: reports of the steps, flags of the queues (all columns), closing lines."""
 
     reports: tuple[RunReport, ...]
-    verdicts: pd.DataFrame
+    verdicts: pa.Table
     lines: tuple[str, ...]
 
 
@@ -64,25 +66,26 @@ def demonstrate(
         reports = session.run(window)
         report = session.report(folder / "report.html")
         headline = session.settings.fit.methods[0]
-        flags = session.flags(level="site", type=ALL_TYPES, method=headline)
-        sentence = session.conclusions(level="site", type=ALL_TYPES, method=headline)["sentence"].iloc[0]
-    flagged = zip(flags["name"], flags["verdict"], flags["confirmed"].tolist(), strict=True)
-    score = grid.score({name: standing(verdict, sure is True) for name, verdict, sure in flagged})
-    verdicts = flags.sort_values(
-        ["verdict", "deviation"],
-        key=lambda column: column.map(_order) if column.name == "verdict" else column,
-    )
+        flags, conclusions = (
+            session.arrow.show(what, level="site", type=ALL_TYPES, method=headline)
+            for what in ("flags", "conclusions")
+        )
+    judged = flags.select(["name", "verdict", "confirmed", "deviation"]).to_pylist()
+    score = grid.score({row["name"]: standing(row["verdict"], row["confirmed"] is True) for row in judged})
     lines = (
-        str(sentence),
+        conclusions.column("sentence")[0].as_py(),
         f"report: {report}",
         f"truth: {score.sentence}",
     )
-    return Demonstration((ingested, *reports), verdicts.reset_index(drop=True), lines)
+    order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
+    return Demonstration((ingested, *reports), flags.take(order), lines)
 
 
-def _order(verdict: str) -> int:
-    order = ("deviates", "undecided", "ok")
-    return order.index(verdict) if verdict in order else len(order)
+def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:
+    """By verdict, then by deviation; those without one last."""
+    verdicts = ("deviates", "undecided", "ok")
+    rank = verdicts.index(flag["verdict"]) if flag["verdict"] in verdicts else len(verdicts)
+    return rank, flag["deviation"] is None, flag["deviation"] or 0.0
 
 
 def _tell(progress: Progress | None, what: str) -> None:

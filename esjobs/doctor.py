@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-import pandas as pd
+import pyarrow as pa
 
 from esjobs import __version__
 from esjobs.capabilities import KINDS, TABLES
@@ -15,7 +15,6 @@ from esjobs.core.words import ALL_TYPES
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.field_check import COSTS, check_fields
 from esjobs.jobs.tables import LOADS
-from esjobs.output.frames import frame_of
 from esjobs.runs.finding import stored_runs
 from esjobs.runs.publication import read_table
 from esjobs.session import Session
@@ -40,12 +39,13 @@ _AGAIN = "mend what the message says, then run esjobs doctor again"
 _Finding = tuple[str, str, str, str]
 
 
-def examine(settings: Callable[[], Settings], where: str) -> pd.DataFrame:
+def examine(settings: Callable[[], Settings], where: str) -> pa.Table:
     """Columns check, state (``ok``, ``missing``, ``failed``), value, what to do. Never raises our errors.
 
     ``settings``: reads the settings, which may fail; ``where``: where they come from.
     """
-    return pd.DataFrame(list(_findings(settings, where)), columns=["check", "state", "value", "what_to_do"])
+    findings = zip(*_findings(settings, where), strict=True)
+    return pa.table(list(map(pa.array, findings)), ["check", "state", "value", "what_to_do"])
 
 
 def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
@@ -120,12 +120,14 @@ def _field_findings(session: Session) -> Iterator[_Finding]:
 
 
 def _result_findings(session: Session) -> Iterator[_Finding]:
-    fits = session.fits()
-    empty = fits[(fits["status"] != "ok") & (fits["processing_type"] == ALL_TYPES)]
-    for row in empty.drop_duplicates("level").itertuples():
-        yield f"fit by {row.level}", "missing", str(row.reason), "see: esjobs show components"
-    declared = frame_of(read_table(session.store, COREPOWER))
-    if declared.empty:
+    reasons: dict[str, str] = {}
+    for row in session.arrow.show("fits").to_pylist():
+        if row["status"] != "ok" and row["processing_type"] == ALL_TYPES:
+            reasons.setdefault(row["level"], row["reason"])
+    for level, reason in reasons.items():
+        yield f"fit by {level}", "missing", reason, "see: esjobs show components"
+    declared = read_table(session.store, COREPOWER, columns=["name"]).num_rows
+    if not declared:
         yield (
             "declared corepower",
             "missing",
@@ -133,4 +135,4 @@ def _result_findings(session: Session) -> Iterator[_Finding]:
             "esjobs corepower import FILE",
         )
     else:
-        yield "declared corepower", "ok", f"{len(declared):,} rows imported", ""
+        yield "declared corepower", "ok", f"{declared:,} rows imported", ""

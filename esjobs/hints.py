@@ -14,7 +14,8 @@ def unmatched_conditions(
     """A line for each ``FIELD=VALUE`` of several that no stored job of the window has; one query a field."""
     for name, values in parse_conditions(where).items():
         if len(values) > 1:
-            there = {str(value) for value in session.query(name, window=window)[name].dropna()}
+            stored = session.arrow.query(name, window=window).column(name).drop_null()
+            there = set(map(str, stored.to_pylist()))
             for value in values:
                 if value is not None and str(value) not in there:
                     what_there_is = accepted(str(value), there, f"esjobs query --by {name}")

@@ -1,7 +1,6 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from esjobs import capabilities
+from esjobs.answers import Answers
 from esjobs.arguments import Names, Where, WindowLike, conditions, listed, window_of
 from esjobs.core import fields
-from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.report import RunReport
@@ -102,6 +101,11 @@ class Session(ResultTables):
                 raise StoreError("the session is closed; open it again")
             self._store = self._opener()
         return self._store
+
+    @property
+    def arrow(self) -> Answers:
+        """The same questions with Arrow tables for answers: for large ones, and where no pandas is needed."""
+        return Answers(self.store, self.settings.rules)
 
     def __repr__(self) -> str:
         return f"<esjobs.Session {', '.join(self._facts().values())}>"
@@ -262,17 +266,7 @@ class Session(ResultTables):
         ``where``: ``FIELD=VALUE`` texts; the same field again means or, another field means and. All stored
         jobs count unless ``clean``. Ratios are ratios of sums over the jobs that have every term.
         """
-        from esjobs.jobs.query import query_jobs
-
-        table = query_jobs(
-            self.store,
-            listed(by),
-            listed(metrics),
-            where=conditions(where),
-            window=window_of(window),
-            clean=self.settings.rules if clean else None,
-        )
-        return frame_of(table)
+        return frame_of(self.arrow.query(by, metrics, where=where, window=window, clean=clean))
 
     def compare(
         self, run_a: str | None = None, run_b: str | None = None, *, method: Names = ()
@@ -282,9 +276,7 @@ class Session(ResultTables):
         One run is compared with the latest; without any, the latest with the one before it of a window as
         long. Columns name both. ``method``: only these; :class:`NoResultError` where neither has them.
         """
-        from esjobs.speed.compare import compare_runs
-
-        return frame_of(compare_runs(self.store, run_a, run_b, methods=listed(method)))
+        return frame_of(self.arrow.compare(run_a, run_b, method=method))
 
     def runs_compared(
         self, run_a: str | None = None, run_b: str | None = None
@@ -299,11 +291,7 @@ class Session(ResultTables):
 
         Of more jobs than fit, :meth:`batches` gives one piece after the other.
         """
-        from esjobs.jobs.export import stored_jobs
-
-        chosen = window_of(window)
-        batches = stored_jobs(self.store, conditions(where), chosen)
-        return frame_of(pa.Table.from_batches(batches, schema=JOB_SCHEMA))
+        return frame_of(self.batches("jobs", where=where, window=window).read_all())
 
     def batches(
         self,
@@ -326,17 +314,7 @@ class Session(ResultTables):
         ...     sum(batch.num_rows for batch in session.batches("jobs", columns=["site", "cpu_s"]))
         0
         """
-        from esjobs.jobs.streams import streamed_jobs, streamed_rows
-
-        chosen, names = window_of(window), listed(columns)
-        if what == "jobs":
-            if run is not None:
-                raise UsageError("jobs belong to no run; leave the run out")
-            return streamed_jobs(self.store, conditions(where), chosen, names)
-        table = capabilities.table(what)
-        if conditions(where):
-            raise UsageError(f"where chooses jobs, not rows of {what}; filter the batches, or see show")
-        return streamed_rows(self.store, table, self._chosen_rows(table, run, chosen), names)
+        return self.arrow.batches(what, where=where, window=window, run=run, columns=columns)
 
     def export_jobs(
         self,
@@ -365,11 +343,7 @@ class Session(ResultTables):
 
     def check_fields(self) -> "pd.DataFrame":
         """Every stored field as the jobs' index has it: foreign name, state, type, and what it costs."""
-        import pandas as pd
-
-        from esjobs.jobs.field_check import check_fields
-
-        return pd.DataFrame([asdict(row) for row in check_fields(self.store)])
+        return frame_of(self.arrow.check_fields())
 
     def report(self, out: str | Path, *, run: str | None = None, method: str | None = None) -> Path:
         """Write the report of a run (None: the latest) as one HTML file that needs no network; its path.
@@ -398,9 +372,10 @@ class Session(ResultTables):
         ``method``: the headline of the run unless it is named.
         """
         from dashboards.targets.html.charts import plot_line
+        from esjobs.runs.finding import find_run
         from esjobs.speed.question import SpeedQuestion
 
-        drawn = self._find(SPEED, FLAGS, run, None)
+        drawn = find_run(self.store, SPEED, (FLAGS.made_by,), run)
         fit = SpeedQuestion.of_run(drawn).fit
         chosen = method or fit.methods[0]
         flags = self.flags(level=level, type=type, method=chosen, run=drawn.run)
@@ -432,7 +407,7 @@ class Session(ResultTables):
         return self.stored_window()
 
 
-def fields_frame() -> "pd.DataFrame":
+def fields_table() -> pa.Table:
     """Every field and metric that queries take: kind, name, type, unit, meaning."""
     from esjobs.jobs.query import METRICS
 
@@ -458,4 +433,4 @@ def fields_frame() -> "pd.DataFrame":
         }
         for metric in METRICS
     ]
-    return frame_of(pa.Table.from_pylist(rows))
+    return pa.Table.from_pylist(rows)

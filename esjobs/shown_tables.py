@@ -3,10 +3,10 @@
 Files and frames have every row and every column; what is left out or put into words here is in them.
 """
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.capabilities import table
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
@@ -17,92 +17,94 @@ _TITLED = ("level", "processing_type", "method")
 """Columns that go into the title when every row says the same."""
 
 
-def for_people(
-    what: str, frame: pd.DataFrame, methods: Collection[str] = ()
-) -> tuple[pd.DataFrame, str, list[str]]:
+def for_people(what: str, rows: pa.Table, methods: Collection[str] = ()) -> tuple[pa.Table, str, list[str]]:
     """A result table for a terminal: the rows and columns shown, a title, and the columns of prose.
 
     ``methods``: the headline, where nobody asked for a method; rows of other methods are left out, and so are
     rows of a processing type that only repeat those of all types. The title tells what every row has in
     common. Verdicts become what people call them, deviations get their 90 % interval.
     """
-    shown = _of_methods(frame, methods)
+    shown = _of_methods(rows, methods)
     if what == "flags":
-        shown = _worded(shown)
+        worded = {
+            "verdict": _standings(shown, "verdict", "confirmed"),
+            "deviation": _intervals(shown, "deviation", "deviation_err"),
+        }
+        shown = _with_texts(shown, worded)
     columns = list(table(what).shown)
-    rows, title = _titled(shown[columns] if columns else shown)
+    shown, title = _titled(shown.select(columns) if columns else shown)
     if what == "flags":
-        rows = rows.rename(columns={"deviation": _INTERVAL.format("deviation")})
+        shown = _renamed(shown, "deviation")
     prose = [column.name for column in table(what).columns if column.type == "text"]
-    return rows, title, prose
+    return shown, title, prose
 
 
-def compared_for_people(frame: pd.DataFrame, methods: Collection[str] = ()) -> tuple[pd.DataFrame, str]:
+def compared_for_people(rows: pa.Table, methods: Collection[str] = ()) -> tuple[pa.Table, str]:
     """What changed between two runs, for a terminal, with a title; as :func:`for_people`."""
-    shown = _of_methods(frame, methods)
-    worded: dict[str, Any] = {
-        f"verdict_{run}": _standings(shown[f"verdict_{run}"], shown[f"confirmed_{run}"]) for run in ("a", "b")
-    }
-    worded["change"] = _intervals(shown["change"], shown["change_err"])
-    rows, title = _titled(shown.assign(**worded)[_COMPARED.split()])
-    return rows.rename(columns={"change": _INTERVAL.format("change")}), title
+    shown = _of_methods(rows, methods)
+    worded = {f"verdict_{run}": _standings(shown, f"verdict_{run}", f"confirmed_{run}") for run in ("a", "b")}
+    worded["change"] = _intervals(shown, "change", "change_err")
+    shown, title = _titled(_with_texts(shown, worded).select(_COMPARED.split()))
+    return _renamed(shown, "change"), title
 
 
-_INTERVAL = "{} (90 %)"
+def _of_methods(rows: pa.Table, methods: Collection[str]) -> pa.Table:
+    if not methods or "method" not in rows.column_names:
+        return rows
+    return rows.filter(pc.is_in(rows.column("method"), pa.array(methods)))
 
 
-def _of_methods(frame: pd.DataFrame, methods: Collection[str]) -> pd.DataFrame:
-    if not methods or "method" not in frame:
-        return frame
-    return frame[frame["method"].isin(methods)]
+def _with_texts(rows: pa.Table, texts: Mapping[str, Sequence[str | None]]) -> pa.Table:
+    """The rows with columns replaced by texts."""
+    for name, column in texts.items():
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(column, pa.string()))
+    return rows
 
 
-def _worded(flags: pd.DataFrame) -> pd.DataFrame:
-    worded: dict[str, Any] = {
-        "verdict": _standings(flags["verdict"], flags["confirmed"]),
-        "deviation": _intervals(flags["deviation"], flags["deviation_err"]),
-    }
-    return flags.assign(**worded)
+def _renamed(rows: pa.Table, interval: str) -> pa.Table:
+    """The rows, with the level of an interval in its heading."""
+    return rows.rename_columns([f"{name} (90 %)" if name == interval else name for name in rows.column_names])
 
 
-def _standings(verdicts: pd.Series, confirmed: pd.Series) -> list[str | None]:
+def _standings(rows: pa.Table, verdict: str, confirmed: str) -> list[str | None]:
     """What people call each verdict; None where there is none."""
-    pairs = zip(verdicts, confirmed.eq(True).fillna(False), strict=True)
-    return [None if pd.isna(verdict) else standing(verdict, bool(sure)) for verdict, sure in pairs]
+    pairs = zip(rows.column(verdict).to_pylist(), rows.column(confirmed).to_pylist(), strict=True)
+    return [None if word is None else standing(word, sure is True) for word, sure in pairs]
 
 
-def _intervals(values: pd.Series, errors: pd.Series) -> list[str | None]:
+def _intervals(rows: pa.Table, value: str, error: str) -> list[str | None]:
     """Relative numbers in percent with the half-width of their 90 % interval; None where one is missing."""
-    pairs = zip(values, errors, strict=True)
+    pairs = zip(rows.column(value).to_pylist(), rows.column(error).to_pylist(), strict=True)
     return [
-        None if pd.isna(value) or pd.isna(error) else f"{100 * value:+z.0f} ± {_half_width(error)} %"
-        for value, error in pairs
+        None
+        if number is None or its_error is None
+        else f"{100 * number:+z.0f} ± {100 * HALF_WIDTH_90 * its_error:.0f} %"
+        for number, its_error in pairs
     ]
 
 
-def _half_width(error: float) -> str:
-    return f"{100 * HALF_WIDTH_90 * error:.0f}"
-
-
-def _titled(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _titled(rows: pa.Table) -> tuple[pa.Table, str]:
     """The rows without what all of them share, which is the title."""
-    shown, only_type = _without_repetition(frame)
-    alike = [name for name in _TITLED if name in shown.columns and len(shown[name].unique()) == 1]
-    facts = [f"{name.replace('_', ' ')} {shown[name].iloc[0]}" for name in alike]
+    shown, only_type = _without_repetition(rows)
+    alike = [
+        name for name in _TITLED if name in shown.column_names and len(pc.unique(shown.column(name))) == 1
+    ]
+    facts = [f"{name.replace('_', ' ')} {shown.column(name)[0]}" for name in alike]
     if only_type is not None:
         facts.append(f"every job of the fits is {only_type}")
-    return shown.drop(columns=alike), ", ".join(facts)
+    return shown.drop_columns(alike), ", ".join(facts)
 
 
-def _without_repetition(frame: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
+def _without_repetition(rows: pa.Table) -> tuple[pa.Table, str | None]:
     """Without the rows of a type that is the only one and has the very rows of all types; and which it is."""
-    if "processing_type" not in frame.columns:
-        return frame, None
-    kinds = set(frame["processing_type"].dropna()) - {ALL_TYPES}
-    of_all = frame["processing_type"] == ALL_TYPES
-    if len(kinds) != 1 or not of_all.any():
-        return frame, None
-    together, alone = (
-        frame[chosen].drop(columns="processing_type").reset_index(drop=True) for chosen in (of_all, ~of_all)
-    )
-    return (frame[of_all], kinds.pop()) if together.equals(alone) else (frame, None)
+    if "processing_type" not in rows.column_names:
+        return rows, None
+    kinds = rows.column("processing_type")
+    others = set(kinds.drop_null().unique().to_pylist()) - {ALL_TYPES}
+    of_all = rows.filter(pc.equal(kinds, ALL_TYPES))
+    if len(others) != 1 or not of_all.num_rows:
+        return rows, None
+    only_type = others.pop()
+    of_it = rows.filter(pc.equal(kinds, only_type))
+    alike = of_all.drop_columns("processing_type").equals(of_it.drop_columns("processing_type"))
+    return (of_all, only_type) if alike else (rows, None)

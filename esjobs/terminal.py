@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-import pandas as pd
+import pyarrow as pa
 
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
@@ -55,11 +55,14 @@ def print_report(report: RunReport) -> None:
         say(f"    note: {note}")
 
 
-def print_conclusion(conclusions: pd.DataFrame) -> None:
+def print_conclusion(conclusions: pa.Table) -> None:
     """The sentence of each level for all types together, headline method, on standard error."""
-    together = conclusions[conclusions["processing_type"] == ALL_TYPES]
-    for row in together.drop_duplicates("level").itertuples():
-        say(f"by {noun(str(row.level), 1)}: {row.sentence}", err=True)
+    sentences: dict[str, str] = {}
+    for row in conclusions.select(["level", "processing_type", "sentence"]).to_pylist():
+        if row["processing_type"] == ALL_TYPES:
+            sentences.setdefault(row["level"], row["sentence"])
+    for level, sentence in sentences.items():
+        say(f"by {noun(level, 1)}: {sentence}", err=True)
     click.echo("see: esjobs show flags, esjobs report --out report.html", err=True)
 
 
@@ -81,7 +84,7 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(text, err=err)
 
 
-def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
+def report_rows(reports: Sequence[RunReport]) -> pa.Table:
     """Reports as rows, for the formats that scripts read."""
     rows: list[dict[str, Any]] = [
         {
@@ -99,4 +102,4 @@ def report_frame(reports: Sequence[RunReport]) -> pd.DataFrame:
         }
         for report in reports
     ]
-    return pd.DataFrame(rows)
+    return pa.Table.from_pylist(rows)

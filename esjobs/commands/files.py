@@ -46,7 +46,6 @@ def fit_file(
 ) -> None:
     """Fit speed factors straight from a CSV or Parquet table; no store is opened."""
     del obj
-    from esjobs.output.frames import frame_of
     from esjobs.speed import files
 
     refuse_inputs(out, [file])
@@ -57,7 +56,7 @@ def fit_file(
     rows, summaries = files.fit_file(file, columns, options)
     if summary is not None:
         files.write_summary(summaries, summary, grouped=group is not None)
-    emit(frame_of(rows), format_of(form, out), out)
+    emit(rows, format_of(form, out), out)
 
 
 @click.command("line-file")
@@ -82,11 +81,10 @@ def line_file(
 ) -> None:
     """Compare factors in a CSV or Parquet table with declared values by a line through the origin."""
     del obj
-    from esjobs.output.frames import frame_of
     from esjobs.speed import files
 
     refuse_inputs(out, [file])
     rows = files.line_file(
         file, name=name, k=k, k_err=k_err, corepower=corepower, corepower_err=corepower_err
     )
-    emit(frame_of(rows), format_of(form, out), out)
+    emit(rows, format_of(form, out), out)

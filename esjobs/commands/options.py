@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
     from esjobs.core.report import RunReport
     from esjobs.session import Session
@@ -19,7 +19,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Context:
-    """What the global options say, until a command opens the store."""
+    """What the global options say, until a command opens the store.
+
+    ``own_process``: the command is all that this process does, so that it may be set up for it.
+    """
 
     def __init__(
         self,
@@ -29,12 +32,14 @@ class Context:
         jobs_index: str | None = None,
         field_map: str | None = None,
         quiet: bool,
+        own_process: bool = False,
     ) -> None:
         self.store = store
         self.config = config
         self.jobs_index = jobs_index
         self.field_map = field_map
         self.quiet = quiet
+        self.own_process = own_process
 
     @contextmanager
     def session(self, *, create: bool = False, late: bool = False) -> Iterator["Session"]:
@@ -71,7 +76,12 @@ def rows_options(function: _Function) -> _Function:
     def checked(*arguments: Any, spreadsheet: bool, **given: Any) -> Any:
         if spreadsheet and given["form"] != "csv":
             raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
-        click.get_current_context().meta[_SPREADSHEET] = spreadsheet
+        context = click.get_current_context()
+        context.meta[_SPREADSHEET] = spreadsheet
+        if context.obj.own_process and format_of(given["form"], given["out"]) != "parquet":
+            from esjobs.output.frames import spare_pandas
+
+            spare_pandas()
         return function(*arguments, **given)
 
     checked = spreadsheet_option(checked)
@@ -102,21 +112,21 @@ def restriction_options(function: _Function) -> _Function:
     )
 
 
-def emit(frame: "pd.DataFrame", form: str, out: str, *, title: str = "", prose: Collection[str] = ()) -> None:
-    from esjobs.output.rows import write_frame
+def emit(rows: "pa.Table", form: str, out: str, *, title: str = "", prose: Collection[str] = ()) -> None:
+    from esjobs.output.rows import write_rows
 
     spreadsheet = click.get_current_context().meta.get(_SPREADSHEET, False)
-    write_frame(frame, form, out, title=title, prose=prose, spreadsheet=spreadsheet)
+    write_rows(rows, form, out, title=title, prose=prose, spreadsheet=spreadsheet)
 
 
 def emit_reports(reports: "list[RunReport]", form: str, out: str) -> None:
-    from esjobs.terminal import print_report, report_frame
+    from esjobs.terminal import print_report, report_rows
 
     if form == "table" and out == "-":
         for report in reports:
             print_report(report)
     else:
-        emit(report_frame(reports), form, out)
+        emit(report_rows(reports), form, out)
 
 
 def format_of(form: str, out: str) -> str:

@@ -47,7 +47,7 @@ def show(
         only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
         # the very run that the title names, also when another one is published meanwhile
         run_id = run_id if shown is None else shown.run
-        frame = session.show(
+        rows = session.arrow.show(
             what,
             level=level or None,
             type=types or None,
@@ -61,11 +61,11 @@ def show(
         from esjobs.shown_tables import for_people
 
         headline = [] if methods or shown is None or shown.headline is None else [shown.headline]
-        frame, title, prose = for_people(what, frame, headline)
+        rows, title, prose = for_people(what, rows, headline)
         titles = ("" if shown is None else shown.title, only_restricted, title)
-        emit(frame, form, out, title=", ".join(filter(None, titles)), prose=prose)
+        emit(rows, form, out, title=", ".join(filter(None, titles)), prose=prose)
     else:
-        emit(frame, form, out)
+        emit(rows, form, out)
 
 
 @click.command()
@@ -84,15 +84,15 @@ def compare(
     """
     with obj.session() as session:
         first, second = session.runs_compared(run_a, run_b)
-        frame = session.compare(first.run, second.run, method=methods)
+        rows = session.arrow.compare(first.run, second.run, method=methods)
     title = f"a: {first.title}; b: {second.title}"
     if form == "table":
         from esjobs.shown_tables import compared_for_people
 
         headlines = [] if methods else [run.headline for run in (first, second) if run.headline is not None]
-        frame, alike = compared_for_people(frame, headlines)
+        rows, alike = compared_for_people(rows, headlines)
         title = "; ".join(filter(None, (title, alike)))
-    emit(frame, form, out, title=title)
+    emit(rows, form, out, title=title)
 
 
 @click.command("query")
@@ -127,9 +127,11 @@ def query(
     from esjobs.hints import unmatched_conditions
 
     with obj.session() as session:
-        frame = session.query(by=_names(by), metrics=_names(metrics), where=where, window=window, clean=clean)
+        rows = session.arrow.query(
+            by=_names(by), metrics=_names(metrics), where=where, window=window, clean=clean
+        )
         _hint(obj, unmatched_conditions(session, where, window))
-    emit(frame, form, out)
+    emit(rows, form, out)
 
 
 def _hint(obj: Context, lines: Iterable[str]) -> None:
@@ -158,9 +160,9 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
     """Every field and metric that queries take, with unit and meaning."""
     if ctx.invoked_subcommand is not None:
         return
-    from esjobs.session import fields_frame
+    from esjobs.session import fields_table
 
-    emit(fields_frame(), form, out, prose=["meaning"])
+    emit(fields_table(), form, out, prose=["meaning"])
 
 
 @list_fields.command("check")
@@ -169,9 +171,9 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
 def check(obj: Context, form: str, out: str) -> None:
     """Hold the field map against the jobs' index; exit code 1 when it lacks what every job needs."""
     with obj.session() as session:
-        frame = session.check_fields()
-    emit(frame, form, out, prose=["note", "effect"])
-    if frame["needed"].any():
+        checked = session.arrow.check_fields()
+    emit(checked, form, out, prose=["note", "effect"])
+    if any(checked.column("needed").to_pylist()):
         raise SystemExit(1)
 
 
@@ -203,7 +205,7 @@ def export(
         raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
     with obj.session() as session:
         if form in ("table", "json") or (form is None and out.endswith(".json")):
-            emit(session.jobs(where=where, window=window), form or "json", out)
+            emit(session.batches("jobs", where=where, window=window).read_all(), form or "json", out)
         else:
             chosen = form or ("csv" if out == "-" else None)
             jobs = session.export_jobs(

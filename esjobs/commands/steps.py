@@ -147,7 +147,7 @@ def run(
     """Aggregate, fit, correlate and flag; results become visible together at the end."""
     with obj.session() as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
-        conclusions = session.conclusions(run=reports[-1].run)
+        conclusions = session.arrow.show("conclusions", run=reports[-1].run)
     emit_reports(reports, form, out)
     if form == "table" and not obj.quiet:
         from esjobs.terminal import print_conclusion

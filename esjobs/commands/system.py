@@ -49,7 +49,7 @@ def doctor(obj: Context, form: str, out: str) -> None:
     """Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed."""
     from esjobs.doctor import FAILED, examine
 
-    frame = examine(obj.settings, str(obj.config) if obj.config else "defaults and environment")
-    emit(frame, form, out, prose=["value", "what_to_do"])
-    if (frame["state"] == FAILED).any():
+    checks = examine(obj.settings, str(obj.config) if obj.config else "defaults and environment")
+    emit(checks, form, out, prose=["value", "what_to_do"])
+    if FAILED in checks.column("state").to_pylist():
         raise SystemExit(1)

@@ -10,19 +10,18 @@ from collections.abc import Collection, Iterable
 from datetime import date, datetime
 from typing import IO, Any
 
-import pandas as pd
 import pyarrow as pa
 
 from esjobs.core.text import spreadsheet_cell, visible
 from esjobs.core.window import format_time
 from esjobs.output.destination import writing, writing_text
-from esjobs.output.frames import rows_of
+from esjobs.output.frames import as_from_frame
 
 FORMATS = ("table", "csv", "json", "parquet")
 
 
-def write_frame(
-    frame: pd.DataFrame,
+def write_rows(
+    rows: pa.Table,
     form: str,
     out: str,
     *,
@@ -30,16 +29,15 @@ def write_frame(
     prose: Collection[str] = (),
     spreadsheet: bool = False,
 ) -> None:
-    """Write a frame in one of ``FORMATS`` to a file, or to standard output for ``-``.
+    """Write rows in one of ``FORMATS`` to a file, or to standard output for ``-``.
 
     ``prose``: columns that a table may wrap on words; ``spreadsheet``: in CSV, text that a spreadsheet would
     take for a formula is made text for it. Raises :class:`InputError` when the file cannot be
     written; a file of before is then as it was.
     """
-    rows = rows_of(frame)
     if form == "parquet":
         with writing(out) as stream:
-            _write_parquet(rows, stream)
+            _write_parquet(as_from_frame(rows), stream)
         return
     with writing_text(out) as text:
         if form == "csv":
@@ -117,7 +115,8 @@ def _finite(value: object) -> object:
 def _time_text(value: object) -> object:
     if isinstance(value, datetime):
         return value.replace(tzinfo=None).isoformat() + "Z"
-    return value.isoformat() if isinstance(value, date) else value
+    # a day is its midnight, as it is in frames
+    return f"{value.isoformat()}T00:00:00Z" if isinstance(value, date) else value
 
 
 def _write_table(rows: pa.Table, stream: IO[str], title: str, prose: Collection[str]) -> None:

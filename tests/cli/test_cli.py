@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import esjobs
 from esjobs.cli import main
-from tests.cli.running import job_file, run
+from tests.cli.running import job_file, run, run_apart
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -262,3 +263,34 @@ def test_doctor_and_fields(filled: Path) -> None:
     assert any(row["check"] == "last run" and row["state"] == "ok" for row in rows)
     listed = json.loads(run("fields", "--format", "json").stdout)
     assert {"field", "metric"} == {row["kind"] for row in listed}
+
+
+@pytest.mark.parametrize("command", ["show flags", "show days", "query --by day", "run", "doctor", "fields"])
+def test_a_command_that_makes_no_frame_imports_no_pandas(filled: Path, command: str) -> None:
+    done = run_apart("--store", f"duckdb:{filled}", *command.split(), PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0, done.stderr
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "pyarrow.lib" in imported
+    assert not [name for name in imported if name.startswith("pandas.")]
+
+
+def test_parquet_is_read_back_as_the_frame_of_a_session(filled: Path, tmp_path: Path) -> None:
+    for what in ("flags", "days"):
+        out = tmp_path / f"{what}.parquet"
+        asked = ("show", what, "--format", "parquet", "--out", str(out))
+        assert run_apart("--store", f"duckdb:{filled}", *asked).returncode == 0
+        with esjobs.open(f"duckdb:{filled}") as session:
+            pd.testing.assert_frame_equal(pd.read_parquet(out), session.show(what))
+
+
+def test_a_day_is_its_midnight_in_files_and_itself_in_tables(filled: Path) -> None:
+    asked = ("query", "--by", "day")
+    assert run(*asked, store=filled).stdout.splitlines()[1].startswith("2018-08-10 ")
+    assert (
+        run(*asked, "--format", "csv", store=filled)
+        .stdout.splitlines()[1]
+        .startswith("2018-08-10T00:00:00Z,")
+    )
+    assert (
+        json.loads(run(*asked, "--format", "json", store=filled).stdout)[0]["day"] == "2018-08-10T00:00:00Z"
+    )

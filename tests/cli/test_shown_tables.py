@@ -5,7 +5,7 @@ import io
 import json
 from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 
 import esjobs
@@ -59,7 +59,7 @@ def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:
     assert "processing type simul" in asked[0]
 
 
-def flags(types: tuple[str, ...], deviation: float = 0.5) -> pd.DataFrame:
+def flags(types: tuple[str, ...], deviation: float = 0.5) -> pa.Table:
     """One confirmed and one candidate queue per type; those of the second type deviate as told."""
     rows = [
         {
@@ -74,14 +74,14 @@ def flags(types: tuple[str, ...], deviation: float = 0.5) -> pd.DataFrame:
             "corepower": 10.0,
             "benchmark": "HS06",
             "origin": "own",
-            "proposed_corepower": None,
+            "proposed_corepower": 11.0,
             "n_distinct_tasks": 3,
             "n_jobs": 100,
         }
         for place, kind in enumerate(types)
         for name, confirmed in (("A", True), ("B", False))
     ]
-    return pd.DataFrame(rows)
+    return pa.Table.from_pylist(rows)
 
 
 def test_a_type_of_its_own_numbers_is_shown() -> None:
@@ -97,10 +97,12 @@ def test_a_type_of_its_own_numbers_is_shown() -> None:
 
 def test_people_read_confirmed_or_candidate_with_the_interval() -> None:
     shown, _, _ = for_people("flags", flags(("all",)))
-    assert shown["verdict"].tolist() == ["confirmed", "candidate"]
-    assert shown["deviation (90 %)"].tolist() == ["+50 ± 16 %"] * 2
-    older, _, _ = for_people("flags", flags(("all",)).assign(confirmed=None))
-    assert older["verdict"].tolist() == ["candidate", "candidate"]
+    assert shown["verdict"].to_pylist() == ["confirmed", "candidate"]
+    assert shown["deviation (90 %)"].to_pylist() == ["+50 ± 16 %"] * 2
+    judged = flags(("all",))
+    unsure = judged.set_column(judged.column_names.index("confirmed"), "confirmed", pa.nulls(2, pa.bool_()))
+    older, _, _ = for_people("flags", unsure)
+    assert older["verdict"].to_pylist() == ["candidate", "candidate"]
 
 
 def test_the_account_of_a_run_counts_what_is_confirmed(tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def test_a_change_that_is_its_own_scale_is_none(tmp_path: Path) -> None:
 
 
 def test_verdicts_of_a_comparison_are_words() -> None:
-    frame = pd.DataFrame(
+    compared = pa.table(
         {
             **{key: ["x", "x"] for key in ("level", "processing_type", "method", "name")},
             "verdict_a": ["deviates", None],
@@ -169,9 +171,7 @@ def test_verdicts_of_a_comparison_are_words() -> None:
             **{key: [1.0, 2.0] for key in ("sigma", "k_a", "k_b", "n_jobs_a", "n_jobs_b")},
         }
     )
-    shown, _ = compared_for_people(frame)
-    assert shown["verdict_a"][0] == "candidate"
-    assert pd.isna(shown["verdict_a"][1])
-    assert shown["verdict_b"].tolist() == ["confirmed", "ok"]
-    assert shown["change (90 %)"][0] == "+3 ± 2 %"
-    assert pd.isna(shown["change (90 %)"][1])
+    shown, _ = compared_for_people(compared)
+    assert shown["verdict_a"].to_pylist() == ["candidate", None]
+    assert shown["verdict_b"].to_pylist() == ["confirmed", "ok"]
+    assert shown["change (90 %)"].to_pylist() == ["+3 ± 2 %", None]

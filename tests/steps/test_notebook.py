@@ -11,6 +11,7 @@ import esjobs
 from esjobs.core.errors import EsjobsError, WindowError
 from esjobs.core.window import Window
 from esjobs.demo import Grid
+from esjobs.output.frames import frame_of
 from esjobs.session import Session
 
 JULY = Window.parse("2025-07-01/2025-08-01")
@@ -48,6 +49,18 @@ def test_pandas_is_imported_by_frames_only() -> None:
     code = "import sys, esjobs; esjobs.Session; print('pandas' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_arrow_answers_are_what_frames_are_made_of(session: Session) -> None:
+    asked = {"by": "site", "metrics": ["jobs", "efficiency"], "clean": True}
+    for frame, table in (
+        (session.flags(method="gamma"), session.arrow.show("flags", method="gamma")),
+        (session.verdicts(), session.arrow.verdicts()),
+        (session.query(**asked), session.arrow.query(**asked)),  # type: ignore[arg-type]
+        (session.jobs(where={"site": "ALDER-HEP"}), session.arrow.batches(where="site=ALDER-HEP").read_all()),
+    ):
+        assert len(frame) > 0
+        pd.testing.assert_frame_equal(frame, frame_of(table))
 
 
 def test_a_session_says_what_it_holds(session: Session, tmp_path: Path) -> None:

@@ -1,0 +1,203 @@
+"""What a store answers as Arrow tables: for the command line, for large answers, and to make frames of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Unpack
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs import capabilities
+from esjobs.arguments import Filters, Names, Where, WindowLike, conditions, listed, window_of
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.query import Days, Filter, In
+from esjobs.core.rules import CleaningRules
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, VERDICTS
+from esjobs.names import spelling
+from esjobs.runs.finding import StoredRun, find_run, read_results
+from esjobs.runs.kinds import Kind
+from esjobs.runs.publication import read_table
+from esjobs.store.base import JobStore
+
+_COLUMNS = {
+    "level": "level",
+    "type": "processing_type",
+    "name": "name",
+    "site": "rc_site",
+    "method": "method",
+}
+"""Keyword of a filter to the column that it chooses by."""
+
+
+class Answers:
+    """The questions of a session by the same names, with Arrow tables for answers: no frame is made.
+
+    ``s.arrow.query("site")`` is what ``s.query("site")`` makes a frame of.
+    """
+
+    def __init__(self, store: JobStore, rules: CleaningRules) -> None:
+        self._store = store
+        self._rules = rules
+
+    def show(self, what: str, **filters: Unpack[Filters]) -> pa.Table:
+        """The rows of a result table; as :meth:`Session.show`."""
+        spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
+        table = capabilities.table(what)
+        given: Mapping[str, Any] = filters
+        chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
+        within = window_of(filters.get("window"))
+        return spelling.chosen_rows(
+            table, chosen, lambda values: self._rows(table, filters.get("run"), within, values)
+        )
+
+    def verdicts(self, **filters: Unpack[Filters]) -> pa.Table:
+        """The headline; as :meth:`Session.verdicts`."""
+        run = self.run_shown("flags", run=filters.get("run"), window=filters.get("window"))
+        chosen: Filters = {"level": "site", "type": ALL_TYPES}
+        if run is not None and run.headline is not None:
+            chosen["method"] = run.headline
+        chosen.update(filters)
+        flags = self.show("flags", **chosen)
+        ranked = flags.select(["confirmed", "verdict", "deviation", "name"]).to_pylist()
+        return flags.take(sorted(range(len(ranked)), key=lambda number: _rank(ranked[number])))
+
+    def query(
+        self,
+        by: Names,
+        metrics: Names = ("jobs",),
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        clean: bool = False,
+    ) -> pa.Table:
+        """Groups of the stored jobs with their metrics; as :meth:`Session.query`."""
+        from esjobs.jobs.query import query_jobs
+
+        return query_jobs(
+            self._store,
+            listed(by),
+            listed(metrics),
+            where=conditions(where),
+            window=window_of(window),
+            clean=self._rules if clean else None,
+        )
+
+    def compare(self, run_a: str | None = None, run_b: str | None = None, *, method: Names = ()) -> pa.Table:
+        """What changed between two runs; as :meth:`Session.compare`."""
+        from esjobs.speed.compare import compare_runs
+
+        return compare_runs(self._store, run_a, run_b, methods=listed(method))
+
+    def batches(
+        self,
+        what: str = "jobs",
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        run: str | None = None,
+        columns: Names = (),
+    ) -> pa.RecordBatchReader:
+        """Stored jobs, or the rows of a table, as a stream; as :meth:`Session.batches`."""
+        from esjobs.jobs.streams import streamed_jobs, streamed_rows
+
+        chosen, names = window_of(window), listed(columns)
+        if what == "jobs":
+            if run is not None:
+                raise UsageError("jobs belong to no run; leave the run out")
+            return streamed_jobs(self._store, conditions(where), chosen, names)
+        table = capabilities.table(what)
+        if conditions(where):
+            raise UsageError(f"where chooses jobs, not rows of {what}; filter the batches, or see show")
+        return streamed_rows(self._store, table, self._chosen_rows(table, run, chosen), names)
+
+    def check_fields(self) -> pa.Table:
+        """Every stored field as the jobs' index has it; as :meth:`Session.check_fields`."""
+        from esjobs.jobs.field_check import check_fields
+
+        return pa.Table.from_pylist([asdict(checked) for checked in check_fields(self._store)])
+
+    def run_shown(self, what: str, *, run: str | None = None, window: WindowLike = None) -> StoredRun | None:
+        """The run whose rows :meth:`show` gives; None for tables that belong to no run.
+
+        Raises :class:`NoResultError` when no run has the results.
+        """
+        table = capabilities.table(what)
+        kind = capabilities.kind_of(table)
+        within = window_of(window)
+        return None if kind is None else self._find(kind, table, run, within)
+
+    def _rows(
+        self,
+        table: Table,
+        run: str | None,
+        window: Window | None,
+        chosen: Mapping[str, Sequence[str]],
+    ) -> pa.Table:
+        """The rows of a result table that have the chosen values, in the order in which they are shown."""
+        from esjobs.declared.values import declared_table
+        from esjobs.jobs import conditions as conditions_on
+
+        where = list(conditions_on.row_filters(table, chosen))
+        kind = capabilities.kind_of(table)
+        if kind is not None:
+            return read_results(self._store, table, self._find(kind, table, run, window), where)
+        if run is not None and "run" not in table.column_names:
+            raise UsageError(f"{table.name} belong to no run; leave the run out")
+        if table.name == "corepower":
+            rows = declared_table(self._store, window)
+            for column, values in chosen.items():
+                rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
+            return rows
+        if window is not None:
+            where.extend(_within(table, window))
+        rows = read_table(self._store, table, where)
+        if run is not None:
+            rows = rows.filter(pc.starts_with(rows.column("run"), run))
+            if not rows.num_rows:
+                raise NoResultError(f"no run '{run}'; list them with: esjobs show runs")
+        order = table.order or table.column_names[:6]
+        return rows.sort_by(
+            [(name.removeprefix("-"), "descending" if name[0] == "-" else "ascending") for name in order]
+        )
+
+    def _chosen_rows(self, table: Table, run: str | None, window: Window | None) -> list[Filter]:
+        """What chooses the rows of a run, or of a window, in the store."""
+        kind = capabilities.kind_of(table)
+        if kind is not None:
+            return [In("run", (self._find(kind, table, run, window).run,))]
+        where = [] if window is None else _within(table, window)
+        if run is None:
+            return where
+        if "run" not in table.column_names:
+            raise UsageError(f"{table.name} belong to no run; leave the run out")
+        return [*where, In("run", (run,))]
+
+    def _find(self, kind: Kind, table: Table, run: str | None, window: Window | None) -> StoredRun:
+        return find_run(self._store, kind, (table.made_by,), run, window)
+
+
+def _rank(flag: Mapping[str, Any]) -> tuple[bool, int, bool, float, str]:
+    """What may be sent first, then by verdict, the largest deviation first, those without one last."""
+    deviation = flag["deviation"]
+    size = 0.0 if deviation is None else abs(deviation)
+    rank = VERDICTS.index(flag["verdict"])
+    return not flag["confirmed"], rank, deviation is None, -size, flag["name"]
+
+
+def _within(table: Table, window: Window) -> list[Filter]:
+    if table.partition == "day":
+        return [Days.of_window(window)]
+    if "window_start" in table.column_names:
+        return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
+    raise UsageError(f"{table.name} belong to no window; leave the window out")
+
+
+def _chosen(keyword: str, values: Names | None) -> tuple[str, ...]:
+    """The values of a filter; None, as a wrapper passes it on, is the same as leaving the filter out."""
+    chosen = () if values is None else listed(values)
+    if values is not None and not chosen:
+        # left out, it would show every row to someone who asked for none
+        raise UsageError(f"no {keyword} is given to choose rows by; leave {keyword} out for every row")
+    return chosen
