@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,12 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
     question = SpeedQuestion.of_run(found)
     headline, *_ = question.fit.methods
     (shown,) = as_stored(f"run {found.run} has no method", [method or headline], question.fit.methods)
-    frames = {table.name: frame_of(read_results(store, table, found)) for table in SPEED.tables}
+    taken = {field.name for field in fields(ReportData)}
+    frames = {
+        table.name: frame_of(read_results(store, table, found))
+        for table in SPEED.tables
+        if table.name in taken
+    }
     loads = read_table(store, LOADS).to_pylist()
     days = Days.of_window(found.window)
     stored = store.day_fingerprints(found.window)

@@ -8,8 +8,8 @@ from fitters.fit.bridges import Bridges, find_bridges
 from fitters.fit.comparison import compare
 from fitters.fit.factors import fit_speed_factors
 from fitters.fit.residuals import BucketTable, bucket_table
+from fitters.fit.response import LinearResponse
 from fitters.fit.results import Components, FitResult, Units
-from fitters.fit.stability import leave_one_task_out
 from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
 from fitters.fixed_cost.estimate import CostTable, FixedCosts, estimate_fixed_cost
 from fitters.layout.buckets import Buckets
@@ -32,6 +32,7 @@ __all__ = [
     "InputError",
     "Labels",
     "LineResult",
+    "LinearResponse",
     "Mixtures",
     "SettingError",
     "Units",
@@ -47,5 +48,4 @@ __all__ = [
     "fit_line",
     "fit_speed_factors",
     "fixed_cost_residuals",
-    "leave_one_task_out",
 ]

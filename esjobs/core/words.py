@@ -28,6 +28,8 @@ CANDIDATE = "candidate"
 """What people read for every other ``deviates``."""
 STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
 """Every word that people read for a verdict; see :func:`standing`."""
+VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core class", "task left out")
+"""The kinds of change that a verdict has to survive, in the order in which they are tried."""
 
 HALF_WIDTH_90 = 1.645
 """Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""

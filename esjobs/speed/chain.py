@@ -1,12 +1,13 @@
 """The steps of the speed factors in their order, alone or together, and what of them is published when."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock
@@ -29,8 +30,7 @@ from esjobs.speed.judging.flag import flag
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
-from esjobs.speed.stability import unstable_names
-from esjobs.speed.tables import FACTORS, FITS, SPEED
+from esjobs.speed.tables import FACTORS, FITS, SPEED, VARIANTS
 from esjobs.speed.task_sums import read_sums
 from esjobs.store.base import JobStore
 
@@ -53,7 +53,7 @@ class Chain:
         What was concluded from earlier factors of the same question goes out of sight: it is not theirs. Days
         whose jobs are not the ones in the buckets are noted, because only ``aggregate`` can bring them in.
         """
-        *_, outcome = self._fit(question)
+        _, outcome = self._fit(question)
         behind = days_behind(self._store, question.window, question.rules)
         if behind:
             note = (
@@ -73,18 +73,17 @@ class Chain:
     def flag(self, window: Window) -> RunReport:
         """Judge the newest factors of the window and publish the verdicts.
 
-        Raises :class:`NoResultError` when the buckets are not those that were fitted: their verdicts could
-        not be tested.
+        Raises :class:`NoResultError` when the fit left no variants, as those of earlier versions: verdicts
+        could not be tested.
         """
         run, question, factors = self._stored(window)
-        inputs = FitInputs(self._checked(question).sums, question.fit.min_bucket_jobs)
-        fitted = read_results(self._store, FITS, run).to_pylist()
-        if not all(_is_of(inputs, item, row) for item, row in zip(factors, fitted, strict=True)):
+        variants = read_results(self._store, VARIANTS, run)
+        if not variants.num_rows and any(item.main.any() for item in factors):
             raise NoResultError(
-                f"the buckets of {window} changed since run {run.run} fitted them; "
-                f"fit them again: esjobs fit --window {window}"
+                f"run {run.run} was fitted by a version that left nothing to test verdicts with; "
+                f"fit again: esjobs fit --window {window}"
             )
-        _, flagged = self._judge(question, run.run, factors, inputs)
+        _, flagged = self._judge(question, run.run, factors, variants)
         return self._publisher.publish(question, [flagged])[0]
 
     def run(self, question: SpeedQuestion, *, rebuild: bool = False) -> list[RunReport]:
@@ -98,9 +97,9 @@ class Chain:
             self._store.publish(aggregated.written)
             tidy(self._store)
         self._tell("fitting", 0)
-        factors, inputs, fitted = self._fit(question)
+        factors, fitted = self._fit(question)
         self._tell("judging", 1)
-        correlated, flagged = self._judge(question, question.run, factors, inputs)
+        correlated, flagged = self._judge(question, question.run, factors, fitted.rows[VARIANTS])
         reports = self._publisher.publish(question, [fitted, correlated, flagged], before=[aggregated.report])
         self._tell("done", 2)
         return reports
@@ -115,15 +114,14 @@ class Chain:
             progress=self._progress,
         )
 
-    def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], FitInputs, Outcome]:
+    def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], Outcome]:
         require_rules(self._store, question.window, question.rules)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
             raise NoResultError(self._no_buckets(question))
         sites = imported_sites(self._store, question.window)
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs)
-        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
-        return factors, inputs, outcome
+        return fit(checked, inputs, question.window, question.run, question.fit, sites)
 
     def _checked(self, question: SpeedQuestion) -> CheckedBuckets:
         """The buckets that a question is about, mixed tasks taken apart."""
@@ -175,16 +173,15 @@ class Chain:
         return {level: declared_values(self._store, window, level, names[level]) for level in LEVELS}
 
     def _judge(
-        self, question: SpeedQuestion, run: str, factors: Sequence[Factors], inputs: FitInputs
+        self, question: SpeedQuestion, run: str, factors: Sequence[Factors], variants: pa.Table
     ) -> tuple[Outcome, Outcome]:
         began = time.perf_counter()
         declarations = self._declarations(factors, question.window)
         limit = question.fit.deviation_limit
         compared, correlated = correlate(factors, declarations, question.window, run, limit)
         after = time.perf_counter()
-        unstable = unstable_names(inputs, compared, declarations, question.fit)
         flagged = flag(
-            compared, declarations, unstable, question.window, run, question.fit, question.restriction
+            compared, declarations, variants, question.window, run, question.fit, question.restriction
         )
         return (
             replace(correlated, report=replace(correlated.report, seconds=after - began)),
@@ -241,13 +238,3 @@ def _known(column: npt.NDArray[Any], otherwise: npt.NDArray[Any]) -> npt.NDArray
     """Counts of a column that factors of an earlier version lack."""
     counts = column.astype(float)
     return np.where(np.isfinite(counts), counts, otherwise).astype(np.int64)
-
-
-def _is_of(inputs: FitInputs, factors: Factors, row: Mapping[str, Any]) -> bool:
-    """Whether a stored fit was made from these columns: the same names, as many jobs."""
-    level, kind = factors.level, factors.processing_type
-    return (
-        (level, kind) in set(inputs)
-        and inputs.n_jobs(kind) == row["n_jobs"] + row["n_jobs_dropped"]
-        and inputs.names(level, kind) == set(factors.name)
-    )

@@ -17,10 +17,11 @@ from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, PULLS, RESIDUALS, TASK_RESULTS
+from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
 from esjobs.speed.task_rows import task_rows
+from esjobs.speed.variants import variant_rows
 
-_TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS)
+_TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS, VARIANTS)
 
 
 def fit(
@@ -46,8 +47,13 @@ def fit(
         data = inputs.of(level, kind)
         for method in settings.methods:
             item = with_company(solve(data, method, minimum))
-            for table, made in _rows(item, stamp, imported_sites, headline=method == settings.methods[0]):
+            headline = method == settings.methods[0]
+            for table, made in _rows(item, stamp, imported_sites, headline=headline):
                 found[table].extend(made)
+            if headline:
+                by_type = {**stamp, "level": level, "processing_type": kind, "method": method}
+                varied = variant_rows(item, settings.min_name_jobs)
+                found[VARIANTS].extend({**by_type, **row} for row in varied)
             fits.append(item.factors)
     tasks = task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum)
     found[TASK_RESULTS].extend({**stamp, **row} for row in tasks)

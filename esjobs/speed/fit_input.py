@@ -46,13 +46,15 @@ class FitInput:
     n_jobs_unnamed: int
     """Binned jobs that carry no name on this level (no CPU model)."""
     keys: TaskKeys
+    rho_err: FloatArray
+    """Standard error of the fixed cost of each task key, shape (n_keys,); NaN where there is none."""
 
     def __len__(self) -> int:
         return len(self.task)
 
     def keep(self, rows: npt.NDArray[np.bool_], **others: Any) -> "FitInput":
         """Some of the rows; ``others``: fields with another value."""
-        about = ("level", "processing_type", "n_jobs_unnamed", "keys")
+        about = ("level", "processing_type", "n_jobs_unnamed", "keys", "rho_err")
         columns = {item.name: getattr(self, item.name) for item in fields(self)}
         kept = {name: value if name in about else value[rows] for name, value in columns.items()}
         return FitInput(**{**kept, **others})
@@ -145,8 +147,16 @@ class FitInputs:
             mixed=rows.mixed,
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
             keys=rows.keys,
+            rho_err=_rho_err(costs, len(rows.keys)),
             **corrected,
         )
+
+
+def _rho_err(costs: fitters.FixedCosts | None, n_keys: int) -> FloatArray:
+    error = np.full(n_keys, np.nan)
+    if costs is not None:
+        error[costs.tasks.name.astype(np.int64)] = costs.tasks.rho_err
+    return error
 
 
 def _of_type(keys: TaskKeys, task: Labels, processing_type: str) -> npt.NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from esjobs.core.columns import LEVEL, PROVENANCE, RUN, TYPE
 from esjobs.core.tables import Table, column, columns
-from esjobs.core.words import ALL_TYPES, FALSE_DISCOVERY_RATE, LEVELS, STANDINGS, VERDICTS
+from esjobs.core.words import ALL_TYPES, FALSE_DISCOVERY_RATE, LEVELS, STANDINGS, VARIED, VERDICTS
 from esjobs.runs.kinds import Kind
 
 METHOD = column(
@@ -211,6 +211,33 @@ RESIDUALS = Table(
     order=columns("level method rank name task_id"),
 )
 
+VARIANTS = Table(
+    "variants",
+    "the factors of the headline fits under what can be wrong: per name and kind of change the extremes",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "queue or CPU model, of the largest component"),
+        TYPE,
+        METHOD,
+        column("change", "keyword", "what is changed: " + ", ".join(VARIED), values=VARIED),
+        column("n_variants", "integer", "changes of that kind under which it has a factor, or lost it"),
+        column("k_low", "number", "the lowest factor, where the median name keeps its own"),
+        column("low_under", "text", "the change that gives it"),
+        column("k_high", "number", "the highest factor, in the same scale"),
+        column("high_under", "text", "the change that gives it"),
+        column("lost_under", "text", "a task without which nothing links it with most others; null without"),
+        *PROVENANCE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns(
+        "level name processing_type change n_variants k_low low_under k_high high_under lost_under"
+    ),
+    order=columns("level processing_type method name change"),
+)
+
 PULLS = Table(
     "pulls",
     "one bar of the histogram of the pulls of a fit's buckets; none where a fit has no independent loops",
@@ -321,7 +348,12 @@ FLAGS = Table(
             f"survives Benjamini-Hochberg at {100 * FALSE_DISCOVERY_RATE:.0f} % over the run's tests",
         ),
         column("q_value", "number", "Benjamini-Hochberg q-value of |deviation| > limit"),
-        column("stable", "boolean", "the verdict does not change under any tried change"),
+        column(
+            "stable",
+            "boolean",
+            "the verdict survives every change in `variants`: of 'deviates' the sign and half the limit, of "
+            "'ok' the limit; null for every other verdict and for methods other than the headline",
+        ),
         column(
             "proposed_corepower",
             "number",
@@ -335,7 +367,11 @@ FLAGS = Table(
         column("rc_site", "keyword", "WLCG site behind a queue"),
         column("corepower_records", "number", "value found in the records when it differs by more than 1 %"),
         column("corepower_parent", "number", "value of the parent or WLCG site, shown, never substituted"),
-        column("unstable_under", "text", "the change under which the verdict is another"),
+        column(
+            "unstable_under",
+            "text",
+            "the change that the verdict does not survive, the deviation then",
+        ),
         column("events_per_job", "number", "mean events of a job", "events"),
         column("deviation_raw", "number", "deviation without correction for fixed cost per job"),
         column("deviation_err_stat", "number", "part of the error from the scatter of jobs"),
@@ -425,7 +461,7 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 SPEED = Kind(
     "speed",
-    (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, COMPONENTS, LINES, FLAGS, CONCLUSIONS),
+    (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, VARIANTS, COMPONENTS, LINES, FLAGS, CONCLUSIONS),
     sections=("rules", "fit"),
     versions=_versions,
     preferred=_preferred,

@@ -1,6 +1,7 @@
 """The cascade of verdicts, proposals and the wording that may be sent."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from esjobs.core.words import VERDICTS
 from esjobs.declared.origin import Declared
 from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
-from esjobs.speed.judging.sentences import interval, told
+from esjobs.speed.judging.sentences import Told, interval, told
 from esjobs.speed.judging.verdicts import Evidence, compare, decide, is_confirmed
 
 DECLARED = Declared("Q", 10.5, "HS06", "own", "Q", rc_site_guessed=True)
@@ -29,6 +30,11 @@ GOOD = Evidence(
     n_line_sites=20,
     line_reason=None,
 )
+
+
+def sent(evidence: Evidence, proposal: Proposal, level: str = "site") -> Told:
+    """What is said of a confirmed deviation."""
+    return told(evidence, "deviates", "", proposal, level=level, significant=True, stable=True)
 
 
 def changed(**values: object) -> Evidence:
@@ -82,7 +88,7 @@ def test_nothing_is_proposed_without_full_evidence(evidence: Evidence, why: str)
     assert proposal.corepower is None
     assert proposal.corepower_err is None
     assert why in proposal.reason
-    said = told(evidence, "deviates", "", proposal, significant=True).sentence
+    said = sent(evidence, proposal).sentence
     assert f"Nothing is proposed: {proposal.reason}." in said
 
 
@@ -104,12 +110,14 @@ def test_a_proposal_and_its_wording() -> None:
     proposal = propose(changed(deviation_err=0.01), "deviates", 50, confirmed=True)
     assert proposal.corepower == pytest.approx(15.75)
     assert proposal.corepower_err == pytest.approx(0.05 * 15.75)
-    assert told(GOOD, "deviates", "", proposal, significant=True).sentence == (
+    assert sent(GOOD, proposal).sentence == (
         "Relative to what 20 other WLCG sites declare, these jobs ran like 15.8 (14.9 to 16.6, 90 %) HS06 "
         "per core; 10.50 is declared (+50 %). If your hardware list disagrees, check SMT and overcommit; "
         "please benchmark again."
     )
-    assert told(GOOD, "deviates", "", proposal, level="cpu_model", significant=True).sentence == (
+    assert told(
+        GOOD, "deviates", "", proposal, level="cpu_model", significant=True, stable=True
+    ).sentence == (
         "Relative to the reference scores of 20 other CPU models, these jobs ran like 15.8 (14.9 to 16.6, "
         "90 %) HS06 per core; 10.50 is its score (+50 %). Please check the reference score, and whether its "
         "hosts share SMT or overcommit."
@@ -118,7 +126,7 @@ def test_a_proposal_and_its_wording() -> None:
 
 def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
     noted = Proposal(15.75, 0.8, "", "Its queues agree.")
-    words = told(changed(via="S_B"), "deviates", "", noted, significant=True)
+    words = sent(changed(via="S_B"), noted)
     assert (
         words.advice == "If your hardware list disagrees, check SMT and overcommit; please benchmark again."
     )
@@ -129,26 +137,29 @@ def test_what_is_asked_can_be_had_apart_from_what_was_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("significant", "unstable_under", "tasks", "why"),
+    ("significant", "stable", "unstable_under", "tasks", "why"),
     [
-        (False, None, 5, "not significant over all tests of the run"),
-        (None, None, 5, "not significant over all tests of the run"),
-        (True, "without task 7: undecided", 5, "not stable (without task 7: undecided)"),
+        (False, True, None, 5, "not significant over all tests of the run"),
+        (None, True, None, 5, "not significant over all tests of the run"),
+        (True, None, None, 5, "stability is tested for the headline method only"),
+        (True, False, "evgen only: +3 %", 5, "not stable (evgen only: +3 %)"),
         (
             False,
-            "without task 7: not comparable",
+            False,
+            "without task 7: no factor",
             1,
-            "not significant over all tests of the run; not stable (without task 7: not comparable); "
+            "not significant over all tests of the run; not stable (without task 7: no factor); "
             "one task only",
         ),
     ],
 )
 def test_a_candidate_says_that_it_is_not_to_be_sent_and_why(
-    significant: bool | None, unstable_under: str | None, tasks: int, why: str
+    significant: bool | None, stable: bool | None, unstable_under: str | None, tasks: int, why: str
 ) -> None:
     evidence = changed(n_distinct_tasks=tasks)
     proposal = propose(evidence, "deviates", 50, confirmed=False)
-    words = told(evidence, "deviates", "", proposal, significant=significant, unstable_under=unstable_under)
+    tested: dict[str, Any] = {"significant": significant, "stable": stable, "unstable_under": unstable_under}
+    words = told(evidence, "deviates", "", proposal, **tested)
     said = words.sentence
     assert (words.advice, words.finding) == ("", said)
     assert said.endswith(f"10.50 is declared (+50 %). Candidate, not to be sent: {why}.")
@@ -184,7 +195,7 @@ def test_queues_of_a_site_that_agree_get_one_proposal() -> None:
         == pytest.approx((8 / 0.64 + 9 / 0.16) / (1 / 0.64 + 1 / 0.16))
     )
     assert found[0].corepower_err == pytest.approx(0.05 * (found[0].corepower or 0))  # 0.4 is below 5 %
-    assert "serves S_B of S as well" in told(names[0], "deviates", "", found[0], significant=True).sentence
+    assert "serves S_B of S as well" in sent(names[0], found[0]).sentence
     assert found[2:] == [Proposal(20.0, 1.0), Proposal(None, None, "one task")]
 
 
@@ -192,6 +203,4 @@ def test_queues_of_a_site_that_differ_keep_their_own_proposals() -> None:
     names = [of_queue("S_A"), of_queue("S_B")]
     found = share_among_siblings(names, [Proposal(8.0, 0.5), Proposal(12.0, 0.6)])
     assert [each.corepower for each in found] == [8.0, 12.0]
-    assert all(
-        "see their CPU models" in told(GOOD, "deviates", "", each, significant=True).finding for each in found
-    )
+    assert all("see their CPU models" in sent(GOOD, each).finding for each in found)

@@ -16,7 +16,8 @@ from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.session import Session
 from esjobs.settings import Settings
-from esjobs.store.base import Aggregate
+from esjobs.speed.tables import VARIANTS
+from esjobs.store.base import Aggregate, Retired
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session
 from tests.steps.grids import DAY, grid_jobs, load
@@ -189,20 +190,29 @@ def test_a_fit_alone_refuses_buckets_made_under_other_rules(session: Session, tm
     assert other.fit().rows_in == len(other.show("buckets"))
 
 
-def test_flagging_alone_refuses_factors_of_other_buckets(session: Session, tmp_path: Path) -> None:
-    """Between fit and flag jobs came: what is judged must be what was fitted."""
+def test_flagging_alone_judges_what_was_fitted(session: Session, tmp_path: Path) -> None:
+    """Between fit and flag jobs came: flag reads no buckets, the next fit does."""
     load(session, some_jobs(), tmp_path)
     session.run()
     flags = session.flags()
     new = grid_jobs(np.random.default_rng(3), SPEED, names=["NEW1", "NEW2", "NEW3"], tasks=2, prefix="n")
     load(session, new.assign(task_id=new["task_id"].str[1:]), tmp_path, "new")
     session.aggregate(days := "2018-08-10/2018-08-13")
-    with pytest.raises(NoResultError, match="esjobs fit"):
-        session.flag(days)
+    session.flag(days)
     pd.testing.assert_frame_equal(session.flags(), flags)
     session.fit(days)
     session.correlate(days)
     assert session.flag(days).rows_out > len(flags)
+
+
+def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_path: Path) -> None:
+    """A fit of an earlier version left none: its verdicts cannot be tested."""
+    load(session, grid_jobs(np.random.default_rng(4), SPEED), tmp_path)
+    session.run()
+    run = session.flags()["run"].iloc[0]
+    session.store.publish([Retired(VARIANTS, run)])
+    with pytest.raises(NoResultError, match="fit again: esjobs fit --window 2018-08-10/"):
+        session.flag("2018-08-10/2018-08-12")
 
 
 def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def columns(*rows: tuple[str, str, int]) -> FitInput:
         nothing,
         0,
         keys,
+        np.full(len(keys), np.nan),
     )
 
 

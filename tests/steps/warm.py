@@ -11,5 +11,5 @@ _buckets = fitters.Buckets.from_columns(
 )
 for _objective in ("paper", "gamma"):
     _result = fitters.fit_speed_factors(_buckets, objective=_objective)
-    fitters.leave_one_task_out(_result)
+    fitters.LinearResponse(_result).without_tasks()
 fitters.fit_line(_result.units.k, _result.units.k_err, np.arange(9.0, 21.0))

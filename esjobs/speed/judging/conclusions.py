@@ -163,9 +163,11 @@ def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | No
 def missing(flag: Flag) -> str:
     """What a candidate lacks to be confirmed.
 
-    >>> missing({"significant": True, "stable": False}), missing({"significant": None, "stable": None})
+    >>> missing({"significant": True, "stable": False}), missing({"significant": None, "stable": False})
     ('not stable', 'neither significant nor stable')
     """
+    if flag["stable"] is None:
+        return "not tested for stability"
     if flag["significant"] is True:
         return "not stable"
     return "not significant" if flag["stable"] is True else "neither significant nor stable"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 import fitters
 from esjobs.core.report import RunReport
@@ -18,7 +19,8 @@ from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
 from esjobs.speed.judging.sentences import told
-from esjobs.speed.judging.verdicts import Evidence, decide, is_confirmed
+from esjobs.speed.judging.stability import changes_of, unstable_names
+from esjobs.speed.judging.verdicts import SURVIVING, Evidence, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.tables import CONCLUSIONS, FLAGS
@@ -121,7 +123,7 @@ def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
 def flag(
     compared: Sequence[tuple[Factors, list[Comparison]]],
     declarations: Declarations,
-    unstable: Sequence[Mapping[str, str]],
+    variants: pa.Table,
     window: Window,
     run: str,
     settings: FitSettings,
@@ -129,8 +131,9 @@ def flag(
 ) -> Outcome:
     """Verdicts of all fits with q-values, and what they say together.
 
-    ``unstable``: per fit, names whose verdict changes, and under what. ``restriction``: the conditions to
-    which the run was restricted; conclusions name them.
+    ``variants``: the rows of that table; the stability of a verdict is tested for the headline method, the
+    others carry no verdict that could be sent. ``restriction``: the conditions to which the run was
+    restricted; conclusions name them.
     """
     began = time.perf_counter()
     verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
@@ -138,10 +141,16 @@ def flag(
     stamp = provenance(run, window)
     flags: list[dict[str, object]] = []
     conclusions: list[dict[str, object]] = []
-    for (factors, found), judged, values, changing in zip(
-        compared, verdicts, q_values, unstable, strict=True
-    ):
-        mine = list(_flag_rows(factors, judged, values, changing, settings))
+    changes = changes_of(variants)
+    for (factors, found), judged, values in zip(compared, verdicts, q_values, strict=True):
+        unstable = None
+        if factors.method == settings.methods[0]:
+            unstable = unstable_names(
+                [(item.evidence, item.verdict) for item in judged],
+                changes.get((factors.level, factors.processing_type, factors.method), {}),
+                settings.deviation_limit,
+            )
+        mine = list(_flag_rows(factors, judged, values, unstable, settings))
         flags.extend({**stamp, **row} for row in mine)
         said = conclude(
             mine,
@@ -201,14 +210,14 @@ def _flag_rows(
     factors: Factors,
     judged: Sequence[Judged],
     q_values: Sequence[float | None],
-    unstable: Mapping[str, str],
+    unstable: Mapping[str, str] | None,
     settings: FitSettings,
 ) -> Iterator[dict[str, object]]:
     tested = [
         (
             item.verdict,
             None if q_value is None else q_value <= FALSE_DISCOVERY_RATE,
-            item.evidence.name not in unstable if item.verdict in JUDGED else None,
+            _is_stable(item, unstable),
         )
         for item, q_value in zip(judged, q_values, strict=True)
     ]
@@ -224,7 +233,7 @@ def _flag_rows(
     ):
         evidence, declared = item.evidence, item.evidence.declared
         confirmed = is_confirmed(item.verdict, significant, stable)
-        unstable_under = unstable.get(evidence.name) if item.verdict in JUDGED else None
+        unstable_under = None if unstable is None else unstable.get(evidence.name)
         words = told(
             evidence,
             item.verdict,
@@ -232,6 +241,7 @@ def _flag_rows(
             proposal,
             level=factors.level,
             significant=significant,
+            stable=stable,
             unstable_under=unstable_under,
         )
         yield {
@@ -272,6 +282,13 @@ def _flag_rows(
             "advice": words.advice or None,
             "standing": standing(item.verdict, confirmed),
         }
+
+
+def _is_stable(item: Judged, unstable: Mapping[str, str] | None) -> bool | None:
+    """Whether a verdict survives; None where it claims nothing, or its method was not tested."""
+    if unstable is None or item.verdict not in SURVIVING:
+        return None
+    return item.evidence.name not in unstable
 
 
 def _fit_of(factors: Factors) -> dict[str, object]:

@@ -40,12 +40,14 @@ def told(
     *,
     level: str = "site",
     significant: bool | None = None,
+    stable: bool | None = None,
     unstable_under: str | None = None,
 ) -> Told:
     """What a coordinator may read out: relative to the others, with its interval, never an order.
 
-    ``significant``: over all tests of the run. ``unstable_under``: the change that turns the verdict. A
-    deviation that lacks either is a candidate, and its sentence says that it is not to be sent, and why.
+    ``significant``: over all tests of the run. ``stable``: whether the verdict survives what can be wrong,
+    None where that was not tested; ``unstable_under``: the change that it does not survive. A deviation that
+    lacks either is a candidate, and its sentence says that it is not to be sent, and why.
     """
     declared = evidence.declared
     if verdict not in JUDGED:
@@ -54,7 +56,7 @@ def told(
     note = _declared_note(declared)
     if verdict != "deviates":
         return Told(_joined(ran, note))
-    lacking = _lacking(significant, unstable_under)
+    lacking = _lacking(significant, stable, unstable_under)
     if lacking:
         reasons = [*lacking, *({proposal.reason} - {"", NOT_CONFIRMED})]
         return Told(_joined(ran, f"Candidate, not to be sent: {'; '.join(reasons)}.", note))
@@ -79,10 +81,12 @@ def _ran_like(evidence: Evidence, level: str) -> str:
     )
 
 
-def _lacking(significant: bool | None, unstable_under: str | None) -> list[str]:
+def _lacking(significant: bool | None, stable: bool | None, unstable_under: str | None) -> list[str]:
     """What keeps a deviation from being confirmed."""
     lacking = [] if significant else ["not significant over all tests of the run"]
-    return [*lacking, f"not stable ({unstable_under})"] if unstable_under else lacking
+    if stable is None:
+        return [*lacking, "stability is tested for the headline method only"]
+    return lacking if stable else [*lacking, f"not stable ({unstable_under})"]
 
 
 def _advice(level: str) -> str:

@@ -20,6 +20,8 @@ from esjobs.declared.origin import Declared
 IMPLAUSIBLE = math.log(3.0)
 MIN_LINE_SITES = 10
 """WLCG sites (or CPU models) a line needs before verdicts rest on it."""
+SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
+"""The verdicts that claim something, and so are tested for stability."""
 FEW_JOBS_BRIDGE = "few jobs"
 """In the place of a name: the link to the others rests on buckets of few jobs only."""
 
@@ -78,6 +80,19 @@ def compare(deviation: float, error: float, limit: float) -> Verdict:
     if abs(deviation) + HALF_WIDTH_90 * error < limit:
         return "ok"
     return "undecided"
+
+
+def survives(verdict: Verdict, deviation: float, moved: float, limit: float) -> bool:
+    """Whether a verdict holds for what the deviation becomes under a change of what can be wrong.
+
+    Of ``deviates`` the sign and half the limit must survive, of ``ok`` the limit.
+
+    >>> survives("deviates", -0.4, -0.15, 0.2), survives("deviates", -0.4, 0.5, 0.2)
+    (True, False)
+    """
+    if verdict == "deviates":
+        return math.copysign(1.0, deviation) * moved > limit / 2
+    return verdict != "ok" or abs(moved) < limit
 
 
 def is_confirmed(verdict: Verdict, significant: bool | None, stable: bool | None) -> bool | None:

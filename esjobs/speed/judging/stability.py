@@ -1,0 +1,73 @@
+"""Would a verdict be another one under a change of what can be wrong? Only what survives may be sent."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from esjobs.core.words import VARIED, Verdict
+from esjobs.speed.judging.sentences import percent
+from esjobs.speed.judging.verdicts import SURVIVING, Evidence, survives
+
+FitKey = tuple[str, str, str]
+"""Level, processing type and method."""
+
+
+class Change(NamedTuple):
+    """A row of ``variants``: the extreme factors of a name under one kind of change."""
+
+    change: str
+    k_low: float | None
+    low_under: str | None
+    k_high: float | None
+    high_under: str | None
+    lost_under: str | None
+
+
+def changes_of(variants: pa.Table) -> dict[FitKey, dict[str, list[Change]]]:
+    """The rows of ``variants`` by fit and name, in the order of the kinds of change."""
+    found: dict[FitKey, dict[str, list[Change]]] = defaultdict(lambda: defaultdict(list))
+    columns: list[list[Any]] = [
+        variants.column(name).to_pylist() for name in ("level", "processing_type", "method", "name")
+    ]
+    rows = (variants.column(name).to_pylist() for name in Change._fields)
+    for level, kind, method, name, *row in zip(*columns, *rows, strict=True):
+        found[level, kind, method][name].append(Change(*row))
+    for names in found.values():
+        for changes in names.values():
+            changes.sort(key=lambda item: VARIED.index(item.change))
+    return found
+
+
+def unstable_under(
+    evidence: Evidence, verdict: Verdict, changes: Iterable[Change], limit: float
+) -> str | None:
+    """The first change under which the verdict does not survive, and the deviation then; None: it survives.
+
+    The changes are in a gauge in which the median name does not move, and so does the line.
+    """
+    if evidence.k is None or evidence.deviation is None:
+        return None
+    for item in changes:
+        for k, under in ((item.k_low, item.low_under), (item.k_high, item.high_under)):
+            if k is not None:
+                moved = (1 + evidence.deviation) * k / evidence.k - 1
+                if not survives(verdict, evidence.deviation, moved, limit):
+                    return f"{under}: {percent(moved)}"
+        if item.lost_under:
+            return f"{item.lost_under}: no factor"
+    return None
+
+
+def unstable_names(
+    judged: Sequence[tuple[Evidence, Verdict]], changes: Mapping[str, Sequence[Change]], limit: float
+) -> dict[str, str]:
+    """Of the names that deviate or are ok, those whose verdict does not survive, with the change."""
+    found = {}
+    for evidence, verdict in judged:
+        if verdict in SURVIVING:
+            under = unstable_under(evidence, verdict, changes.get(evidence.name, ()), limit)
+            if under is not None:
+                found[evidence.name] = under
+    return found

@@ -1,0 +1,139 @@
+"""Each factor under what can be wrong: what ``flag`` tests the stability of a verdict with.
+
+The changes: the other objective; the fixed cost of jobs by two errors either way and left in; each processing
+type and each core class alone; each task left out. All but the first are one linear step from the fit that is
+there (:class:`fitters.LinearResponse`), the first is made beside every fit anyway.
+
+A window may have 700 names, 20 types and thousands of tasks, and a verdict needs the extremes only: per name
+and kind of change the lowest and the highest factor are kept, with what makes them.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.core.words import VARIED
+from esjobs.runs.publication import finite
+from esjobs.speed.factors import METHODS, Fit, of_other_objective
+from esjobs.speed.task_sums import FloatArray
+
+_OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT = VARIED
+RHO_ERRORS = 2.0
+"""By how many of its errors a fixed cost is changed."""
+
+Changed = list[tuple[str, FloatArray]]
+"""What is changed, in words, and ln k under it minus ln k, per unit of the response; NaN without a factor."""
+
+
+def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
+    """One row per name of the largest component and kind of change that gives it a factor.
+
+    A part of the jobs speaks for a name that has ``min_name_jobs`` of them in it.
+    """
+    result = fit.result
+    if result is None or 0 not in result.fitted:
+        return
+    response = fitters.LinearResponse(result)
+    names, k = result.units.name[response.units], result.units.k[response.units]
+    kinds = {
+        _OBJECTIVE: _other_objective(fit, names),
+        _FIXED_COST: _other_fixed_costs(fit, response),
+        **_parts(fit, response, min_name_jobs),
+    }
+    for kind, changed in kinds.items():
+        if not changed:
+            continue
+        table = np.stack([change for _, change in changed])
+        for place in np.flatnonzero(np.isfinite(table).any(axis=0)):
+            low, high = np.nanargmin(table[:, place]), np.nanargmax(table[:, place])
+            yield {
+                "name": names[place],
+                "change": kind,
+                "n_variants": int(np.isfinite(table[:, place]).sum()),
+                "k_low": float(k[place] * np.exp(table[low, place])),
+                "low_under": changed[low][0],
+                "k_high": float(k[place] * np.exp(table[high, place])),
+                "high_under": changed[high][0],
+            }
+    yield from _tasks_left_out(fit, response, names, k)
+
+
+def _other_objective(fit: Fit, names: npt.NDArray[np.object_]) -> Changed:
+    change = np.array([np.log1p(fit.shift.get(name, (np.nan, 0.0))[0]) for name in names])
+    if not np.isfinite(change).any():
+        return []
+    how = of_other_objective(METHODS[fit.factors.method])
+    return [(f"objective {how.objective}", change - np.nanmedian(change))]
+
+
+def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
+    """The fixed costs of all tasks moved the same way: that is how their errors would add up."""
+    rows, data = _input_rows(fit, response), fit.data
+    rho = data.rho[rows]
+    if not METHODS[fit.factors.method].corrected or not (rho > 0).any():
+        return []
+    events, jobs = data.events[rows], data.n_jobs[rows]
+    spread = np.where(rho > 0, np.nan_to_num(data.rho_err[data.task.names[data.task.codes[rows]]]), 0.0)
+    others = {
+        "fixed costs two errors higher": rho + RHO_ERRORS * spread,
+        "fixed costs two errors lower": np.maximum(rho - RHO_ERRORS * spread, 0.0),
+        "fixed costs left in": np.zeros(len(rows)),
+    }
+    before = np.log(data.events_eff[rows])
+    return [
+        (what, response.with_values(before - np.log(events + jobs * other))) for what, other in others.items()
+    ]
+
+
+def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> dict[str, Changed]:
+    """Each processing type and each core class alone, where there are several."""
+    rows, data = _input_rows(fit, response), fit.data
+    keys = data.task.names[data.task.codes[rows]]
+    unit = np.searchsorted(response.units, fit.result.buckets.unit[response.rows]) if fit.result else rows
+    found: dict[str, Changed] = {}
+    for kind, column, told in (
+        (_ONE_TYPE, data.keys.processing_type, "{} only"),
+        (_ONE_CORE_CLASS, data.keys.core_class, "{}-core jobs only"),
+    ):
+        values = np.array([value or "" for value in column], object)[keys].astype(str)
+        listed = np.unique(values)
+        for value in listed if len(listed) > 1 else ():
+            chosen = values == value
+            jobs = np.bincount(unit[chosen], data.n_jobs[rows][chosen], len(response.units))
+            change = np.where(jobs >= min_name_jobs, response.of_part(chosen), np.nan)
+            found.setdefault(kind, []).append((told.format(value or "jobs of no type"), change))
+    return found
+
+
+def _tasks_left_out(
+    fit: Fit, response: fitters.LinearResponse, names: npt.NDArray[np.object_], k: FloatArray
+) -> Iterator[dict[str, object]]:
+    if fit.result is None:
+        return
+    left, keys = response.without_tasks(), fit.result.buckets.task_names
+
+    def without(task: int) -> str | None:
+        return None if task < 0 else f"without task {fit.data.keys.readable(keys[task])}"
+
+    for place, name in enumerate(names):
+        yield {
+            "name": name,
+            "change": _TASK_LEFT_OUT,
+            "n_variants": int(left.n_tasks[place]),
+            "k_low": finite(k[place] * np.exp(left.low[place])),
+            "low_under": without(left.low_task[place]),
+            "k_high": finite(k[place] * np.exp(left.high[place])),
+            "high_under": without(left.high_task[place]),
+            "lost_under": without(left.lost_task[place]),
+        }
+
+
+def _input_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.intp]:
+    """The rows of the input behind the buckets of a response."""
+    if fit.result is None:
+        return np.empty(0, np.intp)
+    buckets = fit.result.buckets
+    task = np.searchsorted(buckets.ptr, response.rows, "right") - 1
+    return fit.data.rows_of(buckets.task_names[task], buckets.unit_names[buckets.unit[response.rows]])

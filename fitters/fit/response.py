@@ -1,0 +1,198 @@
+"""What changed values and tasks left out do to the factors of one component, without a new fit.
+
+The logarithms of the buckets are a linear model, ln a = ln A - ln k, with the weights of the fit. Its
+solution follows from one linear system, exactly for any change; what the objective of the fit adds to it
+cancels in the difference of two solutions. Changes are given in the gauge in which the median unit does not
+change: only relative speeds mean anything, and the sum k = n would pass on to all units what one of them
+does.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse import csgraph
+
+from fitters.fit.results import FitResult
+from fitters.layout.arrays import Floats, Ints
+
+LOST_LINK = 1e-10
+"""Reciprocal condition below which a task left out takes the last link between parts of the component."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TasksLeftOut:
+    """The two tasks of each unit whose absence changes its factor most, one downwards and one upwards.
+
+    Attributes
+    ----------
+    units : int64 array, shape (n,)
+        Positions in `FitResult.units`.
+    low, high : float64 arrays
+        The lowest and the highest change of ln k without one of the unit's tasks; NaN where none can be had.
+    low_task, high_task : int64 arrays
+        The tasks that do it, positions in `FitResult.tasks`; -1 where none.
+    lost_task : int64 array
+        A task without which the unit has no link with most others; -1 where there is none.
+    n_tasks : int64 array
+        Tasks that were left out in turn: those that the unit shares with another one.
+    """
+
+    units: Ints
+    low: Floats
+    high: Floats
+    low_task: Ints
+    high_task: Ints
+    lost_task: Ints
+    n_tasks: Ints
+
+
+class LinearResponse:
+    """The linear model of one fitted component, to be solved again under changes.
+
+    Linear in the buckets, plus the cube of the units once and once more for each subset.
+    """
+
+    def __init__(self, result: FitResult, component: int = 0) -> None:
+        buckets = result.buckets
+        size = np.diff(buckets.ptr)
+        task = np.repeat(np.arange(buckets.n_tasks), size)
+        weight = result.weighting.weight
+        if weight.size and result.weighting.kept is not None:
+            weight = weight[result.weighting.kept]
+        inside = (size[task] > 1) & (result.units.component[buckets.unit] == component)
+        self._rows = np.flatnonzero(inside)
+        self.units, self._unit = np.unique(buckets.unit[inside], return_inverse=True)
+        self.tasks, self._task = np.unique(task[inside], return_inverse=True)
+        self._weight = weight[inside] if weight.size else np.ones(self._rows.size)
+        self._value = np.log(buckets.value[inside]) + np.log(result.units.k[buckets.unit[inside]])
+        self._everything = _System(self._unit, self._task, self._weight, self.units.size, self.tasks.size)
+        self._base = self._everything.solve(self._value)
+
+    @property
+    def rows(self) -> Ints:
+        """The buckets of the component, positions in `FitResult.buckets`."""
+        return self._rows
+
+    def with_values(self, ln_change: Floats) -> Floats:
+        """Change of ln k of each unit when ln a changes by `ln_change`, shape (n_rows,)."""
+        return _gauged(self._everything.solve(self._value + ln_change) - self._base)
+
+    def of_part(self, chosen: NDArray[np.bool_]) -> Floats:
+        """Change of ln k when only some buckets are there; `chosen` has the shape (n_rows,).
+
+        NaN for units that are not linked with the largest part of the units any more.
+        """
+        system = _System(
+            self._unit[chosen], self._task[chosen], self._weight[chosen], self.units.size, self.tasks.size
+        )
+        change = system.solve(self._value[chosen]) - self._base
+        return _gauged(change)
+
+    def without_tasks(self) -> TasksLeftOut:
+        """Leave out each task in turn.
+
+        A unit that has no other task is left out with it. O(sum of cubed task sizes) beside one inverse.
+        """
+        n = self.units.size
+        low, high = np.full((2, n), np.nan)
+        low_task, high_task, lost_task = np.full((3, n), -1, np.int64)
+        inverse = self._everything.inverse()
+        count = np.bincount(self._unit, minlength=n)
+        value = self._value + self._base[self._unit]
+        ends = np.append(np.flatnonzero(np.diff(self._task, prepend=-1)), self._task.size)
+        for number, (start, end) in enumerate(pairwise(ends.tolist())):
+            here = self._unit[start:end]
+            single = count[here] == 1
+            lost_task[here[single]] = self.tasks[number]
+            here, weight = here[~single], self._weight[start:end][~single]
+            if not here.size:
+                continue
+            change = _without(inverse, here, weight, value[start:end][~single])
+            if change is None:
+                change = self.of_part(self._task != number)
+            else:
+                change[self._unit[start:end][single]] = np.nan
+                change = _gauged(change)
+            for unit, moved in zip(here.tolist(), change[here].tolist(), strict=True):
+                if np.isnan(moved):
+                    lost_task[unit] = self.tasks[number]
+                    continue
+                if not moved >= low[unit]:
+                    low[unit], low_task[unit] = moved, self.tasks[number]
+                if not moved <= high[unit]:
+                    high[unit], high_task[unit] = moved, self.tasks[number]
+        return TasksLeftOut(self.units, low, high, low_task, high_task, lost_task, count)
+
+
+def _without(inverse: Floats, here: Ints, weight: Floats, value: Floats) -> Floats | None:
+    """Change of all ln k without one task; None where it is the last link between parts.
+
+    (L - B)^-1 g from L^-1 by a system of the task's size (Cook, Technometrics 19 (1977) 15): B is what the
+    task adds to the matrix L, g its gradient at the solution.
+    """
+    if here.size < 2:
+        return np.zeros(inverse.shape[0])  # what is left of the task fits exactly
+    block = np.diag(weight) - np.outer(weight, weight) / weight.sum()
+    gradient = weight * (value - weight @ value / weight.sum())
+    system = np.eye(here.size) - block @ inverse[np.ix_(here, here)]
+    factor, pivots, _ = linalg.lapack.dgetrf(system)
+    condition, _ = linalg.lapack.dgecon(factor, np.abs(system).sum(axis=0).max())
+    if condition < LOST_LINK:
+        return None
+    step, _ = linalg.lapack.dgetrs(factor, pivots, gradient)
+    change: Floats = inverse[:, here] @ step
+    return change
+
+
+def _gauged(change: Floats) -> Floats:
+    """The same changes where the median is 0."""
+    known = np.isfinite(change)
+    return change - np.median(change[known]) if known.any() else change
+
+
+class _System:
+    """Normal equations of the linear model for the largest set of units that tasks link; others get NaN."""
+
+    def __init__(self, unit: Ints, task: Ints, weight: Floats, n_units: int, n_tasks: int) -> None:
+        self._unit, self._task, self._weight = unit, task, weight
+        self._n_units, self._n_tasks = n_units, n_tasks
+        pairs = sparse.csr_array((weight, (task, unit)), shape=(n_tasks, n_units))
+        n_nodes = n_tasks + n_units
+        linked = sparse.csr_array((np.ones(task.size), (task, n_tasks + unit)), shape=(n_nodes, n_nodes))
+        _, label = csgraph.connected_components(linked, directed=False)
+        label = label[n_tasks:]
+        largest = np.bincount(label).argmax()
+        self._inside = np.flatnonzero(label == largest)
+        self._total = np.bincount(task, weight, n_tasks)
+        self._factor: tuple[Floats, bool] | None = None
+        if self._inside.size < 2:
+            return
+        scale = np.divide(1.0, self._total, out=np.zeros(n_tasks), where=self._total > 0)
+        shared = (pairs.T @ (sparse.diags_array(scale) @ pairs)).toarray()
+        matrix = np.diag(np.bincount(unit, weight, n_units)) - shared
+        matrix = matrix[np.ix_(self._inside, self._inside)]
+        # the gauge: the constant vector, which the matrix takes to 0
+        matrix += np.trace(matrix) / self._inside.size**2
+        self._factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(self, value: Floats) -> Floats:
+        """The ln k that fit these ln a best; NaN for units outside."""
+        fitted = np.full(self._n_units, np.nan)
+        if self._factor is None:
+            return fitted
+        level = np.bincount(self._task, self._weight * value, self._n_tasks)
+        level = np.divide(level, self._total, out=level, where=self._total > 0)
+        gradient = np.bincount(self._unit, self._weight * (value - level[self._task]), self._n_units)
+        fitted[self._inside] = linalg.cho_solve(self._factor, -gradient[self._inside], check_finite=False)
+        return fitted
+
+    def inverse(self) -> Floats:
+        """The inverse of the matrix, shape (n_units, n_units), of a system that links all units."""
+        identity = np.eye(self._n_units)
+        if self._factor is None:
+            return identity
+        inverse: Floats = linalg.cho_solve(self._factor, identity, overwrite_b=True, check_finite=False)
+        return inverse

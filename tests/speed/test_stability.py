@@ -1,0 +1,89 @@
+"""A verdict survives what can be wrong, or says what it does not survive."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.words import VERDICTS, Verdict
+from esjobs.runs.publication import rows_table
+from esjobs.speed.judging.stability import changes_of, unstable_names
+from esjobs.speed.judging.verdicts import survives
+from esjobs.speed.tables import VARIANTS
+from tests.conftest import memory_session
+from tests.speed.test_verdicts import GOOD
+from tests.steps.grids import Floats, grid_jobs, load
+
+FIT = {"level": "site", "processing_type": "all", "method": "gamma"}
+
+
+def variants(*rows: dict[str, object]) -> pa.Table:
+    return rows_table(VARIANTS, [{**FIT, "name": "Q", **row} for row in rows])
+
+
+def under(verdict: Verdict, *rows: dict[str, object]) -> str | None:
+    changes = changes_of(variants(*rows))[tuple(FIT.values())]  # type: ignore[index]
+    return unstable_names([(GOOD, verdict)], changes, 0.2).get("Q")
+
+
+def test_the_first_change_that_a_verdict_does_not_survive_is_named() -> None:
+    """k is 1.5 at a deviation of +50 %: half the limit is left at k = 1.1."""
+    kept = {"change": "objective", "k_low": 1.12, "low_under": "objective paper", "k_high": 1.12}
+    lost = {"change": "task left out", "k_low": 1.4, "k_high": 1.6, "lost_under": "without task 7"}
+    moved = {"change": "one type", "k_low": 1.05, "low_under": "evgen only", "k_high": 9.0}
+    assert under("deviates", kept) is None
+    assert under("deviates", lost, moved, kept) == "evgen only: +5 %"
+    assert under("deviates", kept, lost) == "without task 7: no factor"
+    assert under("undecided", lost, moved) is None
+    assert changes_of(pa.Table.from_batches([], schema=table_schema(VARIANTS))) == {}
+
+
+@given(st.sampled_from(VERDICTS), st.floats(0.21, 3), st.floats(-0.9, 3))
+def test_of_a_deviation_sign_and_half_the_limit_survive(
+    verdict: Verdict, deviation: float, moved: float
+) -> None:
+    assert survives("deviates", deviation, moved, 0.2) == (moved > 0.1)
+    assert survives("deviates", -deviation, -moved, 0.2) == (moved > 0.1)
+    assert survives("ok", 0.05, moved, 0.2) == (abs(moved) < 0.2)
+    if verdict not in ("deviates", "ok"):
+        assert survives(verdict, deviation, moved, 0.2)
+
+
+@pytest.fixture
+def flags(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """SITE01 is off in every task, SITE02 for most tasks, all of one type: 1.7x in evgen, honest in simul."""
+    rng, declared = np.random.default_rng(11), np.full(14, 10.5) + np.linspace(0, 3, 14)
+    slow = declared.copy()
+    slow[1] /= 2.0
+
+    def jobs(speed: Floats, kind: str, tasks: int) -> pd.DataFrame:
+        scatter = {"interaction": 0.2, "tasks": tasks}
+        return grid_jobs(rng, speed, declared, processing_type=kind, prefix=kind, **scatter)  # type: ignore[arg-type]
+
+    other = slow.copy()
+    other[2] *= 1.7
+    with memory_session() as session:
+        load(session, jobs(slow, "simul", 8), tmp_path_factory.mktemp("simul"))
+        load(session, jobs(other, "evgen", 16), tmp_path_factory.mktemp("evgen"), "evgen")
+        session.run()
+        return session.flags(level="site", type="all")
+
+
+def test_a_site_that_is_off_in_one_type_only_is_not_confirmed(flags: pd.DataFrame) -> None:
+    headline = flags[flags["method"] == "gamma"].set_index("name")
+    said = headline[["verdict", "stable", "confirmed"]].to_dict("index")
+    assert list(said["SITE01"].values()) == ["deviates", True, True]
+    assert list(said["SITE02"].values()) == ["deviates", False, False]
+    under = str(headline.loc["SITE02", "unstable_under"])
+    assert under.startswith("simul only: ")
+    assert f"not stable ({under})" in str(headline.loc["SITE02", "sentence"])
+
+
+def test_only_the_headline_is_tested_for_stability(flags: pd.DataFrame) -> None:
+    other = flags[flags["method"] == "paper"]
+    assert other["stable"].isna().all()
+    assert not other["confirmed"].any()
+    assert other["proposed_corepower"].isna().all()
