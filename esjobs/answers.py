@@ -19,6 +19,7 @@ from esjobs.names import spelling
 from esjobs.runs.finding import StoredRun, find_run, read_results
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table
+from esjobs.speed.tables import FACTORS
 from esjobs.store.base import JobStore
 
 _COLUMNS = {
@@ -84,11 +85,30 @@ class Answers:
             clean=self._rules if clean else None,
         )
 
-    def compare(self, run_a: str | None = None, run_b: str | None = None, *, method: Names = ()) -> pa.Table:
+    def compare(
+        self,
+        run_a: str | None = None,
+        run_b: str | None = None,
+        *,
+        level: Names | None = None,
+        type: Names | None = None,  # noqa: A002
+        name: Names | None = None,
+        method: Names = (),
+    ) -> pa.Table:
         """What changed between two runs; as :meth:`Session.compare`."""
         from esjobs.speed.compare import compare_runs
 
-        return compare_runs(self._store, run_a, run_b, methods=listed(method))
+        changes = compare_runs(self._store, run_a, run_b, methods=listed(method))
+        chosen = {
+            column: _chosen(keyword, values)
+            for keyword, column, values in (
+                ("level", "level", level),
+                ("type", "processing_type", type),
+                ("name", "name", name),
+            )
+        }
+        # chosen afterwards: the common scale of two runs is that of all their names
+        return spelling.chosen_rows(FACTORS, chosen, lambda values: _with_values(changes, values))
 
     def batches(
         self,
@@ -146,10 +166,7 @@ class Answers:
         if run is not None and "run" not in table.column_names:
             raise UsageError(f"{table.name} belong to no run; leave the run out")
         if table.name == "corepower":
-            rows = declared_table(self._store, window)
-            for column, values in chosen.items():
-                rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
-            return rows
+            return _with_values(declared_table(self._store, window), chosen)
         if window is not None:
             where.extend(_within(table, window))
         rows = read_table(self._store, table, where)
@@ -176,6 +193,13 @@ class Answers:
 
     def _find(self, kind: Kind, table: Table, run: str | None, window: Window | None) -> StoredRun:
         return find_run(self._store, kind, (table.made_by,), run, window)
+
+
+def _with_values(rows: pa.Table, chosen: Mapping[str, Sequence[str]]) -> pa.Table:
+    for column, values in chosen.items():
+        if values:
+            rows = rows.filter(pc.is_in(rows.column(column), pa.array(values, pa.string())))
+    return rows
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[bool, int, bool, float, str]:

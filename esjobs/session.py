@@ -269,14 +269,22 @@ class Session(ResultTables):
         return frame_of(self.arrow.query(by, metrics, where=where, window=window, clean=clean))
 
     def compare(
-        self, run_a: str | None = None, run_b: str | None = None, *, method: Names = ()
+        self,
+        run_a: str | None = None,
+        run_b: str | None = None,
+        *,
+        level: Names | None = None,
+        type: Names | None = None,  # noqa: A002
+        name: Names | None = None,
+        method: Names = (),
     ) -> "pd.DataFrame":
         """What changed between two runs: factors in sigma, and verdicts.
 
         One run is compared with the latest; without any, the latest with the one before it of a window as
-        long. Columns name both. ``method``: only these; :class:`NoResultError` where neither has them.
+        long. Columns name both. Changed verdicts come first, then the largest shifts. ``level``, ``type``,
+        ``name`` as in :meth:`show`; ``method``: only these, :class:`NoResultError` where neither has them.
         """
-        return frame_of(self.arrow.compare(run_a, run_b, method=method))
+        return frame_of(self.arrow.compare(run_a, run_b, level=level, type=type, name=name, method=method))
 
     def runs_compared(
         self, run_a: str | None = None, run_b: str | None = None

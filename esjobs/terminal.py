@@ -50,9 +50,13 @@ def print_report(report: RunReport) -> None:
     for name, count in report.counts.items():
         if name in ("stored", "updated"):
             continue
-        click.echo(visible(f"             {count:>12,}  {name}"))
+        click.echo(visible(f"             {count:>12,}  {name}{_EXPLAINED.get(name, '')}"))
     for note in report.notes:
         say(f"    note: {note}")
+
+
+_EXPLAINED = {"state unknown": ": kept, for their records do not say how they ended"}
+"""What a count means where its name could be read otherwise."""
 
 
 def print_conclusion(conclusions: pa.Table) -> None:

@@ -71,20 +71,48 @@ def show(
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)
+@click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Rows of a table, changed verdicts and the largest shifts first; 0: every row.",
+)
 @rows_options
 @click.pass_obj
 def compare(
-    obj: Context, run_a: str | None, run_b: str | None, methods: tuple[str, ...], form: str, out: str
+    obj: Context,
+    run_a: str | None,
+    run_b: str | None,
+    level: tuple[str, ...],
+    types: tuple[str, ...],
+    names: tuple[str, ...],
+    methods: tuple[str, ...],
+    top: int,
+    form: str,
+    out: str,
 ) -> None:
     """What changed between two runs, in sigma; of one run: until the latest.
 
-    Without a run: between the latest and the one before it of a window as long. Tables show the headline
-    method unless --method names another; the other formats have every row.
+    Without a run: between the latest and the one before it of a window as long. Changed verdicts come first,
+    then the largest shifts. Tables show the headline method unless --method names another; the other formats
+    have every row.
     """
     with obj.session() as session:
         first, second = session.runs_compared(run_a, run_b)
-        rows = session.arrow.compare(first.run, second.run, method=methods)
+        rows = session.arrow.compare(
+            first.run,
+            second.run,
+            level=level or None,
+            type=types or None,
+            name=names or None,
+            method=methods,
+        )
     title = f"a: {first.title}; b: {second.title}"
     if form == "table":
         from esjobs.shown_tables import compared_for_people
@@ -92,6 +120,9 @@ def compare(
         headlines = [] if methods else [run.headline for run in (first, second) if run.headline is not None]
         rows, alike = compared_for_people(rows, headlines)
         title = "; ".join(filter(None, (title, alike)))
+        if top and rows.num_rows > top:
+            title += f"; {top} of {rows.num_rows:,} rows, all with --top 0"
+            rows = rows.slice(0, top)
     emit(rows, form, out, title=title)
 
 

@@ -77,11 +77,16 @@ def query_jobs(
 ) -> pa.Table:
     """Group the stored jobs by fields and give the metrics, most jobs first; by day in order of time.
 
+    Columns of groups are called as the fields were asked for: ``queue`` or ``site``.
+
     All stored jobs count, whatever their state, unless ``clean`` names rules. Ratios are ratios of sums over
     the jobs that have every term; null where no job has. Raises :class:`NoJobsError` when nothing matches.
     """
     chosen = [metric(name) for name in dict.fromkeys(metrics)]
-    keys = list(dict.fromkeys(_key(name) for name in by))
+    asked: dict[str, str] = {}
+    for name in by:
+        asked.setdefault(_key(name), name)
+    keys = list(asked)
     wanted: dict[str, Metric] = {"jobs": Count("jobs")}
     for item in chosen:
         for part in (item.over, item.under):
@@ -102,7 +107,7 @@ def query_jobs(
     in_time = any(fields.field(key).type in ("day", "time") for key in keys)
     table = table.sort_by(order if in_time else [("jobs", "descending"), *order])
     columns = [table.column(key) for key in keys] + [_values(table, item) for item in chosen]
-    return pa.table(columns, names=[*keys, *(item.name for item in chosen)])
+    return pa.table(columns, names=[*asked.values(), *(item.name for item in chosen)])
 
 
 def _key(name: str) -> str:

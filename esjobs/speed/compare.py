@@ -1,6 +1,6 @@
 """What changed between two runs, in sigma: factors on a common scale, and verdicts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,9 @@ def compare_runs(
     *,
     methods: Collection[str] = (),
 ) -> pa.Table:
-    """One row per name and method of either run, largest change first; :func:`runs_compared` says which runs.
+    """One row per name and method of either run; :func:`runs_compared` says which runs.
+
+    First come the verdicts that changed, then the rest, the largest ``sigma`` first in both.
 
     ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
     the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
@@ -103,8 +105,14 @@ def compare_runs(
             f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; "
             "see: esjobs show runs"
         )
-    rows.sort(key=lambda row: -abs(row.get("sigma") or 0.0))
+    rows.sort(key=lambda row: (not verdict_changed(row), -abs(row.get("sigma") or 0.0)))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def verdict_changed(row: Mapping[str, Any]) -> bool:
+    """Whether a name was judged in both runs, and not alike; a confirmed deviation is not a candidate."""
+    before, after = ((row[f"verdict_{side}"], row[f"confirmed_{side}"] is True) for side in "ab")
+    return None not in (before[0], after[0]) and before != after
 
 
 def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 import esjobs
 from esjobs.cli import main
+from esjobs.core.report import RunReport
+from esjobs.terminal import print_report
 from tests.cli.running import job_file, run, run_apart
 
 
@@ -289,3 +291,16 @@ def test_a_day_is_its_midnight_in_files_and_itself_in_tables(filled: Path) -> No
     assert (
         json.loads(run(*asked, "--format", "json", store=filled).stdout)[0]["day"] == "2018-08-10T00:00:00Z"
     )
+
+
+def test_a_column_is_called_as_the_field_was_asked_for(filled: Path) -> None:
+    for asked in ("queue", "site"):
+        answer = run("query", "--by", asked, "--format", "csv", store=filled).stdout
+        assert answer.splitlines()[0] == f"{asked},jobs"
+
+
+def test_an_unknown_state_is_said_to_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(
+        RunReport("aggregate", "d5f6", 3, 2, 0.1, dropped={"failed": 1}, counts={"state unknown": 2})
+    )
+    assert "2  state unknown: kept, " in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 import esjobs
 from esjobs.core.errors import NoResultError
 from esjobs.shown_tables import compared_for_people, for_people
+from esjobs.speed.compare import verdict_changed
 from tests.cli.running import job_file, run
 
 BY_METHOD = ("factors", "flags", "fits", "lines", "conclusions", "components")
@@ -137,6 +139,50 @@ def test_a_comparison_shows_the_headline_and_files_have_all(two_runs: Path) -> N
     paper = json.loads(run("compare", "--method", "paper", "--format", "json", store=two_runs).stdout)
     assert paper == [row for row in everything if row["method"] == "paper"]
     assert "method paper" in run("compare", "--method", "paper", store=two_runs).stdout.splitlines()[0]
+
+
+def test_a_comparison_is_narrowed_and_limited(two_runs: Path) -> None:
+    title, _, *lines = run("compare", "--top", "3", store=two_runs).stdout.splitlines()
+    assert len(lines) == 3
+    assert re.search(r"; 3 of \d+ rows, all with --top 0$", title)
+    everything = json.loads(run("compare", "--format", "json", store=two_runs).stdout)
+    asked = ("compare", "--level", "site", "--type", "all", "--name", "site03", "--format", "json")
+    narrowed = json.loads(run(*asked, store=two_runs).stdout)
+    assert narrowed == [
+        row
+        for row in everything
+        if (row["level"], row["processing_type"], row["name"]) == ("site", "all", "SITE03")
+    ]
+    missing = run("compare", "--name", "SITE33", store=two_runs)
+    assert missing.exit_code == 2
+    assert "factors have no name 'SITE33'; close are SITE03" in missing.output
+
+
+def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> None:
+    with esjobs.open(f"duckdb:{two_runs}") as session:
+        changes = session.arrow.compare(level="site", method="gamma").to_pylist()
+    changed = [verdict_changed(row) for row in changes]
+    assert changed == sorted(changed, reverse=True)
+    for kind in (True, False):
+        shifts = [abs(row["sigma"] or 0) for row in changes if verdict_changed(row) is kind]
+        assert shifts == sorted(shifts, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (("ok", False), ("deviates", False), True),
+        (("deviates", False), ("deviates", True), True),
+        (("deviates", None), ("deviates", False), False),
+        (("ok", False), ("ok", False), False),
+        ((None, None), ("ok", False), False),
+    ],
+)
+def test_a_changed_verdict(
+    before: tuple[str | None, bool | None], after: tuple[str | None, bool | None], changed: bool
+) -> None:
+    row = dict(zip(("verdict_a", "confirmed_a", "verdict_b", "confirmed_b"), (*before, *after), strict=True))
+    assert verdict_changed(row) is changed
 
 
 def test_a_method_that_no_run_has_is_not_compared(two_runs: Path) -> None:

@@ -30,7 +30,7 @@ __all__ = [
 
 _BY_NAME = {field.name: field for field in (*JOB_FIELDS, *DERIVED_FIELDS)}
 ALIASES = {"queue": "site"}
-"""What people may call a field where they ask for jobs (``--by``, ``--where``); answers use its own name."""
+"""What people may call a field where they ask for jobs (``--by``, ``--where``); answers do as they did."""
 REQUIRED = tuple(field.name for field in JOB_FIELDS if field.required)
 
 
