@@ -7,20 +7,31 @@ from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.fit.bridges import Bridges, find_bridges
 from fitters.fit.comparison import compare
 from fitters.fit.factors import fit_speed_factors
+from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF
+from fitters.fit.rejection import grouped_median
 from fitters.fit.residuals import BucketTable, bucket_table
 from fitters.fit.response import LinearResponse
 from fitters.fit.results import Components, FitResult, Units
 from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
-from fitters.fixed_cost.estimate import CostTable, FixedCosts, estimate_fixed_cost
+from fitters.fixed_cost.estimate import CostTable, FixedCosts, draw_fixed_costs, estimate_fixed_cost
+from fitters.fixed_cost.of_kinds import kind_shares
+from fitters.fixed_cost.of_units import BucketSlopes, UnitCosts, bucket_slopes, unit_costs
 from fitters.layout.buckets import Buckets
 from fitters.layout.columns import Labels, factorise
 from fitters.line.line import LineResult, fit_line
 from fitters.line.significance import benjamini_hochberg
 from fitters.mixture.results import Mixtures
 from fitters.mixture.search import find_mixtures
+from fitters.variance.of_estimates import LEAST_ESTIMATES
+from fitters.variance.of_jobs import JobScatter, job_scatter
+from fitters.variance.of_kinds import KindScatter, inner_scatter, kind_scatter
 
 __all__ = [
+    "ASSUMED_SIGMA_INT",
+    "LEAST_DOF",
+    "LEAST_ESTIMATES",
     "Bridges",
+    "BucketSlopes",
     "BucketTable",
     "Buckets",
     "Components",
@@ -30,17 +41,22 @@ __all__ = [
     "FitResult",
     "FixedCosts",
     "InputError",
+    "JobScatter",
+    "KindScatter",
     "Labels",
     "LineResult",
     "LinearResponse",
     "Mixtures",
     "SettingError",
+    "UnitCosts",
     "Units",
     "UnknownNameError",
     "benjamini_hochberg",
+    "bucket_slopes",
     "bucket_table",
     "compare",
     "correct_fixed_cost",
+    "draw_fixed_costs",
     "estimate_fixed_cost",
     "factorise",
     "find_bridges",
@@ -48,4 +64,10 @@ __all__ = [
     "fit_line",
     "fit_speed_factors",
     "fixed_cost_residuals",
+    "grouped_median",
+    "inner_scatter",
+    "job_scatter",
+    "kind_scatter",
+    "kind_shares",
+    "unit_costs",
 ]

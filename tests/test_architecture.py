@@ -39,9 +39,10 @@ ROOMS = {
     "esjobs.speed": {*_CAPABILITY, "esjobs.declared", "esjobs.jobs", "esjobs.speed", "fitters", *TABLES},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
-    "fitters.fit": {"fitters.layout", "fitters.fit", *FITTERS_GROUND},
+    "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},
+    "fitters.fit": {"fitters.layout", "fitters.variance", "fitters.fit", *FITTERS_GROUND},
     "fitters.line": {"fitters.layout", "fitters.line", *FITTERS_GROUND},
-    "fitters.fixed_cost": {"fitters.layout", "fitters.fixed_cost", *FITTERS_GROUND},
+    "fitters.fixed_cost": {"fitters.layout", "fitters.variance", "fitters.fixed_cost", *FITTERS_GROUND},
     "fitters.mixture": {"fitters.layout", "fitters.mixture", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
     "fitters": {
@@ -51,6 +52,7 @@ ROOMS = {
         "fitters.line",
         "fitters.fixed_cost",
         "fitters.mixture",
+        "fitters.variance",
     }
     | FITTERS_GROUND,
     "dashboards": {"dashboards", "esjobs.core", "esjobs.capabilities"},
@@ -81,6 +83,7 @@ THIRD_PARTY = {
     "fitters.line": {"numpy", "scipy", "iminuit"},
     "fitters.fixed_cost": {"numpy"},
     "fitters.mixture": {"numpy", "scipy"},
+    "fitters.variance": {"numpy", "scipy"},
     "fitters.errors": set(),
     "fitters.robust": set(),
     "fitters.compiled": {"numba"},

@@ -11,10 +11,11 @@ import numpy.typing as npt
 import fitters
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
+from esjobs.speed.shared_effects import SharedEffects, shared_effects
 from esjobs.speed.task_keys import TaskKeys
 from esjobs.speed.task_sums import FloatArray
 
-METHOD_VERSION = "2"
+METHOD_VERSION = "3"
 """Raised when a change of method changes numbers; part of every run id."""
 
 TOO_FEW_JOBS = "too few jobs"
@@ -25,17 +26,21 @@ UNKNOWN_COST = "fixed cost unknown"
 
 @dataclass(frozen=True)
 class Method:
-    """How a fit is made; ``corrected``: with the fixed cost per job taken out, where it is known."""
+    """How a fit is made; ``corrected``: with the fixed cost per job taken out, where it is known.
+
+    ``least_jobs``: jobs that a bucket needs whatever the settings say.
+    """
 
     objective: Literal["paper", "gamma"]
-    weights: Literal["none", "floor"]
+    weights: Literal["none", "floor", "variance"]
     robust: Literal["none", "reject"]
     corrected: bool
+    least_jobs: int
 
 
 METHODS: Mapping[str, Method] = {
-    "gamma": Method("gamma", "floor", "reject", corrected=True),
-    "paper": Method("paper", "none", "none", corrected=False),
+    "gamma": Method("gamma", "variance", "reject", corrected=True, least_jobs=1),
+    "paper": Method("paper", "none", "none", corrected=False, least_jobs=20),
 }
 """``paper`` is the article's fit as it was published, of the same jobs.
 
@@ -46,8 +51,7 @@ common the latter's errors are too small (``fitters.fit.weighting``), and it gai
 
 def of_other_objective(method: Method) -> Method:
     """The article's objective on what ``gamma`` fits, and the other way round: a systematic of the method."""
-    other = METHODS["paper" if method.objective == "gamma" else "gamma"]
-    return replace(other, corrected=method.corrected)
+    return replace(method, objective="paper" if method.objective == "gamma" else "gamma")
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,10 @@ class Factors:
     n_distinct_tasks: npt.NDArray[np.int64]
     """Tasks behind the keys that ``n_tasks`` counts, each once whatever its core classes and types."""
     n_components: int
+    k_err_type: FloatArray | None = None
+    """Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost."""
+    k_err_class: FloatArray | None = None
+    k_err_cost: FloatArray | None = None
 
     @property
     def main(self) -> npt.NDArray[np.bool_]:
@@ -100,6 +108,7 @@ class Fit:
     result: fitters.FitResult | None
     min_bucket_jobs: int
     seconds: float
+    shared: SharedEffects | None = None
     shift: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -113,14 +122,51 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
     how = how or METHODS[method]
     entered = enters(data, how, min_bucket_jobs)
     result = _fit(data, entered, how)
+    shared = None
+    if result is not None and how.weights != "none":
+        shared = shared_effects(data, entered, result, corrected=how.corrected)
     factors = _factors(data, entered, result, method, min_bucket_jobs)
-    return Fit(data, entered, factors, result, min_bucket_jobs, time.perf_counter() - began)
+    if result is not None and shared is not None:
+        factors = _with_shared(factors, data, result, shared)
+    seconds = time.perf_counter() - began
+    return Fit(data, entered, factors, result, min_bucket_jobs, seconds, shared=shared)
+
+
+def _with_shared(
+    factors: Factors, data: FitInput, result: fitters.FitResult, shared: SharedEffects
+) -> Factors:
+    """Factors with the errors of what names do to all tasks of a kind."""
+    place = np.searchsorted(data.name.names.astype(str), factors.name.astype(str))
+    parts = {
+        name: factors.k * np.sqrt(column[place])
+        for name, column in (("type", shared.of_type), ("class", shared.of_class), ("cost", shared.of_cost))
+    }
+    fitted = result.sigma_int.value
+    inner = factors.k_err_int * (shared.sigma_int / fitted if fitted > 0 else 1.0)
+    more = parts["type"] ** 2 + parts["class"] ** 2 + parts["cost"] ** 2
+    k_err_int = np.sqrt(inner**2 + more)
+    known = np.isfinite(k_err_int)
+    return replace(
+        factors,
+        k_err_int=np.where(known, k_err_int, factors.k_err_int),
+        k_err=np.where(known, np.hypot(factors.k_err_stat, k_err_int), np.sqrt(factors.k_err**2 + more)),
+        k_err_type=parts["type"],
+        k_err_class=parts["class"],
+        k_err_cost=parts["cost"],
+    )
+
+
+def sigma_type_of(fit: Fit) -> float | None:
+    """What names do to all tasks of a type, as a fit tells it; None where it has nothing to tell it from."""
+    return None if fit.shared is None else fit.shared.by_type.sigma
 
 
 def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> npt.NDArray[np.bool_]:
     """The rows that a fit takes: enough jobs, and a task that is not set aside."""
     known = (data.unknown.codes < 0) | (not how.corrected)
-    return np.asarray((data.n_jobs >= min_bucket_jobs) & (data.mixed.codes < 0) & known, np.bool_)
+    return np.asarray(
+        (data.n_jobs >= max(min_bucket_jobs, how.least_jobs)) & (data.mixed.codes < 0) & known, np.bool_
+    )
 
 
 def _fit(data: FitInput, rows: npt.NDArray[np.bool_], how: Method) -> fitters.FitResult | None:

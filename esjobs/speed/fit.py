@@ -11,9 +11,10 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 from esjobs.runs.publication import Outcome, provenance, rows_table
-from esjobs.speed.factors import Factors, Fit, solve, with_company
+from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
+from esjobs.speed.jobs_used import share_notes
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
@@ -43,11 +44,19 @@ def fit(
     stamp = provenance(run, window)
     found: dict[tables.Table, list[dict[str, object]]] = defaultdict(list)
     fits: list[Factors] = []
+    notes: list[str] = []
+    of_all: dict[str, Fit] = {}
     for level, kind in inputs:
+        if level not in of_all:
+            # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
+            of_all = {level: solve(inputs.of(level, ALL_TYPES), settings.methods[0], minimum)}
+            inputs.learn(level, sigma_type_of(of_all[level]))
+            notes.extend(share_notes(of_all[level]))
         data = inputs.of(level, kind)
         for method in settings.methods:
-            item = with_company(solve(data, method, minimum))
             headline = method == settings.methods[0]
+            known = headline and kind == ALL_TYPES
+            item = with_company(of_all[level] if known else solve(data, method, minimum))
             for table, made in _rows(item, stamp, imported_sites, headline=headline):
                 found[table].extend(made)
             if headline:
@@ -73,7 +82,7 @@ def fit(
             "names without a factor": rows[FACTORS].num_rows - with_factor,
             **_decisions(rows[TASK_RESULTS]),
         },
-        notes=tuple(_notes(fits, checked)),
+        notes=(*_notes(fits, checked), *notes),
         window=str(window),
     )
     return fits, Outcome(report, rows)

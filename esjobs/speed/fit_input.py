@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.core.words import ALL_TYPES, LEVELS
-from esjobs.speed.fixed_costs import correct, fixed_costs
+from esjobs.speed.bucket_variances import bucket_variances
+from esjobs.speed.fixed_costs import common_error, correct, fixed_costs
+from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
 from esjobs.speed.task_keys import TaskKeys
-from esjobs.speed.task_sums import FloatArray, WindowSums
+from esjobs.speed.task_sums import FloatArray, TaskSums, WindowSums
 from fitters import Labels
 
 
@@ -23,10 +25,14 @@ class FitInput:
     ``n_jobs`` jobs, ``events`` and ``cpu_s`` their sums, ``core_s`` wall x cores. ``rho``: fixed cost of a
     job that is taken out, in events, 0 where none is; ``events_eff`` = events + rho x jobs. ``rel_var`` and
     ``rel_var_raw``: squared relative standard error of CPU time per event, with and without it, from the
-    scatter of the jobs (NaN for a single job). ``mixed``: why the task is set aside as a mixed one;
-    ``unknown``: why its fixed cost is needed and cannot be had; both missing where that is not so.
+    scatter of the jobs, of few jobs mostly that of their task (NaN where nothing is known). ``mixed``: why
+    the task is set aside as a mixed one; ``unknown``: why its fixed cost is needed and cannot be had; both
+    missing where that is not so.
 
-    80 bytes a row.
+    ``cost_doubt``: what is unknown of the fixed cost of the name's jobs, as an error of ln k that all its
+    tasks have in common; ``cost_common``: the same of the error that tasks of a kind share.
+
+    100 bytes a row.
     """
 
     level: str
@@ -43,18 +49,24 @@ class FitInput:
     rel_var_raw: FloatArray
     mixed: Labels
     unknown: Labels
+    cost_doubt: FloatArray
+    cost_common: FloatArray
     n_jobs_unnamed: int
     """Binned jobs that carry no name on this level (no CPU model)."""
     keys: TaskKeys
     rho_err: FloatArray
     """Standard error of the fixed cost of each task key, shape (n_keys,); NaN where there is none."""
+    name_costs: NameCosts | None = None
+    """Fixed costs of names beside those of their tasks, over all types; by code of the name."""
+    sigma_type: float | None = None
+    """What names do to all tasks of a type, as the fit of all types tells it; for fits of one type."""
 
     def __len__(self) -> int:
         return len(self.task)
 
     def keep(self, rows: npt.NDArray[np.bool_], **others: Any) -> "FitInput":
         """Some of the rows; ``others``: fields with another value."""
-        about = ("level", "processing_type", "n_jobs_unnamed", "keys", "rho_err")
+        about = ("level", "processing_type", "n_jobs_unnamed", "keys", "rho_err", "name_costs", "sigma_type")
         columns = {item.name: getattr(self, item.name) for item in fields(self)}
         kept = {name: value if name in about else value[rows] for name, value in columns.items()}
         return FitInput(**{**kept, **others})
@@ -85,6 +97,12 @@ class FitInputs:
             level: fixed_costs(rows, min_bucket_jobs) for level, rows in sums.levels.items()
         }
         self._held: FitInput | None = None
+        self._sigma_type: dict[str, float] = {}
+
+    def learn(self, level: str, sigma_type: float | None) -> None:
+        """Tell the fits of one type what names do to all tasks of a type, as the fit of all types says."""
+        if sigma_type is not None:
+            self._sigma_type[level] = sigma_type
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Level and processing type of every fit: the types sorted, then ``all``."""
@@ -113,7 +131,12 @@ class FitInputs:
             return held
         rows = _of_type(held.keys, held.task, processing_type)
         unnamed = self.n_jobs(processing_type) - int(held.n_jobs[rows].sum())
-        return held.keep(rows, processing_type=processing_type, n_jobs_unnamed=unnamed)
+        return held.keep(
+            rows,
+            processing_type=processing_type,
+            n_jobs_unnamed=unnamed,
+            sigma_type=self._sigma_type.get(level),
+        )
 
     def _all_types(self, level: str) -> FitInput:
         rows, costs = self._sums.levels[level], self.costs[level]
@@ -125,16 +148,11 @@ class FitInputs:
             "rel_var": np.full(n, np.nan),
             "rel_var_raw": np.full(n, np.nan),
             "unknown": Labels(np.empty(0, object), np.full(n, -1, np.int32)),
+            "cost_doubt": np.zeros(n),
+            "cost_common": np.zeros(n),
         }
         if costs is not None and n:
-            found = correct(costs, rows)
-            corrected = {
-                "rho": np.where(found.use, found.rho, 0.0),
-                "events_eff": np.where(found.use, found.events_eff, rows.sums["events"]),
-                "rel_var": np.where(found.use, found.rel_var, found.rel_var_raw),
-                "rel_var_raw": found.rel_var_raw,
-                "unknown": found.unknown,
-            }
+            corrected = _corrected(costs, rows)
         return FitInput(
             level=level,
             processing_type=ALL_TYPES,
@@ -157,6 +175,31 @@ def _rho_err(costs: fitters.FixedCosts | None, n_keys: int) -> FloatArray:
     if costs is not None:
         error[costs.tasks.name.astype(np.int64)] = costs.tasks.rho_err
     return error
+
+
+def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
+    """The fields of an input that fixed costs have a part in."""
+    found = correct(costs, rows)
+    known = bucket_variances(rows, found)
+    told = rho_of_rows(costs, rows)
+    names = name_costs(rows, told, known.per_job)
+    factor = names.factor[rows.name.codes]
+    # What is the same everywhere belongs to the level of the task; what differs by name has to be taken out
+    # also where the lengths are equal.
+    taken = found.corrected | (names.corrected & found.use & (told > 0))
+    rho = np.where(taken, np.where(found.corrected, found.rho, told) * factor, 0.0)
+    events, n_jobs = rows.sums["events"], rows.sums["n_jobs"]
+    share = np.nan_to_num(told * factor / (events / n_jobs + told * factor))
+    return {
+        "rho": rho,
+        "events_eff": events + rho * n_jobs,
+        "rel_var": known.rel_var,
+        "rel_var_raw": known.rel_var_raw,
+        "unknown": found.unknown,
+        "cost_doubt": share * names.doubt[rows.name.codes],
+        "cost_common": common_error(costs, rows),
+        "name_costs": names,
+    }
 
 
 def _of_type(keys: TaskKeys, task: Labels, processing_type: str) -> npt.NDArray[np.bool_]:

@@ -27,6 +27,7 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
         for column in ("cpu_s", "core_s")
     }
     rho = _mean_rho(item, position, count)
+    parts = _shared_parts(item)
     for place, name in enumerate(factors.name):
         unit = units.get(name, {})
         site = rc_site(name, imported_sites) if data.level == "site" else None
@@ -55,7 +56,30 @@ def factor_rows(item: Fit, imported_sites: Mapping[str, str]) -> Iterator[dict[s
             "method_shift": finite(shift),
             "method_sigmas": finite(sigmas),
             "n_distinct_tasks": int(factors.n_distinct_tasks[place]),
+            **parts[place],
         }
+
+
+def _shared_parts(item: Fit) -> list[dict[str, object]]:
+    """Per name, the parts of its error that tasks have in common, and the fixed cost of its jobs."""
+    factors, names = item.factors, item.data.name.names.astype(str)
+    columns = {"type": factors.k_err_type, "class": factors.k_err_class, "cost": factors.k_err_cost}
+    costs = item.data.name_costs if METHODS[factors.method].corrected else None
+    standing_out = set() if costs is None else set(costs.standing_out().tolist())
+    rows = []
+    for place, code in enumerate(np.searchsorted(names, factors.name.astype(str)).tolist()):
+        row: dict[str, object] = {
+            f"k_err_{name}": None if column is None else finite(column[place])
+            for name, column in columns.items()
+        }
+        if costs is not None:
+            row |= {
+                "cost_factor": finite(np.exp(costs.costs.ln_f[code])),
+                "cost_factor_err": finite(costs.costs.ln_f_err[code]),
+                "cost_stands_out": code in standing_out,
+            }
+        rows.append(row)
+    return rows
 
 
 def _mean_rho(item: Fit, position: npt.NDArray[np.int32], count: int) -> FloatArray:
@@ -115,8 +139,33 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
             "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
             "n_rejected": int(result.weighting.n_rejected),
             **pull_columns(result),
+            **_shared_scatters(item),
         }
+    total = int(data.n_jobs.sum()) + data.n_jobs_unnamed
+    row["jobs_share"] = int(factors.n_jobs[good].sum()) / total if total and result is not None else None
     yield row
+
+
+def _shared_scatters(item: Fit) -> dict[str, object]:
+    """How much names differ in what they do to all tasks of a type, of a core class, and in fixed costs."""
+    shared, costs = item.shared, item.data.name_costs
+    if shared is None:
+        return {}
+    row: dict[str, object] = {
+        "sigma_inner": finite(shared.sigma_int),
+        "sigma_type": finite(shared.by_type.sigma),
+        "sigma_type_err": finite(shared.by_type.error),
+        "sigma_type_kind": shared.by_type.source,
+        "sigma_class": None if shared.by_class is None else finite(shared.by_class.sigma),
+        "sigma_class_err": None if shared.by_class is None else finite(shared.by_class.error),
+    }
+    if costs is not None and costs.scatter is not None:
+        row |= {
+            "sigma_cost": finite(costs.scatter),
+            "sigma_cost_err": finite(costs.costs.sigma_err) if costs.kind == "estimated" else None,
+            "sigma_cost_kind": "corrected" if costs.corrected else costs.kind,
+        }
+    return row
 
 
 def _set_aside(item: Fit) -> npt.NDArray[np.bool_]:

@@ -47,7 +47,30 @@ def fixed_costs(rows: TaskSums, min_bucket_jobs: int) -> fitters.FixedCosts | No
         fitters.estimate_fixed_cost(rows.task[piece], rows.name[piece], **rows.moments(piece))
         for piece in _of_whole_tasks(rows.task, np.flatnonzero(chosen))
     ]
-    return _as_one(found) if found else None
+    if not found:
+        return None
+    joined = _as_one(found)
+    kinds = rows.keys.kinds()
+    of_tasks = kinds[joined.tasks.name.astype(np.int64)]
+    return fitters.draw_fixed_costs(joined, of_tasks, _of_kinds(joined, rows, kinds, of_tasks))
+
+
+def _of_kinds(
+    costs: fitters.FixedCosts, rows: TaskSums, kinds: npt.NDArray[np.int64], of_tasks: npt.NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray] | None:
+    """Fixed costs of kinds of tasks of which hardly any tells its own; None where there is no such kind."""
+    telling = np.bincount(of_tasks, np.isfinite(costs.tasks.share), int(kinds.max(initial=0)) + 1)
+    mute = np.flatnonzero(telling < fitters.LEAST_ESTIMATES)
+    kind = kinds[rows.task.names][rows.task.codes]
+    chosen = np.isin(kind, mute) & (rows.mixed.codes < 0)
+    if not chosen.any():
+        return None
+    _, dense = np.unique(kind[chosen], return_inverse=True)
+    columns = (rows.sums[name][chosen] for name in ("n_jobs", "events", "cpu_s"))
+    share, error = fitters.kind_shares(rows.task.codes[chosen], rows.name.codes[chosen], dense, *columns)
+    result = np.full((2, len(telling)), np.nan)
+    result[:, np.unique(kind[chosen])] = share, error
+    return result[0], result[1]
 
 
 def _as_one(found: list[fitters.FixedCosts]) -> fitters.FixedCosts:
@@ -83,6 +106,22 @@ def correct(costs: fitters.FixedCosts, rows: TaskSums) -> Corrected:
         rel_var_rho,
         _sorted(list(reasons)[1:], unknown),
     )
+
+
+def common_error(costs: fitters.FixedCosts, rows: TaskSums) -> FloatArray:
+    """Change of ln(CPU time per event) of every row under one error of what its kind has in common."""
+    table = costs.tasks
+    share, error, mean = np.zeros((3, len(rows.keys)))
+    number = table.name.astype(np.int64)
+    told = np.isin(table.decision.astype(str), ["apply", "proportional"])
+    share[number[told]] = np.clip(table.share[told], 0.0, 0.999)
+    error[number[told]], mean[number[told]] = table.common_err[told], table.mean_events[told]
+    place = rows.task.names[rows.task.codes].astype(np.int64)
+    length = rows.sums["events"] / rows.sums["n_jobs"]
+    slope = (mean[place] - length) / (length * (1.0 - share[place]) + mean[place] * share[place])
+    number_of = np.bincount(rows.task.codes, minlength=len(rows.task.names))
+    centre = np.bincount(rows.task.codes, slope, len(rows.task.names)) / np.maximum(number_of, 1)
+    return np.asarray((slope - centre[rows.task.codes]) * error[place])
 
 
 def _sorted(texts: list[str], codes: npt.NDArray[np.int32]) -> Labels:

@@ -25,8 +25,8 @@ class FitSettings(BaseModel):
         "paper",
     )
     """Methods to fit, headline first."""
-    min_bucket_jobs: Count = 20
-    """Jobs a task must have at a queue (or on a CPU model) to enter the fit."""
+    min_bucket_jobs: Count = 1
+    """Jobs a task must have at a queue (or on a CPU model) to enter the fit; `paper` needs 20 or more."""
     min_name_jobs: Count = 50
     """Jobs a name needs for a verdict."""
     deviation_limit: Annotated[float, BeforeValidator(no_flag), Field(gt=0, lt=1)] = DEVIATION_LIMIT

@@ -61,6 +61,18 @@ class TaskKeys:
         """The parts of every key, in the order of their numbers."""
         return list(zip(*(getattr(self, column) for column in KEY), strict=True))
 
+    def kinds(self) -> npt.NDArray[np.int64]:
+        """A code for each key: the same for those of one core class, processing type and kind of work.
+
+        >>> TaskKeys.of([("7", "multi", "simul", ""), ("8", "single", "simul", ""), ("9", "multi", "simul",
+        "")])[
+        ...     0
+        ... ].kinds().tolist()
+        [0, 1, 0]
+        """
+        codes: dict[Parts, int] = {}
+        return np.array([codes.setdefault(key[1:], len(codes)) for key in self.listed()], np.int64)
+
     def readable(self, number: int) -> str:
         """A key as people say it.
 

@@ -11,6 +11,7 @@ from esjobs.speed.mixed_tasks import MixedTask
 from esjobs.speed.task_keys import TaskKeys
 from esjobs.speed.task_sums import TaskSums
 
+_ESTIMATES = ("rho", "rho_err", "slope", "slope_err", "share", "share_err")
 _DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}
 
 
@@ -40,7 +41,7 @@ def task_rows(
             "n_sites": int(n_sites[number]),
             "decision": decision,
             "reason": reason or None,
-            **{name: finite(cost.get(name)) for name in ("rho", "rho_err", "slope", "slope_err")},
+            **{name: finite(cost.get(name)) for name in _ESTIMATES},
             "events_per_job": finite(events[number] / n_jobs[number]),
             "events_ratio": finite(cost.get("events_ratio")),
             **_kinds(looked_at.get(task)),

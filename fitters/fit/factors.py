@@ -39,7 +39,7 @@ class Stopwatch:
 def fit_speed_factors(
     buckets: Buckets,
     objective: Literal["paper", "gamma"] = "paper",
-    weights: Literal["none", "jobs", "floor"] = "none",
+    weights: Literal["none", "jobs", "floor", "variance"] = "none",
     *,
     robust: Literal["none", "reject", "tukey"] = "none",
     sigma_int: float | None = None,
@@ -62,7 +62,8 @@ def fit_speed_factors(
         convex and without the bias that the former has where relative errors differ between units.
     weights
         w: ``none`` is 1, ``jobs`` the number of jobs, ``floor`` the inverse relative variance from the
-        scatter of jobs and what does not average with them (see `weighting`; needs rel_var or jobs). With
+        scatter of jobs and what does not average with them (see `weighting`; needs rel_var or jobs),
+        ``variance`` the same with rel_var as it is given, for buckets of few jobs from `job_scatter`. With
         weights prefer ``gamma``: ``paper`` is biased by up to the variance of a bucket where they differ.
     robust
         ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x, ``tukey`` weights
@@ -202,13 +203,13 @@ def _effective(dof: int, parts: tuple[Part, ...]) -> float:
 
 def _settings(buckets: Buckets, asked: Settings) -> Settings:
     require_option("objective", asked.objective, ("paper", "gamma"))
-    require_option("weights", asked.weights, ("none", "jobs", "floor"))
+    require_option("weights", asked.weights, ("none", "jobs", "floor", "variance"))
     require_option("robust", asked.robust, ("none", "reject", "tukey"))
     require_option("judge", asked.judge, ("full", "quick", "none"))
     if asked.weights == "jobs" and buckets.jobs is None:
         raise SettingError("weights='jobs' needs buckets made with a jobs column")
-    if asked.weights == "floor" and buckets.jobs is None and buckets.rel_var is None:
-        raise SettingError("weights='floor' needs buckets made with a jobs or rel_var column")
+    if asked.weights in ("floor", "variance") and buckets.jobs is None and buckets.rel_var is None:
+        raise SettingError(f"weights={asked.weights!r} needs buckets made with a jobs or rel_var column")
     if asked.threads < 1:
         raise SettingError(f"threads is {asked.threads}; at least 1 is needed")
     if asked.sigma_int is not None and not (np.isfinite(asked.sigma_int) and asked.sigma_int >= 0):

@@ -35,6 +35,7 @@ MEANINGS = {
     "none": "every bucket counts the same; S is the relative spread of the buckets",
     "jobs": "number of jobs; S is the relative spread of single jobs",
     "floor": "1 / (S_j^2 / jobs + S_0^2), the inverse relative variance; S is 1 if the errors are right",
+    "variance": "1 / (rel_var + S_0^2), the inverse relative variance; S is 1 if the errors are right",
 }
 
 
@@ -113,7 +114,7 @@ def find_weights(
     """
     weighting = Weighting(kind, robust, MEANINGS[kind])
     shared = np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))
-    if robust == "none" and kind != "floor":
+    if robust == "none" and kind not in ("floor", "variance"):
         return replace(weighting, weight=_jobs(buckets) if kind == "jobs" else EMPTY)
     if not shared.any():
         return weighting
@@ -148,7 +149,7 @@ def find_weights(
         weight=EMPTY if plain else state.trust / state.variance,
         kept=kept if n_rejected else None,
     )
-    if kind == "floor":
+    if kind in ("floor", "variance"):
         weighting = replace(weighting, floor=state.floor, job_scatter=state.job_scatter, source=state.source)
     if robust == "tukey" and has_dof:
         weighting = _with_factors(weighting, state, treatment, shared)
@@ -183,7 +184,10 @@ def _first_state(buckets: Buckets, rel_var: Floats, kind: str, sigma_int: float 
 def _variance(buckets: Buckets, rel_var: Floats, state: _State, kind: str) -> Floats:
     if kind == "jobs":
         return 1.0 / _jobs(buckets)
-    return np.maximum(job_variance(buckets, rel_var, state.job_scatter) + state.floor**2, LEAST_VARIANCE)
+    of_jobs = (
+        rel_var if kind == "variance" and rel_var.size else job_variance(buckets, rel_var, state.job_scatter)
+    )
+    return np.maximum(of_jobs + state.floor**2, LEAST_VARIANCE)
 
 
 def job_variance(buckets: Buckets, rel_var: Floats, job_scatter: float) -> Floats:
@@ -230,7 +234,7 @@ def _refit(
             state.theta[part.units] = solution.theta
     ratio = level_and_ratio(buckets, state.theta, state.trust / state.variance, mode)
     state.ln_ratio = np.log(ratio)
-    if kind != "floor":
+    if kind not in ("floor", "variance"):
         return
     dof = sum(part.dof for part in parts)
     if rel_var.size:

@@ -102,10 +102,11 @@ def correct_fixed_cost(
     cost = lookup[scatter.task]
     applied, aside = table.decision[cost] == "apply", table.decision[cost] == "set aside"
     rho = np.where(applied, table.rho[cost], 0.0)
+    doubt = np.where(applied | (table.decision[cost] == "proportional"), table.rho_err[cost], 0.0)
     d = scatter.jobs / (scatter.events + rho * scatter.jobs)
     number = np.bincount(scatter.task)
     centred = d - (np.bincount(scatter.task, d) / np.maximum(number, 1))[scatter.task]
-    from_rho = np.where(applied, (centred * np.where(applied, table.rho_err[cost], 0.0)) ** 2, 0.0)
+    from_rho = (centred * np.nan_to_num(doubt)) ** 2
     per_bucket = {
         "rho": np.where(aside, np.nan, rho),
         "events_eff": np.where(aside, np.nan, scatter.events + rho * scatter.jobs),

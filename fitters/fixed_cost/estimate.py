@@ -12,21 +12,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fitters.fixed_cost.decisions import LEAST_JOBS_TOGETHER, decide, in_events
 from fitters.fixed_cost.job_sums import Rows, Scatter
-from fitters.fixed_cost.of_buckets import SMALLEST_Q, bucket_costs
+from fitters.fixed_cost.of_buckets import bucket_costs
 from fitters.fixed_cost.of_jobs import job_cost
-from fitters.layout.arrays import Floats, Ints, Texts, texts
+from fitters.layout.arrays import Floats, Ints, Texts
 from fitters.layout.table import Table
+from fitters.variance.of_estimates import shrink
 
-RATIO_LIMIT = 1.2
-"""Mean events per job that differ by less between units leave the factors alone."""
-
-EFFECT_LIMIT = 0.02
-"""What the ratio of two factors may move by before it matters: a fraction of what units differ by anyway."""
-
-SIGNIFICANCE = 3.0
-LEAST_JOBS = 50
-CANNOT_BE_ESTIMATED = "events per job differ and fixed cost unknown"
+ASSUMED_SCATTER = 0.1
+"""Of the shares of tasks of a kind, where single tasks cannot tell theirs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +44,18 @@ class CostTable(Table):
     n_jobs, n_used, n_trimmed : float64 arrays
         Jobs of the task; those that the estimate rests on; those left out because their CPU time is more
         than a factor exp(0.5) off (never from buckets).
+    share, share_err : float64 arrays
+        The share of the fixed cost in the CPU time of a mean job, rho / (m + rho), and its error; below 0
+        where CPU time per event seems to rise. NaN where unknown.
+    is_drawn : bool array
+        Whether the share was drawn to that of the task's kind.
+    common_err : float64 array
+        The part of the error that all tasks of the kind have in common, at most; 0 where none was drawn.
     decision : array of str
-        ``apply``: correct with rho; ``proportional``: the slope does too little or is not significant, leave
-        as it is;
-        ``equal lengths``: the units' jobs are alike, leave as it is; ``rising``: CPU time per event rises
-        with events, which no fixed cost explains, leave as it is; ``set aside``: the task cannot be used.
+        ``apply``: correct with rho; ``proportional``: it moves factors by less than 2 % at two of its
+        errors, or is not above 0: leave as it is; ``equal lengths``: the units' jobs are alike, leave as it
+        is; ``rising``: CPU time per event rises with events, which no fixed cost explains, leave as it is;
+        ``set aside``: the task cannot be used.
     reason : array of str
     """
 
@@ -68,6 +70,10 @@ class CostTable(Table):
     n_jobs: Floats
     n_used: Floats
     n_trimmed: Floats
+    share: Floats
+    share_err: Floats
+    is_drawn: NDArray[np.bool_]
+    common_err: Floats
     decision: Texts
     reason: Texts
 
@@ -137,12 +143,11 @@ def estimate_fixed_cost(
     (`cost_of_buckets`). Both look only at the scatter inside units: whether units differ does not enter.
 
     Decision, per task: units whose mean events per job differ by a factor of at most 1.2 are left as they
-    are. Otherwise the correction is applied if the slope is below 0 by more than three of its errors and its
-    effect, by which it moves the logarithm of the ratio of two factors, |slope| x ln(events_ratio), is above
-    2 %. (A limit on the slope itself, 0.1, lets 4 % of bias pass between jobs of 10 and 40 events.) Where it
-    cannot be estimated the task is set aside: no second moments, fewer than 50 jobs, events that do not vary
-    inside the units, or a slope so uncertain (error 1/3) that not even a job of nothing but fixed cost could
-    be told from a proportional one.
+    are. Otherwise, f +- e being the share of the fixed cost in a mean job and r the ratio of the lengths:
+    left as it is where (\\|f\\| + 2 e) ln r, by which it can move the ratio of two factors, is at most 2 %;
+    taken out, its error propagated, while e ln r is at most 0.5; set aside beyond, and where nothing can be
+    estimated: no second moments, fewer than 50 jobs, events that do not vary inside the units. Whether the
+    estimate differs from 0 by some errors plays no part: small fixed costs thrown away in every task add up.
 
     From jobs about 0.1 ms per job and task; from buckets all tasks at once, linear in the buckets.
 
@@ -156,11 +161,15 @@ def estimate_fixed_cost(
     scatter = Scatter.of(rows)
     n_tasks = rows.task_names.size
     columns = _from_jobs(rows) if n_jobs is None else _from_buckets(scatter, n_tasks)
-    columns |= {"name": rows.task_names, **_lengths(scatter, n_tasks)}
+    plain = _lengths(scatter, n_tasks)
+    mean = columns["mean_events"]
+    columns["mean_events"] = np.where(np.isfinite(mean), mean, plain.pop("mean_events"))
+    columns |= {"name": rows.task_names, **plain}
     present = columns["n_units"] > 0
     columns = {name: column[present] for name, column in columns.items()}
+    columns["common_err"] = np.zeros(columns["n_jobs"].size)
     return FixedCosts(
-        CostTable(**columns, **_decide(columns)),
+        _completed(columns),
         "jobs" if n_jobs is None else "buckets",
         rows.n_rows,
         rows.dropped,
@@ -176,7 +185,9 @@ def _lengths(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
     np.minimum.at(low, scatter.task, mean)
     ratio = np.divide(high, low, out=np.full(n_tasks, np.nan), where=n_units > 0)
     n_jobs = np.bincount(scatter.task, scatter.jobs, n_tasks)
-    return {"events_ratio": ratio, "n_units": n_units, "n_jobs": n_jobs}
+    events = np.bincount(scatter.task, scatter.events, n_tasks)
+    mean_events = np.divide(events, n_jobs, out=np.full(n_tasks, np.nan), where=n_jobs > 0)
+    return {"events_ratio": ratio, "n_units": n_units, "n_jobs": n_jobs, "mean_events": mean_events}
 
 
 def _from_jobs(rows: Rows) -> dict[str, NDArray[Any]]:
@@ -193,69 +204,91 @@ def _from_jobs(rows: Rows) -> dict[str, NDArray[Any]]:
         cost = job_cost(rows.unit[jobs_of_task], rows.events[jobs_of_task], rows.cpu_s[jobs_of_task], rng)
         estimates = (cost.q, cost.q_err, cost.slope, cost.slope_err, cost.mean_events, cost.n_used)
         table[:, number] = (*estimates, jobs_of_task.size - cost.n_used)
-    return _in_events(dict(zip(names, table, strict=True)))
+    return _shares(dict(zip(names, table, strict=True)))
 
 
 def _from_buckets(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
     cost = bucket_costs(scatter, n_tasks)
     columns: dict[str, NDArray[Any]] = {name: getattr(cost, name) for name in cost.__slots__}
-    return _in_events({**columns, "n_trimmed": np.zeros(n_tasks)})
+    return _shares({**columns, "n_trimmed": np.zeros(n_tasks)})
 
 
-def _in_events(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """From the share q = m / (m + rho) to rho; dropped where the estimate rests on too few jobs."""
+def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """From q = m / (m + rho) to the share of the fixed cost, 1 - q; none where it rests on too few jobs.
+
+    Where q is at its end, 1, the slope stands for it: estimates that cannot be negative are no unbiased ones
+    of a mean.
+    """
     q, q_err = columns.pop("q"), columns.pop("q_err")
-    m, enough = columns["mean_events"], columns["n_used"] >= LEAST_JOBS
+    enough = columns["n_used"] >= LEAST_JOBS_TOGETHER
     enough &= columns["n_used"] >= columns["n_trimmed"]
-    inside = np.clip(q, SMALLEST_Q, 1.0)
-    with np.errstate(invalid="ignore"):
-        columns["rho"] = np.where(enough, m / inside - m, np.nan)
-        columns["rho_err"] = np.where(enough, m * q_err / inside**2, np.nan)
     for name in ("slope", "slope_err"):
         columns[name] = np.where(enough, columns[name], np.nan)
+    at_end = q > 1.0 - 1e-6
+    share = np.where(at_end, np.minimum(-columns["slope"], 0.0), 1.0 - q)
+    error = np.where(at_end, columns["slope_err"], q_err)
+    known = enough & np.isfinite(share) & np.isfinite(error)
+    columns["share"] = np.where(known, share, np.nan)
+    columns["share_err"] = np.where(known, error, np.nan)
+    columns["is_drawn"] = np.zeros(q.size, np.bool_)
     return columns
 
 
-def _decide(columns: dict[str, NDArray[Any]]) -> dict[str, Texts]:
-    n = columns["n_jobs"].size
-    decision, reason = texts(n), texts(n)
-    for index in range(n):
-        row = {name: float(columns[name][index]) for name in columns if name != "name"}
-        decision[index], reason[index] = _verdict(row)
-    return {"decision": decision, "reason": reason}
+def _completed(columns: dict[str, NDArray[Any]]) -> CostTable:
+    rho, rho_err = in_events(columns["share"], columns["share_err"], columns["mean_events"])
+    return CostTable(**columns, rho=rho, rho_err=rho_err, **decide(columns))
 
 
-def _verdict(row: dict[str, float]) -> tuple[str, str]:
-    if row["n_units"] < 2:
-        return "equal lengths", "one unit only"
-    lengths = f"mean events per job differ by {row['events_ratio']:.2f}x between units"
-    if row["events_ratio"] <= RATIO_LIMIT:
-        return "equal lengths", lengths
-    slope, error = row["slope"], row["slope_err"]
-    why = _unknown(row)
-    if why:
-        return "set aside", f"{CANNOT_BE_ESTIMATED}: {why}"
-    measured = f"slope {slope:.2f} +- {error:.2f}, {lengths}"
-    effect = abs(slope) * np.log(row["events_ratio"])
-    clear = effect > EFFECT_LIMIT and abs(slope) > SIGNIFICANCE * error
-    if clear and slope > 0:
-        return "rising", f"CPU time per event rises with events: {measured}"
-    if clear and row["rho"] > 0:
-        return "apply", measured
-    return "proportional", measured
+def draw_fixed_costs(
+    costs: FixedCosts, kind: NDArray[Any], of_kind: tuple[Floats, Floats] | None = None
+) -> FixedCosts:
+    """Draw the fixed costs of tasks to the mean of their kind, as far as they scatter no more than their
+    errors.
+
+    Parameters
+    ----------
+    costs
+        From `estimate_fixed_cost`.
+    kind : integer array, shape (n_tasks,)
+        Code of each task's kind from 0, in the order of ``costs.tasks``: what starts alike, such as a
+        processing type on one core.
+    of_kind : pair of float64 arrays, shape (n_kinds,)
+        Share of the fixed cost of each kind and its error from elsewhere (`kind_shares`), for kinds of whose
+        tasks fewer than three tell theirs; the tasks of such a kind are taken to scatter by 0.1 about it.
+
+    Returns
+    -------
+    FixedCosts
+        Decided anew. A task without an estimate of its own takes the mean of its kind, with its scatter as
+        error.
+
+    Notes
+    -----
+    What is drawn is the share f = rho / (m + rho) of a mean job, whose scatter within a kind follows from the
+    estimates themselves (`shrink`): where tasks differ truly they stay as they are. `common_err` is the
+    error that all tasks of a kind have in common.
+    """
+    columns = costs.tasks.columns()
+    number = int(kind.max(initial=0)) + 1
+    drawn = shrink(columns["share"], columns["share_err"], kind, number)
+    mean, mean_err = drawn.mean, drawn.mean_error
+    value, error = drawn.value, drawn.error
+    if of_kind is not None:
+        instead = ~np.isfinite(mean) & np.isfinite(of_kind[0])
+        missing = instead[kind] & ~np.isfinite(value)
+        value = np.where(missing, of_kind[0][kind], value)
+        error = np.where(missing, np.hypot(of_kind[1], ASSUMED_SCATTER)[kind], error)
+        mean = np.where(instead, of_kind[0], mean)
+        mean_err = np.where(instead, of_kind[1], mean_err)
+    changed = np.isfinite(mean)[kind]
+    columns = {name: column for name, column in columns.items() if name not in _DECIDED}
+    columns |= {
+        "share": value,
+        "share_err": error,
+        "is_drawn": changed,
+        "common_err": np.nan_to_num(mean_err)[kind],
+    }
+    return FixedCosts(_completed(columns), costs.source, costs.n_rows, costs.dropped)
 
 
-def _unknown(row: dict[str, float]) -> str:
-    if row["n_jobs"] < LEAST_JOBS:
-        return f"{row['n_jobs']:.0f} jobs"
-    if not row["n_used"] > 0:
-        return "no second moments"
-    if row["n_trimmed"] > row["n_used"]:
-        return f"{row['n_trimmed']:.0f} of {row['n_jobs']:.0f} jobs are off any common line"
-    if row["n_used"] < LEAST_JOBS:
-        return f"{row['n_used']:.0f} of {row['n_jobs']:.0f} jobs usable"
-    if not np.isfinite(row["slope"]) or not np.isfinite(row["rho"]):
-        return "events do not vary inside the units"
-    if not SIGNIFICANCE * row["slope_err"] < 1.0:
-        return f"slope {row['slope']:.2f} +- {row['slope_err']:.2f}"
-    return ""
+_DECIDED = {"rho", "rho_err", "decision", "reason"}

@@ -66,7 +66,7 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
         q = _minimum(excess, cross, square, task, n_tasks)
         weight = q[task] / (1.0 + q[task] * excess)
         residual = scatter.cc[known] / cbar**2 - 2.0 * weight * cross + weight**2 * square
-        noise = _noise(weight, square / jobs, 1.0 + excess, residual / (jobs - 1.0)) * jobs
+        noise = job_noise(weight, square / jobs, 1.0 + excess, residual / (jobs - 1.0)) * jobs
 
         # estimating equation of q: sum of w^2 (cross - w square) / q^2, whose derivative is -w^4 square / q^4
         part = (weight / q[task]) ** 2
@@ -107,7 +107,7 @@ def _minimum(excess: Floats, cross: Floats, square: Floats, task: NDArray[np.int
     return np.asarray(0.5 * (low + high))
 
 
-def _noise(weight: Floats, variance: Floats, mean: Floats, residual: Floats) -> Floats:
+def job_noise(weight: Floats, variance: Floats, mean: Floats, residual: Floats) -> Floats:
     """Variance that one job adds to `cross`, in closed form.
 
     x = (n - nbar) / m has the given variance, the relative scatter sigma is the same for all jobs, so that a

@@ -28,6 +28,8 @@ def columns(*rows: tuple[str, str, int]) -> FitInput:
         ones,
         nothing,
         nothing,
+        0 * ones,
+        0 * ones,
         0,
         keys,
         np.full(len(keys), np.nan),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from numpy.typing import NDArray
 
@@ -74,7 +75,7 @@ def toy(
         "core_class": ["single"] * len(site),
         "site": names[site],
         "cpu_model": [None] * len(site),
-        "processing_type": ["simul"] * len(site),
+        "processing_type": [("evgen", "reco", "simul")[number % 3] for number in task],
         "n_jobs": n_jobs,
         "events": total(events),
         "events_sq": total(events**2),
@@ -93,7 +94,8 @@ def factors_of(made: Toy, *methods: str) -> dict[str, Factors]:
     """Fits of all types by site, by method."""
     settings = FitSettings(methods=methods)  # type: ignore[arg-type]
     fits, outcome = fitted(made, settings)
-    assert outcome.rows[FACTORS].num_rows == 2 * len(methods) * len(made.speed)
+    of_all = pc.equal(outcome.rows[FACTORS].column("processing_type"), "all")
+    assert pc.sum(of_all).as_py() == len(methods) * len(made.speed)
     return {item.method: item for item in fits if (item.level, item.processing_type) == ("site", "all")}
 
 

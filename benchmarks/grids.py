@@ -1,0 +1,202 @@
+"""Made-up grids whose truth is known, as records of jobs: what real grids do to the assumptions of the fits.
+
+A grid is a set of knobs; :func:`make_jobs` draws its records, one column each, :func:`table_of` puts them
+into the canonical columns that ``esjobs ingest jobs`` reads.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.demo.cpus import CPU_MODELS
+
+FIRST_DAY = date(2026, 3, 2)
+HONEST_SCATTER = 0.03
+"""Relative scatter of honest declarations."""
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The knobs of a grid; the default one keeps every assumption of the fits.
+
+    ``noise``: scatter of ln(CPU time) of jobs. ``interaction``: of site and task. ``rho``: CPU time before
+    the first event, in mean jobs of a task; ``rho_scatter``: of ln(rho) between sites; ``rho_spread``:
+    between tasks. ``lengths``: ratio of the longest to the shortest mean jobs of a task's sites;
+    ``length_scatter``: of ln(events) inside a site. ``type_effect``, ``core_effect``: relative scatter of
+    what a site does to all tasks of a type, a core class. ``wrong_events``, ``garbage``: sites with wrong
+    numbers of events in 30 % of their jobs, with CPU times that mean nothing in 50 %. ``stray``: share of
+    buckets that are wrong by a factor of 3 to 30. ``bimodal``: share of the sites with two kinds of nodes
+    1.3x apart. ``misdeclared``: share of sites that declare wrong by 1.3 to 2; ``overstating``: share that
+    declares 1.3 to 1.6 times too much. ``sparse``: share of the buckets that have one to three jobs only,
+    whatever ``jobs`` says.
+    """
+
+    sites: int = 40
+    models: int = 12
+    tasks: int = 60
+    sites_per_task: int = 15
+    types: int = 3
+    multi: float = 0.5
+    jobs: float = 20.0
+    noise: float = 0.3
+    interaction: float = 0.05
+    rho: float = 0.0
+    rho_scatter: float = 0.0
+    rho_spread: float = 0.3
+    lengths: float = 1.0
+    length_scatter: float = 0.4
+    type_effect: float = 0.0
+    core_effect: float = 0.0
+    wrong_events: int = 0
+    garbage: int = 0
+    stray: float = 0.0
+    bimodal: float = 0.0
+    misdeclared: float = 0.1
+    overstating: float = 0.0
+    sparse: float = 0.0
+
+    def but(self, **changes: Any) -> "Grid":
+        """The same grid with other knobs."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What was planted, by site: ``k`` up to a common scale, ``wrong``: factor by which it declares wrong.
+
+    ``broken``: sites whose records are wrong.
+    """
+
+    name: list[str]
+    k: Floats
+    declared: Floats
+    wrong: Floats
+    broken: npt.NDArray[np.bool_]
+
+
+def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
+    """Draw the records of a grid in canonical columns, and its truth."""
+    rng = np.random.default_rng(seed)
+    n_sites, n_tasks = grid.sites, grid.tasks
+    model = rng.integers(0, grid.models, n_sites)
+    k = np.exp(rng.normal(0, 0.15, grid.models)[model] + rng.normal(0, 0.1, n_sites))
+    type_of = np.arange(n_tasks) % grid.types
+    is_multi = rng.random(n_tasks) < grid.multi
+    per_task = min(grid.sites_per_task, n_sites)
+    site = np.concatenate([rng.permutation(n_sites)[:per_task] for _ in range(n_tasks)])
+    task = np.repeat(np.arange(n_tasks), per_task)
+    n_buckets = site.size
+    jobs = _jobs_per_bucket(rng, grid, n_buckets)
+    mean_events = np.exp(rng.uniform(np.log(30), np.log(2000), n_tasks))
+    span = 0.5 * np.log(grid.lengths)
+    shift = rng.uniform(-span, span, n_sites)[site] if grid.lengths > 1 else np.zeros(n_buckets)
+    effect = rng.normal(0, grid.interaction, n_buckets)
+    effect += rng.normal(0, 1, (n_sites, grid.types))[site, type_of[task]] * grid.type_effect
+    effect += rng.normal(0, 1, (n_sites, 2))[site, is_multi[task].astype(int)] * grid.core_effect
+    rho = grid.rho * mean_events * np.exp(rng.normal(0, grid.rho_spread, n_tasks))
+    start = np.exp(rng.normal(0, 1, n_sites) * grid.rho_scatter)
+    stray = rng.random(n_buckets) < grid.stray
+    effect += np.where(
+        stray, rng.choice([-1.0, 1.0], n_buckets) * rng.uniform(np.log(3), np.log(30), n_buckets), 0.0
+    )
+
+    of = np.repeat(np.arange(n_buckets), jobs)
+    where, what = site[of], task[of]
+    size = of.size
+    events = np.exp(np.log(mean_events[what]) + shift[of] + rng.normal(0, grid.length_scatter, size))
+    events = np.maximum(np.rint(events), 1.0)
+    level = np.exp(rng.uniform(np.log(20), np.log(200), n_tasks))
+    cpu_s = level[what] * (events + rho[what] * start[where]) / k[where]
+    cpu_s *= np.exp(effect[of] + rng.normal(0, grid.noise, size) - 0.5 * grid.noise**2)
+    nodes = np.where(rng.random(n_sites) < grid.bimodal, np.log(1.3), 0.0)
+    cpu_s *= np.exp(nodes[where] * (rng.random(size) < 0.5))
+    broken = np.zeros(n_sites, np.bool_)
+    chosen = rng.permutation(n_sites)
+    counting, random = chosen[: grid.wrong_events], chosen[grid.wrong_events :][: grid.garbage]
+    broken[counting] = broken[random] = True
+    hit = np.isin(where, counting) & (rng.random(size) < 0.3)
+    # Events of a job that stopped early, or those of its whole input: neither is what the CPU time was for.
+    events = np.where(hit, np.maximum(np.rint(events * np.exp(rng.uniform(-2.5, 2.5, size))), 1.0), events)
+    hit = np.isin(where, random) & (rng.random(size) < 0.5)
+    cpu_s = np.where(hit, cpu_s * np.exp(rng.uniform(-3.0, 3.0, size)), cpu_s)
+
+    wrong = _wrong(rng, grid, broken)
+    declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_sites)), 2)
+    names = [f"GRID{number:03d}" for number in range(n_sites)]
+    truth = Truth(names, k * np.exp(-0.5 * nodes), declared, wrong, broken)
+    cores = np.where(is_multi[what], 8, 1)
+    wall_s = np.maximum(cpu_s / cores / rng.uniform(0.85, 0.95, size), 61.0)
+    table = table_of(
+        {
+            "task_id": _texts([str(15_000_000 + number) for number in range(n_tasks)], what),
+            "site": _texts(names, where),
+            "cpu_raw": _texts([item.raw[0] for item in CPU_MODELS[: grid.models]], model[where]),
+            "processing_type": _texts(_TYPES[: grid.types], type_of[what]),
+        },
+        cores=cores,
+        events=events,
+        cpu_s=cpu_s,
+        wall_s=wall_s,
+        hs06_s=wall_s * cores * declared[where],
+        day=rng.integers(0, 3, size),
+    )
+    return table, truth
+
+
+_TYPES = ["evgen", "simul", "reprocessing", "pile", "deriv", "fullchain"]
+
+
+def _jobs_per_bucket(rng: np.random.Generator, grid: Grid, n: int) -> Ints:
+    """Around ``jobs`` in each bucket where there are several, exactly 1 to 3 where it says so."""
+    if grid.jobs <= 3:
+        jobs = np.full(n, round(grid.jobs), np.int64)
+    else:
+        jobs = np.maximum(rng.poisson(grid.jobs * np.exp(rng.normal(0, 0.5, n) - 0.125)), 1).astype(np.int64)
+    return np.where(rng.random(n) < grid.sparse, rng.integers(1, 4, n), jobs)
+
+
+def _wrong(rng: np.random.Generator, grid: Grid, broken: npt.NDArray[np.bool_]) -> Floats:
+    """By how much each site declares wrong; 1 for honest ones. Broken sites are honest."""
+    wrong = np.ones(grid.sites)
+    able = rng.permutation(np.flatnonzero(~broken))
+    n_wrong, n_over = round(grid.misdeclared * grid.sites), round(grid.overstating * grid.sites)
+    size = np.exp(rng.uniform(np.log(1.3), np.log(2.0), n_wrong))
+    wrong[able[:n_wrong]] = np.where(rng.random(n_wrong) < 0.5, size, 1 / size)
+    wrong[able[n_wrong : n_wrong + n_over]] = rng.uniform(1.3, 1.6, n_over)
+    return wrong
+
+
+def table_of(
+    texts: dict[str, pa.Array], *, cores: Ints, day: Ints, events: Floats, **seconds: Floats
+) -> pa.Table:
+    """Columns of jobs as a table of canonical records, each with an id and an end inside its day."""
+    size = len(cores)
+    midnight = int(datetime.combine(FIRST_DAY, time(), UTC).timestamp()) * 1_000_000
+    ends = midnight + day * 86_400_000_000 + np.arange(size) % 86_000 * 1_000_000
+    return pa.table(
+        {
+            "job_id": pa.array(np.arange(size)).cast(pa.string()),
+            **texts,
+            "state": pa.repeat(pa.scalar("finished"), size),
+            "end_time": pa.array(ends).cast(pa.timestamp("us", tz="UTC")),
+            "cores": pa.array(np.asarray(cores, np.int64)),
+            "events": pa.array(np.asarray(events, np.int64)),
+            **{name: pa.array(values) for name, values in seconds.items()},
+        }
+    )
+
+
+def window() -> str:
+    """The days on which the jobs of every grid end."""
+    return f"{FIRST_DAY}/{FIRST_DAY + timedelta(days=3)}"
+
+
+def _texts(names: list[str], codes: Ints) -> pa.Array:
+    return pa.array(names).take(pa.array(codes)).cast(pa.string())

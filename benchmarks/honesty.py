@@ -1,0 +1,227 @@
+"""Are honest sites accused, wrong ones found, and do the errors hold, whatever assumption a grid breaks?
+
+    python -m benchmarks.honesty [--seeds 5] [--only WORD] [--out benchmarks/results/honesty.md]
+
+Each grid goes through everything that users run: records are ingested, aggregated, fitted, compared and
+judged; the tables of the run are read. See ``grids`` for what is planted.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+import esjobs
+from benchmarks.grids import Grid, Truth, make_jobs, window
+from esjobs.settings import Settings
+from esjobs.speed.settings import FitSettings
+
+Floats = npt.NDArray[np.float64]
+JUDGED = ("deviates", "ok", "undecided")
+
+BASE = Grid()
+CASES: dict[str, Grid] = {
+    "base": BASE,
+    "no interaction": BASE.but(interaction=0.0),
+    "10 % interaction": BASE.but(interaction=0.10),
+    "noise 0.5": BASE.but(noise=0.5),
+    "noise 0.7": BASE.but(noise=0.7),
+    "bimodal": BASE.but(bimodal=0.5),
+    "stray 2 %": BASE.but(stray=0.02),
+    "5 tasks a site": BASE.but(tasks=14),
+    "thin": BASE.but(sparse=0.8),
+    **{f"{jobs} a bucket": BASE.but(jobs=jobs, noise=0.5) for jobs in (1, 2, 3, 5)},
+    **{
+        f"{jobs} a bucket, garbage": BASE.but(jobs=jobs, noise=0.5, garbage=3, tasks=120)
+        for jobs in (1, 2, 3, 5, 20)
+    },
+    **{
+        f"{jobs} a bucket, rho": BASE.but(jobs=jobs, rho=1.0, lengths=4.0, tasks=120)
+        for jobs in (1, 2, 3, 5, 20)
+    },
+    "rho 1, lengths 3": BASE.but(rho=1.0, lengths=3.0),
+    "rho 1, lengths 11, few jobs": BASE.but(rho=1.0, lengths=11.0, jobs=8, length_scatter=0.15),
+    "rho 2, lengths 11, fewer jobs": BASE.but(rho=2.0, lengths=11.0, jobs=8, length_scatter=0.06),
+    "small rho, lengths 11": BASE.but(rho=0.1, lengths=11.0, jobs=10, length_scatter=0.2),
+    "rho 0, lengths 11": BASE.but(rho=0.0, lengths=11.0),
+    **{
+        f"rho by site e^{size}": BASE.but(rho=1.0, lengths=3.0, rho_scatter=size) for size in (0.15, 0.3, 0.6)
+    },
+    **{f"rho by site e^{size}, equal lengths": BASE.but(rho=1.0, rho_scatter=size) for size in (0.3, 0.6)},
+    "type 10 %": BASE.but(type_effect=0.10),
+    "type 20 %": BASE.but(type_effect=0.20),
+    "type 10 %, 6 types": BASE.but(type_effect=0.10, types=6),
+    "type 10 %, one type": BASE.but(type_effect=0.10, types=1),
+    "core class 10 %": BASE.but(core_effect=0.10),
+    "core class 20 %": BASE.but(core_effect=0.20),
+    "type and core class 10 %": BASE.but(core_effect=0.10, type_effect=0.10),
+    "wrong events at 3": BASE.but(wrong_events=3, rho=1.0, lengths=3.0),
+    "wrong events at 3, no rho": BASE.but(wrong_events=3, lengths=3.0),
+    "garbage at 3": BASE.but(garbage=3),
+    "garbage at 3, rho": BASE.but(garbage=3, rho=1.0, lengths=3.0),
+    "overstating 30 %": BASE.but(overstating=0.30, misdeclared=0.0),
+    "overstating 45 %": BASE.but(overstating=0.45, misdeclared=0.0),
+}
+
+
+@dataclass
+class Tally:
+    """Sums over the grids of one case."""
+
+    honest: int = 0
+    judged: int = 0
+    accused: int = 0
+    sent_wrongly: int = 0
+    planted: int = 0
+    planted_judged: int = 0
+    found: int = 0
+    sendable: int = 0
+    broken: int = 0
+    broken_implausible: int = 0
+    broken_accused: int = 0
+    moves: list[Floats] = field(default_factory=list)
+    pulls: list[Floats] = field(default_factory=list)
+    fits: list[dict[str, Any]] = field(default_factory=list)
+    tasks: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def row(self) -> list[str]:
+        pulls = np.concatenate(self.pulls) if self.pulls else np.array([np.nan])
+        moves = np.concatenate(self.moves) if self.moves else np.array([np.nan])
+        share = self.accused / max(self.judged, 1)
+        mean = {
+            name: np.nanmean([np.nan if row.get(name) is None else float(row[name]) for row in self.fits])
+            for name in ("sigma_int", "sigma_type", "sigma_class", "sigma_fixed", "jobs_share")
+            if any(row.get(name) is not None for row in self.fits)
+        }
+        return [
+            f"{self.accused}/{self.judged} ({share:.1%}; {self.sent_wrongly} sendable)",
+            f"{self.found}/{self.planted_judged}/{self.planted} ({self.sendable})",
+            f"{pulls.std():.2f}",
+            f"{np.mean(np.abs(pulls) < 1):.2f}",
+            f"{np.mean(np.abs(pulls) < 1.96):.3f}",
+            f"{100 * moves.std():.2f}",
+            ", ".join(f"{name} {value:.3f}" for name, value in mean.items()),
+            ", ".join(f"{count} {what}" for what, count in sorted(self.tasks.items()) if count),
+            f"{self.broken_implausible}/{self.broken_accused}/{self.broken}" if self.broken else "",
+            f"{self.seconds / max(len(self.fits), 1):.1f}",
+        ]
+
+
+COLUMNS = (
+    "case",
+    "honest accused / judged",
+    "found / judged / planted (sendable)",
+    "width",
+    "68 %",
+    "95 %",
+    "rms ln k, %",
+    "components",
+    "units of A",
+    "broken: implausible / accused / all",
+    "s",
+)
+
+
+def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth, dict[str, Any]]:
+    """Take a grid through everything and read flags, factors, fits and tasks of its run."""
+    jobs, truth = make_jobs(grid, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "jobs.parquet"
+        pq.write_table(jobs, path)
+        chosen = Settings(fit=FitSettings(methods=("gamma",), **settings))
+        with esjobs.open(f"duckdb:{folder}/store.duckdb", settings=chosen) as session:
+            session.ingest("jobs", path)
+            session.run(window())
+            found = {
+                name: getattr(session, name)()
+                for name in ("flags", "factors", "fits", "tasks", "conclusions")
+            }
+    return truth, found
+
+
+def add(tally: Tally, truth: Truth, found: Mapping[str, Any]) -> None:
+    """Count one run."""
+
+    def headline(name: str) -> Any:
+        table = found[name]
+        chosen = (table.level == "site") & (table.processing_type == "all") & (table.method == "gamma")
+        return table[chosen]
+
+    flags = headline("flags").set_index("name").reindex(truth.name)
+    factors = headline("factors").set_index("name").reindex(truth.name)
+    fit = headline("fits").iloc[0]
+    honest = (truth.wrong == 1) & ~truth.broken
+    wrong = (truth.wrong != 1) & ~truth.broken
+    deviates = (flags.verdict == "deviates").to_numpy()
+    confirmed = flags.confirmed.fillna(False).to_numpy(bool)
+    judged = flags.verdict.isin(JUDGED).to_numpy()
+    right_way = np.sign(flags.deviation.fillna(0).to_numpy(float)) == -np.sign(np.log(truth.wrong))
+    tally.honest += int(honest.sum())
+    tally.judged += int((judged & honest).sum())
+    tally.accused += int((deviates & honest).sum())
+    tally.sent_wrongly += int((confirmed & honest).sum())
+    tally.planted += int(wrong.sum())
+    tally.planted_judged += int((judged & wrong).sum())
+    tally.found += int((deviates & wrong & right_way).sum())
+    tally.sendable += int((confirmed & wrong & right_way).sum())
+    tally.broken += int(truth.broken.sum())
+    tally.broken_implausible += int(((flags.verdict == "implausible").to_numpy() & truth.broken).sum())
+    tally.broken_accused += int((deviates & truth.broken).sum())
+    k, error = factors.k.to_numpy(float), factors.k_err.to_numpy(float)
+    good = np.isfinite(k) & (factors.component == 0).to_numpy() & ~truth.broken
+    if good.any():
+        move = np.log(k[good] / truth.k[good])
+        move -= np.median(move)
+        tally.moves.append(move)
+        tally.pulls.append(move / (error[good] / k[good]))
+    n_jobs = int(fit.n_jobs) + int(fit.n_jobs_dropped)
+    tally.fits.append({**fit.to_dict(), "jobs_share": fit.n_jobs / n_jobs})
+    for what, count in found["tasks"].decision.value_counts().items():
+        tally.tasks[what] = tally.tasks.get(what, 0) + int(count)
+
+
+def rows(seeds: int, only: str, settings: Mapping[str, Any], first: int = 0) -> Iterator[str]:
+    """A line of the table for each case whose name contains ``only``."""
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield f"|{'---|' * len(COLUMNS)}"
+    for number, (name, grid) in enumerate(CASES.items()):
+        if only and not any(word.strip() in name for word in only.split(",")):
+            continue
+        tally = Tally()
+        began = time.perf_counter()
+        for seed in range(first, first + seeds):
+            add(tally, *run_grid(grid, 1000 * (number + 1) + seed, settings))
+        tally.seconds = time.perf_counter() - began
+        yield f"| {' | '.join([name, *tally.row()])} |"
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--only", default="", help="words, with commas between them")
+    parser.add_argument("--min-bucket-jobs", type=int)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    settings = {} if options.min_bucket_jobs is None else {"min_bucket_jobs": options.min_bucket_jobs}
+    lines = []
+    for line in rows(options.seeds, options.only, settings, options.first):
+        print(line, flush=True)
+        lines.append(line)
+    if options.out:
+        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

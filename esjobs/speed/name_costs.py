@@ -1,0 +1,82 @@
+"""Names whose jobs cost more or less before their first event than the same tasks do elsewhere."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.speed.task_sums import FloatArray, TaskSums
+
+ASSUMED_SCATTER = 0.1
+"""Scatter of ln(fixed cost) between names where their jobs are too few to tell."""
+
+LARGEST_DOUBT = 0.3
+"""An error of that scatter beyond which it counts as not told."""
+
+CERTAIN = 3.0
+"""Errors by which the scatter must differ from 0 before names are corrected one by one."""
+
+STANDS_OUT = 4.0
+"""Errors by which the fixed cost of a name must differ from that of the others to be named."""
+
+
+@dataclass(frozen=True)
+class NameCosts:
+    """The fixed costs of names relative to those of their tasks, one entry per code of the name.
+
+    ``costs``: what the jobs say. ``factor``: what rho is multiplied with, 1 unless the scatter between names
+    is beyond doubt. ``doubt``: error of ln(fixed cost) that stays. ``scatter`` and ``kind``: sigma_f, and
+    whether it is ``estimated`` or ``assumed``; None where no task has a fixed cost.
+    """
+
+    costs: fitters.UnitCosts
+    factor: FloatArray
+    doubt: FloatArray
+    scatter: float | None
+    kind: str | None
+
+    @property
+    def corrected(self) -> bool:
+        """Whether names are corrected one by one."""
+        return bool((self.factor != 1).any())
+
+    def standing_out(self) -> npt.NDArray[np.intp]:
+        """Codes of the names whose fixed cost is far from that of the others."""
+        costs = self.costs
+        spread = np.nan_to_num(costs.sigma)
+        with np.errstate(invalid="ignore"):
+            far = np.abs(costs.ln_f) > STANDS_OUT * costs.ln_f_err
+            far &= np.abs(costs.ln_f) > 2.0 * spread
+        return np.flatnonzero(far)
+
+
+def rho_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> FloatArray:
+    """Fixed cost of the task of every row in events, taken out or not; NaN where it is not known."""
+    table = costs.tasks
+    of_key = np.full(len(rows.keys), np.nan)
+    told = np.isfinite(table.share) & np.isfinite(table.share_err)
+    of_key[table.name.astype(np.int64)[told]] = np.maximum(table.rho[told], 0.0)
+    return np.asarray(of_key[rows.task.names][rows.task.codes])
+
+
+def slopes_of_rows(rows: TaskSums, rho: FloatArray, per_job: FloatArray) -> fitters.BucketSlopes:
+    """How CPU time grows with events inside every row."""
+    columns = ("n_jobs", "events", "cpu_s", "events_sq", "events_cpu_s")
+    return fitters.bucket_slopes(*(rows.sums[name] for name in columns), rho=rho, per_job=per_job)
+
+
+def name_costs(rows: TaskSums, rho: FloatArray, per_job: FloatArray) -> NameCosts:
+    """Find by how much fixed costs differ between names, and what of it is certain enough to be taken out."""
+    n_names = len(rows.name.names)
+    found = fitters.unit_costs(
+        slopes_of_rows(rows, rho, per_job), np.nan_to_num(rho), rows.name.codes, n_names
+    )
+    one, nothing = np.ones(n_names), np.zeros(n_names)
+    if not (np.nan_to_num(rho) > 0).any():
+        return NameCosts(found, one, nothing, None, None)
+    if not np.isfinite(found.sigma) or found.sigma_err > LARGEST_DOUBT:
+        return NameCosts(found, one, np.full(n_names, ASSUMED_SCATTER), ASSUMED_SCATTER, "assumed")
+    if found.sigma > CERTAIN * found.sigma_err:
+        return NameCosts(found, np.exp(found.drawn), found.drawn_err, found.sigma, "estimated")
+    return NameCosts(found, one, np.full(n_names, found.sigma), found.sigma, "estimated")

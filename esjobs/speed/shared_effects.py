@@ -1,0 +1,149 @@
+"""Errors of a factor that more tasks of one kind do not average away: what a name does to all of them alike.
+
+Three of them, beside the interaction of name and task: with a processing type, with a core class, and in the
+fixed cost of jobs. Each is added to the variance of ln k of the names that it concerns.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.speed.fit_input import FitInput
+from esjobs.speed.task_sums import FloatArray
+
+_FAR = 5.0
+"""Standard deviations beyond which a bucket says nothing about common effects."""
+
+
+@dataclass(frozen=True)
+class SharedEffects:
+    """Variances of ln k by code of the name, and the scatters that they come from.
+
+    ``sigma_int``: interaction of name and task without what follows. ``by_type``, ``by_class``: of name and
+    processing type, of name and core class; the latter None where it cannot be estimated.
+    """
+
+    sigma_int: float
+    by_type: fitters.KindScatter
+    by_class: fitters.KindScatter | None
+    n_types: int
+    of_type: FloatArray
+    of_class: FloatArray
+    of_cost: FloatArray
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The buckets that carry information on k, as the fit weighs them."""
+
+    name: npt.NDArray[np.int64]
+    task: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int64]
+    of_jobs: FloatArray
+    weight: FloatArray
+    residual: FloatArray
+
+    def __getitem__(self, chosen: npt.NDArray[np.bool_]) -> "_Rows":
+        codes = (self.name[chosen], self.task[chosen], self.kind[chosen])
+        return _Rows(*codes, self.of_jobs[chosen], self.weight[chosen], self.residual[chosen])
+
+
+def shared_effects(
+    data: FitInput,
+    entered: npt.NDArray[np.bool_],
+    result: fitters.FitResult,
+    *,
+    corrected: bool,
+) -> SharedEffects:
+    """Estimate what names do to all tasks of a kind from the residuals of a fit.
+
+    The sigma_int of the fit holds all of it; it is found anew inside the cells of name, type and core class.
+    A fit of one type takes the scatter of name and type from that of all types, if the data has it.
+    """
+    n_names = len(data.name.names)
+    rows, chosen = _rows(data, entered, result, corrected=corrected)
+    far = np.abs(rows.residual) * np.sqrt(rows.weight) > _FAR
+    inside = rows[~far]
+    types, n_types = _codes(data.keys.processing_type[inside.kind])
+    classes, n_classes = _codes(data.keys.core_class[inside.kind])
+    cell = (inside.name * max(n_types, 1) + types) * max(n_classes, 1) + classes
+    sigma_int = _sigma_int(inside, cell, result)
+    variance = inside.of_jobs + sigma_int**2
+    by_type = fitters.kind_scatter(inside.name, types, inside.residual, variance, n_names)
+    if by_type.source == "assumed" and data.sigma_type is not None:
+        by_type = replace(by_type, sigma=data.sigma_type)
+    by_class = None
+    if n_classes > 1:
+        by_class = fitters.kind_scatter(inside.name, classes, inside.residual, variance, n_names)
+        by_class = None if by_class.source == "assumed" else by_class
+    return SharedEffects(
+        sigma_int=sigma_int,
+        by_type=by_type,
+        by_class=by_class,
+        n_types=n_types,
+        of_type=by_type.unit_variance,
+        of_class=np.zeros(n_names) if by_class is None else by_class.unit_variance,
+        of_cost=_of_cost(data, rows, chosen) if corrected else np.zeros(n_names),
+    )
+
+
+def _rows(
+    data: FitInput, entered: npt.NDArray[np.bool_], result: fitters.FitResult, *, corrected: bool
+) -> tuple[_Rows, npt.NDArray[np.intp]]:
+    """Rows of tasks with two names or more, with residuals from the fitted k; and their place in the data."""
+    several = np.bincount(data.task.codes[entered], minlength=len(data.task.names)) > 1
+    units = result.units
+    k = np.full(len(data.name.names), np.nan)
+    k[np.searchsorted(data.name.names.astype(str), units.name.astype(str))] = units.k
+    chosen = np.flatnonzero(entered & several[data.task.codes] & np.isfinite(k)[data.name.codes])
+    name, task = data.name.codes[chosen].astype(np.int64), data.task.codes[chosen].astype(np.int64)
+    sigma = result.sigma_int.value if np.isfinite(result.sigma_int.value) else 0.0
+    of_jobs = (data.rel_var if corrected else data.rel_var_raw)[chosen]
+    of_jobs = np.where(np.isfinite(of_jobs), of_jobs, result.S**2 if result.dof > 0 else 1.0)
+    weight = 1.0 / np.maximum(of_jobs + sigma**2, 1e-8)
+    speed = data.cpu_s[chosen] / (data.events_eff if corrected else data.events)[chosen] * k[name]
+    # Levels from medians first: one stray bucket would be its task's level.
+    level = fitters.grouped_median(task, np.log(speed), len(data.task.names))
+    residual = np.log(speed) - level[task]
+    near = np.abs(residual) * np.sqrt(weight) < 2.0 * _FAR
+    inner = np.where(near, weight, 0.0)
+    total = np.bincount(task, inner * speed, len(level))
+    norm = np.bincount(task, inner, len(level))
+    mean = np.divide(total, norm, out=np.exp(level), where=norm > 0)
+    residual = 3.0 * (np.cbrt(speed / mean[task]) - 1.0)
+    kind = data.task.names[task].astype(np.int64)
+    return _Rows(name, task, kind, of_jobs, weight, residual), chosen
+
+
+def _codes(labels: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
+    texts, codes = np.unique([label or "" for label in labels], return_inverse=True)
+    return codes.astype(np.int64), len(texts)
+
+
+def _sigma_int(rows: _Rows, cell: npt.NDArray[np.int64], result: fitters.FitResult) -> float:
+    """Interaction inside the cells; that of the fit where too few residuals are left."""
+    value = result.sigma_int.value
+    if result.sigma_int.source != "estimated":
+        return value if np.isfinite(value) else 0.0
+    _, dense = np.unique(cell, return_inverse=True)
+    n_cells, n_names = int(dense.max(initial=-1)) + 1, np.unique(rows.name).size
+    dof = result.dof - (n_cells - n_names)
+    if dof < fitters.LEAST_DOF:
+        return value
+    return min(fitters.inner_scatter(dense, rows.residual, rows.of_jobs, dof), value)
+
+
+def _of_cost(data: FitInput, rows: _Rows, chosen: npt.NDArray[np.intp]) -> FloatArray:
+    """Variance from fixed costs: of the name beside those of its tasks, and of kinds of tasks."""
+    n_names = len(data.name.names)
+    total = np.bincount(rows.name, rows.weight, n_names)
+    of_name = np.bincount(rows.name, rows.weight * data.cost_doubt[chosen], n_names)
+    kinds = data.keys.kinds()[rows.kind]
+    cell = rows.name * (int(kinds.max(initial=0)) + 1) + kinds
+    cells, dense = np.unique(cell, return_inverse=True)
+    common = np.bincount(dense, rows.weight * data.cost_common[chosen], cells.size)
+    of_kind = np.bincount(cells // (int(kinds.max(initial=0)) + 1), common**2, n_names)
+    variance: FloatArray = np.divide(of_name**2 + of_kind, total**2, out=np.zeros(n_names), where=total > 0)
+    return variance

@@ -1,0 +1,1 @@
+"""Variance components: what scatters how much, from sums and residuals."""

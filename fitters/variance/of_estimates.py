@@ -1,0 +1,108 @@
+"""The scatter of estimates of the same kind beyond their errors, and what each is worth beside the others."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitters.layout.arrays import Floats, group_sums
+
+LEAST_ESTIMATES = 3
+"""Estimates that a group needs before the others say anything about one of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shrunk:
+    """Estimates drawn to the mean of their group, one entry per estimate; means and scatter, one per group.
+
+    Attributes
+    ----------
+    value, error : float64 arrays, shape (n,)
+        Of every estimate, also of those that were missing, which are their group's mean and scatter. NaN
+        where neither the estimate nor its group is known.
+    mean, mean_error, scatter : float64 arrays, shape (n_groups,)
+        NaN in groups of fewer than 3 estimates.
+    """
+
+    value: Floats
+    error: Floats
+    mean: Floats
+    mean_error: Floats
+    scatter: Floats
+
+
+def paule_mandel(
+    value: Floats, variance: Floats, group: NDArray[Any], n: int
+) -> tuple[Floats, Floats, Floats]:
+    """Scatter, weighted mean and its variance of each group of estimates, shape (n,) each.
+
+    The square of the scatter is the s with sum (y - mean)^2 / (v + s) = number - 1, 0 where the left side is
+    below that at s = 0 (Paule & Mandel, J. Res. NBS 87 (1982) 377). NaN for groups of fewer than two.
+
+    >>> value, variance = np.array([0.0, 2.0, 4.0]), np.array([1.0, 1.0, 1.0])
+    >>> [column.round(3).tolist() for column in paule_mandel(value, variance, np.zeros(3, int), 1)]
+    [[1.732], [2.0], [1.333]]
+    """
+    number = np.bincount(group, minlength=n)
+    square = np.zeros(n)
+    mean, total = np.full(n, np.nan), np.zeros(n)
+    for _ in range(60):
+        weight = 1.0 / (variance + square[group])
+        total = group_sums(group, weight, n)
+        mean = np.divide(group_sums(group, weight * value, n), total, out=np.full(n, np.nan), where=total > 0)
+        distance = value - mean[group]
+        excess = group_sums(group, weight * distance**2, n) - (number - 1.0)
+        slope = group_sums(group, (weight * distance) ** 2, n)
+        step = np.divide(excess, slope, out=np.zeros(n), where=slope > 0)
+        moved = np.maximum(square + step, 0.0)
+        if np.all(np.abs(moved - square) <= 1e-6 * np.maximum(moved, 1e-12)):
+            square = moved
+            break
+        square = moved
+    few = number < 2
+    scatter = np.where(few, np.nan, np.sqrt(square))
+    return scatter, mean, np.divide(1.0, total, out=np.full(n, np.nan), where=total > 0)
+
+
+def shrink(value: Floats, error: Floats, group: NDArray[Any], n: int) -> Shrunk:
+    """Draw estimates to the mean of their group as far as the scatter between them allows (Morris, JASA 78
+    (1983) 47).
+
+    Missing estimates are NaN, their group's mean with its scatter takes their place. A group of fewer than
+    three estimates leaves its own as they are.
+
+    The scatter is not taken below what its own error allows: with few estimates it is often 0 by chance.
+
+    >>> value, error = np.array([1.0, 3.0, np.nan, 2.0]), np.array([1.0, 1.0, np.nan, 1.0])
+    >>> found = shrink(value, error, np.zeros(4, int), 1)
+    >>> bool(1.0 < found.value[0] < 2.0), found.value[2].round(6).tolist()
+    (True, 2.0)
+    """
+    known = np.isfinite(value) & np.isfinite(error) & (error > 0)
+    here = group[known]
+    number = np.bincount(here, minlength=n)
+    variance = error[known] ** 2
+    scatter, mean, mean_variance = paule_mandel(value[known], variance, here, n)
+    weight = group_sums(here, 1.0 / (variance + np.nan_to_num(scatter[here]) ** 2), n)
+    squares = group_sums(here, 1.0 / (variance + np.nan_to_num(scatter[here]) ** 2) ** 2, n)
+    # Var(s) = 2 (n - 1) / (sum of w)^2 with w at the solution: half a standard deviation is what 0 may hide
+    with np.errstate(all="ignore"):
+        doubt = 0.5 * np.sqrt(2.0 * np.maximum(number - 1, 1)) / np.where(weight > 0, weight, np.nan)
+        doubt = np.minimum(doubt, 1.0 / np.sqrt(np.where(squares > 0, squares, np.nan)))
+    square = np.maximum(scatter**2, np.nan_to_num(doubt))
+    enough = number >= LEAST_ESTIMATES
+    mean, square = np.where(enough, mean, np.nan), np.where(enough, square, np.nan)
+    mean_error = np.where(enough, np.sqrt(mean_variance), np.nan)
+    between, prior = square[group], mean[group]
+    own = np.where(known, error**2, np.inf)
+    with np.errstate(all="ignore"):
+        trust = between / (between + own)
+        posterior = trust * np.where(known, value, 0.0) + (1.0 - trust) * prior
+        spread = np.where(
+            known, np.sqrt(trust * own + ((1.0 - trust) * mean_error[group]) ** 2), np.sqrt(between)
+        )
+    alone = ~np.isfinite(prior)
+    result = np.where(alone, np.where(known, value, np.nan), posterior)
+    result_error = np.where(alone, np.where(known, error, np.nan), spread)
+    return Shrunk(result, result_error, mean, mean_error, np.sqrt(square))

@@ -1,0 +1,135 @@
+"""How much single jobs scatter in each bucket, also in those that have a job or two.
+
+The variance from the jobs of a bucket is its own where these are many; where they are few it is known no
+better than a chi-squared of as many degrees of freedom, and its task's, or its kind's, says more. In between
+both count for what they know (G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from fitters.layout.arrays import Floats, group_sums
+from fitters.robust import MAD_FACTOR
+
+LEAST_VARIANCE = 1e-8
+"""Below it jobs are alike to four digits, and their sums are round-off."""
+
+ASSUMED_PRIOR_DOF = 10.0
+"""Degrees of freedom that a task's variance counts for where too few buckets can tell."""
+
+PRIOR_DOF_RANGE = (4.0, 200.0)
+LEAST_BUCKETS = 20
+"""Buckets of 5 jobs or more from which the scatter of variances can be had."""
+
+_TELLING_DOF = 4.0
+_STRAY = 4.0
+"""How much beyond what chance explains a variance may be and still be one of its task."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobScatter:
+    """Relative variances of single jobs, one entry per bucket.
+
+    Attributes
+    ----------
+    per_job : float64 array, shape (n,)
+        Relative variance of one job's CPU time in the bucket; divided by the jobs it is that of the mean. NaN
+        where no bucket at all says anything.
+    of_task : float64 array, shape (n,)
+        The same for the bucket's task, stray buckets left out.
+    prior_dof : float
+        How many degrees of freedom the task's variance counts for.
+    """
+
+    per_job: Floats
+    of_task: Floats
+    prior_dof: float
+
+
+def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance: Floats) -> JobScatter:
+    """Shrink the variances of buckets to those of their tasks, and these to those of their kinds.
+
+    Parameters
+    ----------
+    task : integer array, shape (n,)
+        Code of each bucket's task, from 0.
+    kind : integer array, shape (n_tasks,)
+        Code of each task's kind (core class and type), from 0.
+    n_jobs, variance : float64 arrays, shape (n,)
+        Jobs of each bucket, and the relative variance of one of them about the bucket's mean; NaN for a
+        single job.
+
+    Notes
+    -----
+    With d = jobs - 1 and s^2 of a bucket, s0^2 of its task: (d s^2 + d0 s0^2) / (d + d0). s0^2 is the mean of
+    the s^2 weighted with d, from which those that exceed 4 times the 0.9999 quantile of chi^2_d / d are left
+    out, since one site of wrong records would be its task's otherwise. d0 follows from how much more ln s^2
+    scatters than trigamma(d / 2) explains, by the median of its size. Linear in the buckets, but for a sort.
+
+    >>> task, jobs = np.array([0, 0, 0]), np.array([101.0, 1.0, 2.0])
+    >>> job_scatter(task, np.array([0]), jobs, np.array([0.10, np.nan, 0.30])).per_job.round(3).tolist()
+    [0.1, 0.102, 0.12]
+    """
+    known = np.isfinite(variance) & (n_jobs > 1)
+    n = n_jobs.size
+    if not known.any():
+        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), ASSUMED_PRIOR_DOF)
+    dof = np.where(known, n_jobs - 1.0, 0.0)
+    own = np.where(known, np.maximum(variance, LEAST_VARIANCE), 1.0)
+    n_tasks, n_kinds = kind.size, int(kind.max()) + 1
+    everywhere = _pooled(np.zeros(n, np.int64), own, dof, 1, np.empty(0))
+    of_kind = _pooled(kind[task], own, dof, n_kinds, everywhere)
+    of_task = _pooled(task, own, dof, n_tasks, of_kind[kind])
+    excess = (
+        np.log(own / of_task[task]) - special.digamma(np.maximum(dof, 1) / 2) + np.log(np.maximum(dof, 1) / 2)
+    )
+    prior = _prior_dof(excess[dof >= _TELLING_DOF], dof[dof >= _TELLING_DOF])
+    base = of_task[task]
+    return JobScatter((dof * own + prior * base) / (dof + prior), base, prior)
+
+
+def _pooled(group: NDArray[Any], own: Floats, dof: Floats, n: int, above: Floats) -> Floats:
+    """Variance of each group, from the buckets that are not stray, shrunk to that of the group above it."""
+    known = dof > 0
+    start = _log_mean(group, own, dof, n, above)
+    limit = np.full(own.size, np.inf)
+    distinct, place = np.unique(dof[known], return_inverse=True)
+    limit[known] = (_STRAY * stats.chi2.isf(1e-4, distinct) / distinct)[place]
+    level = start
+    for _ in range(4):
+        inside = known & (own <= limit * level[group])
+        weight = np.where(inside, dof, 0.0)
+        total, mean = group_sums(group, weight, n), group_sums(group, weight * own, n)
+        if above.size:
+            total, mean = total + ASSUMED_PRIOR_DOF, mean + ASSUMED_PRIOR_DOF * above
+        level = np.divide(mean, total, out=start.copy(), where=total > 0)
+    return level
+
+
+def _log_mean(group: NDArray[Any], own: Floats, dof: Floats, n: int, above: Floats) -> Floats:
+    """The mean of ln s^2, free of the bias of few degrees of freedom: no single bucket can drag it far."""
+    half = np.maximum(dof, 1.0) / 2.0
+    weight = np.where(dof > 0, 1.0 / (special.polygamma(1, half) + 0.25), 0.0)
+    value = weight * (np.log(own) - special.digamma(half) + np.log(half))
+    total, mean = group_sums(group, weight, n), group_sums(group, value, n)
+    if above.size:
+        total, mean = total + 1.0, mean + np.log(above)
+    return np.exp(np.divide(mean, total, out=np.zeros(n), where=total > 0))
+
+
+def _prior_dof(excess: Floats, dof: Floats) -> float:
+    """d0 with trigamma(d0 / 2) = what ln s^2 scatters more than chance; robust against stray buckets."""
+    if excess.size < LEAST_BUCKETS:
+        return ASSUMED_PRIOR_DOF
+    scatter = (MAD_FACTOR * float(np.median(np.abs(excess - np.median(excess))))) ** 2
+    more = scatter - float(np.median(special.polygamma(1, dof / 2.0)))
+    low, high = PRIOR_DOF_RANGE
+    if more <= special.polygamma(1, high / 2.0):
+        return high
+    # trigamma(x) is 1/x + 1/(2 x^2) to within a few percent for x above 2
+    half = (1.0 + np.sqrt(1.0 + 2.0 * more)) / (2.0 * more)
+    return float(np.clip(2.0 * half, low, high))
