@@ -217,7 +217,10 @@ class Session(ResultTables):
 
     def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Make the buckets of the days of the window that are missing or stale."""
-        return self._chain().aggregate(self._question(window), rebuild=rebuild)
+        from esjobs.speed.bucketing import publish_buckets
+
+        question = self._question(window)
+        return publish_buckets(self.store, self._clock, question, rebuild=rebuild, progress=self._progress)
 
     def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Where = ()) -> RunReport:
         """Fit factors from the buckets of the window and publish them."""

@@ -1,11 +1,11 @@
 """The account of an import of declared values, and taking one back."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from esjobs.core.errors import NoResultError
-from esjobs.core.query import Count, In, Query
+from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time
 from esjobs.declared.tables import COREPOWER
@@ -16,8 +16,11 @@ from esjobs.store.base import JobStore, Retired
 _NAMES_SHOWN = 5
 
 
-def account(store: JobStore, read: RunReport) -> RunReport:
-    """What a load of declared values (``read``) means: how many declare something, since when, for whom."""
+def account(store: JobStore, read: RunReport, names_of_jobs: Callable[[str], Collection[str]]) -> RunReport:
+    """What a load of declared values (``read``) means: how many declare something, since when, for whom.
+
+    ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
+    """
     rows = read_table(store, COREPOWER, [In("import_id", (read.run,))]).to_pylist()
     declared = sum(row["corepower"] is not None for row in rows)
     return RunReport(
@@ -29,11 +32,13 @@ def account(store: JobStore, read: RunReport) -> RunReport:
         rows_become="declared values",
         dropped=read.dropped,
         counts={"rows without a value": len(rows) - declared},
-        notes=(*read.notes, *_notes(store, rows)),
+        notes=(*read.notes, *_notes(store, rows, names_of_jobs)),
     )
 
 
-def _notes(store: JobStore, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _notes(
+    store: JobStore, rows: Sequence[Mapping[str, Any]], names_of_jobs: Callable[[str], Collection[str]]
+) -> Iterator[str]:
     """Since when the values hold, and which names no stored job has."""
     if not rows:
         return
@@ -44,18 +49,10 @@ def _notes(store: JobStore, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     for level, what in (("site", "queues"), ("cpu_model", "CPU models")):
         names = {canonical(row) for row in rows if row["level"] == level}
-        missing = sorted(names - _names_of_jobs(store, level)) if names else []
+        missing = sorted(names - set(names_of_jobs(level))) if names else []
         if missing:
             shown = ", ".join(missing[:_NAMES_SHOWN]) + (", ..." if len(missing) > _NAMES_SHOWN else "")
             yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {shown}"
-
-
-def _names_of_jobs(store: JobStore, level: str) -> set[str]:
-    """The queues or CPU models of all stored jobs; one query."""
-    key = "cpu_raw" if level == "cpu_model" else level
-    values = store.aggregate(Query((key,), (Count(),))).table.column(key).to_pylist()
-    names = resolve_names(values) if level == "cpu_model" else values
-    return {name for name in names if name}
 
 
 def remove_corepower(store: JobStore, import_id: str) -> RunReport:

@@ -12,19 +12,19 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
-from esjobs.core.query import Count, Days, Query, Sum, SumProduct
+from esjobs.core.query import Count, Days, Sum, SumProduct
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
+from esjobs.jobs import resolution
 from esjobs.jobs.day_spans import spans
-from esjobs.jobs.resolution import resolve_keys, resolvers, store_keys
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import Change, Outcome, read_table
 from esjobs.store.base import JobStore, Retired, Span
 
 _KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
-BUCKET_KEYS = store_keys(_KEYS)
+BUCKET_KEYS = resolution.store_keys(_KEYS)
 """What a store groups by to make buckets; the CPU model is resolved above it."""
 BUCKET_METRICS = (
     Count("n_jobs"),
@@ -201,9 +201,8 @@ def _aggregate_span(
     store: JobStore, span: list[date], rules: CleaningRules
 ) -> Iterator[tuple[date, pa.Table, list[dict[str, object]]]]:
     window = Window.of_days(span[0], span[-1])
-    answer = store.aggregate(Query(BUCKET_KEYS, BUCKET_METRICS, window, drops=rules.drops()))
-    known = resolvers(store, _KEYS, window)
-    buckets = resolve_keys(answer.table, _KEYS, known).select(BUCKETS.column_names)
+    answer = resolution.aggregate(store, _KEYS, BUCKET_METRICS, window, drops=rules.drops())
+    buckets = answer.table.select(BUCKETS.column_names)
     books = answer.books.to_pylist()
     for day in span:
         mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))

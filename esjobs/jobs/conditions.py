@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from esjobs.core import fields, tables
 from esjobs.core.errors import UsageError
-from esjobs.core.query import Count, Either, Filter, In, Missing, Query, Value
+from esjobs.core.query import Either, Filter, In, Missing, Value
 from esjobs.core.window import Window
 from esjobs.core.words import titled
-from esjobs.jobs.resolution import resolvers, source_of
+from esjobs.jobs.resolution import source_of, stored_values
 from esjobs.jobs.tables import BUCKETS
 from esjobs.store.base import JobStore
 
@@ -92,19 +92,12 @@ def _filters(
     over: tables.Table | None = None,
 ) -> tuple[Filter, ...]:
     """A filter a field, on jobs or on the rows of a table, which may have resolved fields as columns."""
-    known = resolvers(
-        store, (name for name in chosen if over is None or name not in over.column_names), window
-    )
     filters = []
     for name, wanted in chosen.items():
-        source = source_of(name)
-        if name not in known or source is None:
+        if source_of(name) is None or (over is not None and name in over.column_names):
             filters.append(_filter(name, wanted))
-            continue
-        answer = store.aggregate(Query((source,), (Count(),), window, over=over))
-        values = answer.table.column(source).to_pylist()
-        matching = [value for value, item in zip(values, known[name](values), strict=True) if item in wanted]
-        filters.append(_filter(source, matching))
+        else:
+            filters.append(_filter(*stored_values(store, name, wanted, window, over)))
     return tuple(filters)
 
 

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from esjobs.core.query import Count
 from esjobs.core.report import RunReport
 from esjobs.declared.imports import account
 from esjobs.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.ingest.formats.cric import CRIC_QUEUES
 from esjobs.jobs.ingest import ingest
+from esjobs.jobs.resolution import aggregate
 from esjobs.store.base import JobStore
 
 
@@ -37,4 +39,9 @@ def import_corepower(
         return stores[0]
 
     report = ingest(opened, CRIC_QUEUES if form == "cric" else COREPOWER_TABLE, [path], fill, now=now)
-    return account(stores[0], report)
+
+    def names_of_jobs(level: str) -> set[str]:
+        names = aggregate(stores[0], (level,), (Count(),)).table.column(level).to_pylist()
+        return {name for name in names if name}
+
+    return account(stores[0], report, names_of_jobs)

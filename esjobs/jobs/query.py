@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 
 from esjobs.core import fields
 from esjobs.core.errors import NoJobsError, UsageError
-from esjobs.core.query import Count, Metric, Query, Sum, SumWhere
+from esjobs.core.query import Count, Metric, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.jobs.conditions import job_filters, parse_conditions
-from esjobs.jobs.resolution import resolve_keys, resolvers, store_keys
+from esjobs.jobs.resolution import aggregate
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 
@@ -92,17 +92,17 @@ def query_jobs(
         for part in (item.over, item.under):
             if part is not None:
                 wanted[part.name] = part
-    query = Query(
-        store_keys(keys),
+    table = aggregate(
+        store,
+        keys,
         tuple(wanted.values()),
         window,
         where=job_filters(store, where, window),
         drops=clean.drops() if clean else (),
-    )
-    table = store.aggregate(query).table
+    ).table
     if pc.sum(table.column("jobs")).as_py() in (None, 0):
         raise NoJobsError(_nothing(store, window, where))
-    table = plain(resolve_keys(table, keys, resolvers(store, keys, window)))
+    table = plain(table)
     order = [(key, "ascending") for key in keys]
     in_time = any(fields.field(key).type in ("day", "time") for key in keys)
     table = table.sort_by(order if in_time else [("jobs", "descending"), *order])

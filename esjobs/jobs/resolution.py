@@ -2,23 +2,99 @@
 
 The catalogue says which field a resolved one comes from (:class:`~esjobs.core.fields.Resolved`); here is how.
 A filter on a resolved field becomes the stored values that resolve to it; a grouping by it groups by the
-stored field, and adds up the groups that turn out to be one.
+stored field, and adds up the groups that turn out to be one; a reader gets it beside what is stored.
+Steps ask for any field of the catalogue here (:func:`aggregate`, :func:`select`, :func:`stored_values`), and
+need not know which of them stores have.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from esjobs.core import fields
+from esjobs.core.arrow import schema_of
+from esjobs.core.errors import UsageError
+from esjobs.core.query import Count, DropRule, Filter, Metric, Query, Select
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.declared.values import imported_sites
 from esjobs.names.cpu_models import resolve_names
 from esjobs.names.sites import rc_site
-from esjobs.store.base import JobStore
+from esjobs.store.base import Aggregate, JobStore
 from esjobs.store.merge import merged
 
 Resolver = Callable[[Sequence[str | None]], Sequence[str | None]]
 """Stored values to resolved ones, each for each; None where the stored one is missing or tells nothing."""
+
+
+def aggregate(
+    store: JobStore,
+    keys: Sequence[str],
+    metrics: Sequence[Metric],
+    window: Window | None = None,
+    *,
+    where: Sequence[Filter] = (),
+    drops: Sequence[DropRule] = (),
+) -> Aggregate:
+    """Group and sum jobs by any fields that jobs can be grouped by; ``where``: on stored fields.
+
+    Resolved keys come dictionary-encoded. One query, and a read of imported tables where sites are resolved.
+    """
+    query = Query(store_keys(keys), tuple(metrics), window, tuple(where), tuple(drops))
+    answer = store.aggregate(query)
+    return Aggregate(resolve_keys(answer.table, keys, resolvers(store, keys, window)), answer.books)
+
+
+def select(
+    store: JobStore,
+    names: Sequence[str],
+    window: Window | None = None,
+    *,
+    where: Sequence[Filter] = (),
+    drops: Sequence[DropRule] = (),
+) -> pa.RecordBatchReader:
+    """Stream jobs in any fields of the catalogue, in the order asked for; ``where``: on stored fields."""
+    known = resolvers(store, names, window)
+    schema = fields_schema(names)
+    batches = store.select(Select(store_keys(names), window, tuple(where), tuple(drops)))
+
+    def completed() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = [
+                _texts(batch.column(source_of(name)), known[name]) if name in known else batch.column(name)
+                for name in names
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, completed())
+
+
+def fields_schema(names: Iterable[str]) -> pa.Schema:
+    """The Arrow schema of some fields of jobs."""
+    return schema_of(fields.field(name) for name in names)
+
+
+def _texts(column: pa.Array, resolve: Resolver) -> pa.Array:
+    return _resolved(pa.chunked_array([column]), resolve)[0].cast(pa.string())
+
+
+def stored_values(
+    store: JobStore,
+    name: str,
+    wanted: Collection[object],
+    window: Window | None = None,
+    over: Table | None = None,
+) -> tuple[str, list[str | None]]:
+    """The stored field of a resolved one, and those of its values that resolve to one that is wanted.
+
+    ``over``: of the rows of a table that has the stored field as a column, not of jobs. One query.
+    """
+    source = source_of(name)
+    if source is None:
+        raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
+    resolve = _RESOLVERS[name](store, window)
+    values = store.aggregate(Query((source,), (Count(),), window, over=over)).table.column(source).to_pylist()
+    return source, [value for value, item in zip(values, resolve(values), strict=True) if item in wanted]
 
 
 def source_of(name: str) -> str | None:

@@ -6,29 +6,20 @@ import pyarrow as pa
 
 from esjobs.core import fields
 from esjobs.core.arrow import schema_of
-from esjobs.core.errors import UsageError
-from esjobs.core.query import Filter, Select
+from esjobs.core.query import Filter
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.jobs.conditions import job_filters
+from esjobs.jobs.resolution import select
 from esjobs.store.base import JobStore
 
 
 def streamed_jobs(
     store: JobStore, where: Sequence[str], window: Window | None, columns: Sequence[str]
 ) -> pa.RecordBatchReader:
-    """Jobs of a window under conditions, in the columns asked for (none: all that are stored)."""
+    """Jobs of a window under conditions, in the fields asked for (none: all that are stored)."""
     names = columns or tuple(item.name for item in fields.JOB_FIELDS)
-    schema = schema_of(_stored(name) for name in names)
-    select = Select(tuple(names), window, where=job_filters(store, where, window))
-    return pa.RecordBatchReader.from_batches(schema, store.select(select))
-
-
-def _stored(name: str) -> fields.Field:
-    known = fields.field(name)
-    if isinstance(known.derived, fields.Resolved):
-        raise UsageError(f"'{name}' is resolved after it is read; ask for '{known.derived.field}'")
-    return known
+    return select(store, names, window, where=job_filters(store, where, window))
 
 
 def streamed_rows(

@@ -16,13 +16,13 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.declared.values import declared_values, imported_sites
-from esjobs.jobs import aggregate as aggregation
 from esjobs.jobs.aggregate import Progress, days_behind, require_rules
 from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.jobs.job_counts import count_jobs, counts_of_books
 from esjobs.runs.finding import StoredRun, made_last, read_results
 from esjobs.runs.publication import Outcome, tidy
 from esjobs.runs.publisher import Publisher
+from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
@@ -42,10 +42,6 @@ class Chain:
         self._store = store
         self._publisher = Publisher(store, clock)
         self._progress = progress
-
-    def aggregate(self, question: SpeedQuestion, *, rebuild: bool = False) -> RunReport:
-        """Make missing or stale buckets of the window, and publish them with their books."""
-        return self._publisher.publish(question, [self._aggregate(question, rebuild)])[0]
 
     def fit(self, question: SpeedQuestion) -> RunReport:
         """Fit the buckets of the window and publish the factors.
@@ -92,7 +88,7 @@ class Chain:
         The buckets and their books are visible before: they hold whatever becomes of the fit. The report of
         ``aggregate`` is not, so that a run that fails is not listed among the runs.
         """
-        aggregated = self._aggregate(question, rebuild)
+        aggregated = make_buckets(self._store, question, rebuild=rebuild, progress=self._progress)
         if aggregated.written:
             self._store.publish(aggregated.written)
             tidy(self._store)
@@ -103,16 +99,6 @@ class Chain:
         reports = self._publisher.publish(question, [fitted, correlated, flagged], before=[aggregated.report])
         self._tell("done", 2)
         return reports
-
-    def _aggregate(self, question: SpeedQuestion, rebuild: bool) -> Outcome:
-        return aggregation.aggregate(
-            self._store,
-            question.window,
-            question.rules,
-            run=question.run,
-            rebuild=rebuild,
-            progress=self._progress,
-        )
 
     def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], Outcome]:
         require_rules(self._store, question.window, question.rules)

@@ -15,9 +15,6 @@ from esjobs.speed.shared_effects import SharedEffects, shared_effects
 from esjobs.speed.task_keys import TaskKeys
 from esjobs.speed.task_sums import FloatArray
 
-METHOD_VERSION = "3"
-"""Raised when a change of method changes numbers; part of every run id."""
-
 TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"

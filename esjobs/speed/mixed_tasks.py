@@ -14,11 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import fitters
-from esjobs.core import fields
-from esjobs.core.arrow import schema_of
-from esjobs.core.query import DropRule, Filter, In, Select
+from esjobs.core.query import DropRule, Filter, In
 from esjobs.core.window import Window
-from esjobs.names.cpu_models import resolve_names
+from esjobs.jobs.resolution import select
 from esjobs.speed.fixed_costs import correct, fixed_costs
 from esjobs.speed.task_keys import KEY, TaskKeys
 from esjobs.speed.task_sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
@@ -149,14 +147,9 @@ def _read(
 ) -> pa.Table:
     """The jobs of the suspects, with the number of their task key."""
     tasks = sorted({str(keys.task_id[key]) for key in suspects})
-    select = Select(_FIELDS, window, (*where, In("task_id", tuple(tasks))), drops)
-    jobs = pa.Table.from_batches(
-        store.select(select), schema=schema_of(fields.field(name) for name in _FIELDS)
-    )
-    models = pa.array(resolve_names(jobs.column("cpu_raw").to_pylist()), pa.string())
-    jobs = jobs.append_column("cpu_model", models).append_column(
-        "work_kind", pa.nulls(len(models), pa.string())
-    )
+    wanted = (*where, In("task_id", tuple(tasks)))
+    jobs = select(store, (*_FIELDS, "cpu_model"), window, where=wanted, drops=drops).read_all()
+    jobs = jobs.append_column("work_kind", pa.nulls(jobs.num_rows, pa.string()))
     jobs = jobs.append_column("key", pa.array(keys.numbers(jobs)))
     mine = pc.is_in(jobs.column("key"), pa.array(list(suspects), pa.int32()))
     # Sums and rounding follow the order of the rows: with one that the store does not choose they repeat.

@@ -470,9 +470,12 @@ CONCLUSIONS = Table(
 )
 
 
+METHOD_VERSION = "3"
+"""Raised when a change of method changes numbers; part of every run id."""
+
+
 def _versions() -> Mapping[str, str]:
     from esjobs.names.cpu_models import RESOLVER_VERSION
-    from esjobs.speed.factors import METHOD_VERSION
 
     return {"method_version": METHOD_VERSION, "resolver": RESOLVER_VERSION}
 

@@ -140,6 +140,8 @@ def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
     counted = duckdb.execute("SELECT count(*), min(day)::VARCHAR FROM chosen").fetchall()
     assert counted == [(3, "2018-08-10")]
     assert session.batches("jobs", where={"site": "B"}).read_all().num_rows == 0
+    resolved = session.batches("jobs", columns=["rc_site", "site", "cpu_model"]).read_all().to_pylist()
+    assert resolved == [{"rc_site": "A", "site": "A", "cpu_model": None}] * 3
     (load,) = session.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
     assert load == {"format": "lines", "rows_in": 4}
     assert session.batches("corepower").schema.names == list(COREPOWER.column_names)
@@ -149,7 +151,7 @@ def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
         ({"what": "loads", "where": {"site": "A"}}, "where chooses jobs"),
         ({"what": "loads", "window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
         ({"what": "nothing"}, "no table 'nothing'"),
-        ({"columns": ["cpu_model"]}, "resolved after it is read; ask for 'cpu_raw'"),
+        ({"columns": ["nothing"]}, "no field 'nothing'"),
         ({"what": "loads", "columns": ["k"]}, "has no column 'k'"),
     ):
         with pytest.raises(UsageError, match=words):

@@ -1,0 +1,26 @@
+"""The first step of the speed factors. It needs no fit: who aggregates does not wait for their import."""
+
+from esjobs.core.clock import Clock
+from esjobs.core.report import RunReport
+from esjobs.jobs.aggregate import Progress, aggregate
+from esjobs.runs.publication import Outcome
+from esjobs.runs.publisher import Publisher
+from esjobs.speed.question import SpeedQuestion
+from esjobs.store.base import JobStore
+
+
+def make_buckets(
+    store: JobStore, question: SpeedQuestion, *, rebuild: bool, progress: Progress | None
+) -> Outcome:
+    """The missing or stale buckets of the question's window, still invisible."""
+    return aggregate(
+        store, question.window, question.rules, run=question.run, rebuild=rebuild, progress=progress
+    )
+
+
+def publish_buckets(
+    store: JobStore, clock: Clock, question: SpeedQuestion, *, rebuild: bool, progress: Progress | None
+) -> RunReport:
+    """Make missing or stale buckets of the window, and publish them with their books."""
+    outcome = make_buckets(store, question, rebuild=rebuild, progress=progress)
+    return Publisher(store, clock).publish(question, [outcome])[0]
