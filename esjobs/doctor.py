@@ -30,7 +30,6 @@ _PACKAGES = (
     "numba",
     "iminuit",
     "altair",
-    "vl-convert-python",
 )
 
 FAILED = "failed"

@@ -14,7 +14,6 @@ from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.tables import DAYS, LOADS
 from esjobs.names.spelling import as_stored
 from esjobs.output.destination import writing_text
-from esjobs.output.frames import frame_of
 from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.publication import read_table
 from esjobs.runs.tables import RUNS
@@ -50,19 +49,15 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
     headline, *_ = question.fit.methods
     (shown,) = as_stored(f"run {found.run} has no method", [method or headline], question.fit.methods)
     taken = {field.name for field in fields(ReportData)}
-    frames = {
-        table.name: frame_of(read_results(store, table, found))
-        for table in SPEED.tables
-        if table.name in taken
-    }
+    frames = {table.name: read_results(store, table, found) for table in SPEED.tables if table.name in taken}
     loads = read_table(store, LOADS).to_pylist()
     days = Days.of_window(found.window)
     stored = store.day_fingerprints(found.window)
     return ReportData(
         **frames,
-        days=frame_of(read_table(store, DAYS, [days])),
-        runs=frame_of(read_table(store, RUNS, [In("run", (found.run,))])),
-        corepower=frame_of(read_table(store, COREPOWER)),
+        days=read_table(store, DAYS, [days]),
+        runs=read_table(store, RUNS, [In("run", (found.run,))]),
+        corepower=read_table(store, COREPOWER),
         provenance={
             "Cleaning rules": json.dumps(found.settings["rules"]),
             "Settings of the fit": json.dumps(found.settings["fit"]),

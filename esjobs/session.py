@@ -382,7 +382,9 @@ class Session(ResultTables):
 
         ``method``: the headline of the run unless it is named.
         """
-        from dashboards.targets.html.charts import plot_line
+        import altair as alt
+
+        from dashboards.targets.html.charts import line_chart
         from esjobs.runs.finding import find_run
         from esjobs.speed.question import SpeedQuestion
 
@@ -391,7 +393,8 @@ class Session(ResultTables):
         chosen = method or fit.methods[0]
         flags = self.flags(level=level, type=type, method=chosen, run=drawn.run)
         lines = self.lines(level=level, type=type, method=chosen, run=drawn.run)
-        return plot_line(flags, lines, limit=fit.deviation_limit)
+        chart = line_chart(flags, lines, limit=fit.deviation_limit)
+        return alt.LayerChart.from_dict(chart)
 
     def stored_window(self) -> Window:
         """The whole days that the stored jobs span; :class:`NoJobsError` when there are none."""

@@ -17,6 +17,7 @@ _CAPABILITY = {*_SHARED, "esjobs.names", "esjobs.output", "esjobs.setting_types"
 
 TABLES = {"esjobs.declared.tables", "esjobs.jobs.tables"}
 """What capabilities keep: facts like those of the core, which the formats that give rows of them name."""
+_TABLES = ("esjobs.core", "esjobs.capabilities")
 
 ROOMS = {
     "esjobs.core": {"esjobs.core"},
@@ -55,7 +56,15 @@ ROOMS = {
         "fitters.variance",
     }
     | FITTERS_GROUND,
-    "dashboards": {"dashboards", "esjobs.core", "esjobs.capabilities"},
+    "dashboards.spec": {"dashboards.spec", "esjobs.core"},
+    "dashboards.panels": {"dashboards.panels", "dashboards.spec", "esjobs.core"},
+    "dashboards.view": {"dashboards.view", "dashboards.spec", *_TABLES},
+    "dashboards.targets.vegalite": {"dashboards.targets.vegalite", "dashboards.spec", *_TABLES},
+    "dashboards.targets.html": {
+        *("dashboards.targets.html", "dashboards.targets.vegalite"),
+        *("dashboards.panels", "dashboards.view", "dashboards.spec", *_TABLES),
+    },
+    "dashboards": {"dashboards"},
 }
 """Room -> rooms it may import. What is not listed (session, commands, entry points) may import everything.
 
@@ -88,7 +97,12 @@ THIRD_PARTY = {
     "fitters.robust": set(),
     "fitters.compiled": {"numba"},
     "fitters": set(),
-    "dashboards": {"numpy", "pandas", "altair", "jinja2", "markupsafe", "vl_convert"},
+    "dashboards.spec": set(),
+    "dashboards.panels": set(),
+    "dashboards.view": set(),
+    "dashboards.targets.vegalite": set(),
+    "dashboards.targets.html": {"numpy", "jinja2", "markupsafe"},
+    "dashboards": set(),
 }
 
 ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
@@ -105,8 +119,8 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "click": ("esjobs/cli.py", "esjobs/commands/", "esjobs/terminal.py"),
     "pydantic": ("esjobs/settings.py", "esjobs/setting_types.py", "esjobs/speed/settings.py"),
     "pydantic_settings": "esjobs/settings.py",
-    "vl_convert": "dashboards/",
-    "jinja2": "dashboards/",
+    "altair": "esjobs/session.py",
+    "jinja2": "dashboards/targets/html/",
 }
 """Library -> the only place (start of the path) that imports it."""
 

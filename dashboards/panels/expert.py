@@ -13,7 +13,7 @@ from dashboards.panels.columns import (
     VIA,
     K,
 )
-from dashboards.spec import Entry, Panel, View, Where
+from dashboards.spec import Entry, Join, Panel, View, Where
 from esjobs.core.words import HALF_WIDTH_90, JUDGED
 
 SECTION = "For the expert"
@@ -123,6 +123,7 @@ MATRIX = Panel(
         EVENTS_PER_JOB,
         Entry("k", "k", "number", "y", error="k_err", table="factors"),
     ),
+    joins=(Join("speed", View("factors", level="site"), "name", ("k",)),),
     most=(40, 25),
     empty="There is no residual to show: the run kept none, or each is 0 by construction, because there "
     "are no independent loops through queues and tasks.",
@@ -222,15 +223,15 @@ PULLS = Panel(
     "Pulls of the buckets",
     "pulls",
     SECTION,
-    View("fits", where=(Where("pulls"),)),
+    View("pulls", sort=("-level", "low")),
     "Deviations of buckets in their own standard deviations, for all types together: right of 0 ran faster "
     "than k promises. The line is a normal of width 1 and the same area; the bars at both ends hold all that "
     "lies beyond. Where σ int is estimated, the width is 1 by construction; look at the shape and the tails.",
     fields=(
         LEVEL,
-        Entry("pulls", "Pulls", "text", "x"),
-        Entry("pull_width", "Pull width", "number"),
-        Entry("n_rejected", "Rejected", "count"),
+        Entry("low", "From", "number", "x"),
+        Entry("high", "To", "number"),
+        Entry("n_buckets", "Number of buckets", "count", "y"),
     ),
     empty="There are no pulls: no fit has independent loops, so each residual is 0 by construction.",
     on_request=True,

@@ -18,8 +18,8 @@ from dashboards.panels.columns import (
     VIA,
     K,
 )
-from dashboards.spec import Entry, Panel, Tile, View, Where
-from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90
+from dashboards.spec import Entry, Join, Panel, Tile, View, Where
+from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90, Level
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
 _SIGNIFICANT = Entry(
@@ -84,6 +84,11 @@ _CANDIDATES = (Where("verdict", ("deviates",)), Where("confirmed", (True,), nega
 
 def _verdict(*values: str) -> tuple[Where, ...]:
     return (Where("verdict", values),)
+
+
+def _line(level: Level) -> tuple[Join, ...]:
+    """The line of the benchmark in which a row is declared."""
+    return (Join("line", View("lines", level=level), "benchmark", ("slope", "status")),)
 
 
 COUNTS = Panel(
@@ -246,6 +251,7 @@ SCATTER = Panel(
     "origin, the band is the accepted deviation. Above the band a queue runs faster than it declares, below "
     "it slower. Confirmed deviations are named, candidates are not; default values have no part in the line.",
     fields=_SCATTER_FIELDS,
+    joins=_line("site"),
     band=True,
     empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
 )
@@ -263,6 +269,7 @@ SCATTER_MODEL = Panel(
     "Reference scores come from an imported table; none is derived from what queues declare. Above the band "
     "a CPU model runs faster than its score, below it slower.",
     fields=_MODEL_SCATTER_FIELDS,
+    joins=_line("cpu_model"),
     band=True,
     given=(Where("k"),),
     empty="No reference scores of CPU models were imported, so their factors stand without a comparison.",

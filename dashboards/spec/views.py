@@ -47,8 +47,12 @@ NOTHING = View()
 
 @dataclass(frozen=True)
 class Join:
-    """Columns that a chart takes from another view: those of the row that is equal in ``on``."""
+    """Columns that a chart takes from another view: those of the row that is equal in ``on``.
 
+    ``name``: what the chart calls that view.
+    """
+
+    name: str
     view: View
     on: str
     columns: tuple[str, ...]

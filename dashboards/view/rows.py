@@ -6,10 +6,9 @@ Missing is ``None`` from here on, whatever kind of null the frame held.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
-
-import pandas as pd
 
 from dashboards.spec import Entry, View, Where
 from esjobs.capabilities import table
@@ -18,30 +17,44 @@ from esjobs.core.words import ALL_TYPES
 Row = dict[str, Any]
 
 
-def complete(name: str, frame: pd.DataFrame | None) -> pd.DataFrame:
-    """The frame with exactly the columns of the result table; what it lacks is null, ``None`` is empty."""
-    columns = list(table(name).column_names)
-    if frame is None:
-        return pd.DataFrame({column: pd.Series(dtype=object) for column in columns})
-    return frame.reindex(columns=columns)
+Tabular = Any
+"""A table of results in memory: a pandas frame, an Arrow table or batch."""
 
 
-def records(frame: pd.DataFrame) -> list[Row]:
-    """Rows as dictionaries of plain values: ``int``, ``float``, ``str``, ``bool``, a timestamp or ``None``.
+def rows_of(name: str, held: Tabular | None) -> list[Row]:
+    """The rows of a result table with exactly its columns; what a row lacks is ``None``."""
+    if held is None:
+        return []
+    columns = table(name).column_names
+    return [{column: row.get(column) for column in columns} for row in records(held)]
 
+
+def records(held: Tabular) -> list[Row]:
+    """Rows as dictionaries of plain values: ``int``, ``float``, ``str``, ``bool``, a time or ``None``.
+
+    >>> import pandas as pd
     >>> records(pd.DataFrame({"k": [1.5, float("nan")], "name": ["A", None]}))
     [{'k': 1.5, 'name': 'A'}, {'k': None, 'name': None}]
     """
-    columns = {}
-    for name in frame.columns:
-        series = frame[name]
-        columns[str(name)] = [
-            None if null else plain(value)
-            for value, null in zip(series.astype(object), series.isna(), strict=True)
+    listed = held.to_pylist() if hasattr(held, "to_pylist") else _of_frame(held)
+    return [plain_row(row) for row in listed]
+
+
+def _of_frame(frame: Any) -> list[Row]:
+    """The rows of a pandas frame; every kind of null it knows is ``None``."""
+    columns = {
+        str(name): [
+            None if null else value
+            for value, null in zip(frame[name].astype(object), frame[name].isna(), strict=True)
         ]
-    if not columns:
-        return []
+        for name in frame.columns
+    }
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def plain_row(row: Mapping[str, Any]) -> Row:
+    """A row of plain values."""
+    return {name: plain(value) for name, value in row.items()}
 
 
 def plain(value: Any) -> Any:
@@ -49,7 +62,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         value = float(value)
     item = getattr(value, "item", None)
-    if callable(item) and not isinstance(value, pd.Timestamp):
+    if callable(item) and not isinstance(value, datetime):
         value = item()
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -24,6 +24,7 @@ def row_of(data: ReportData, kind: str = "all") -> pd.Series:
     """The stored conclusion about the queues of a type, headline method."""
     assert data.conclusions is not None
     chosen = data.conclusions.query("level == 'site' and method == 'gamma' and processing_type == @kind")
+    row: pd.Series
     (row,) = (row for _, row in chosen.iterrows())
     return row
 
@@ -189,7 +190,7 @@ def test_other_components_are_not_drawn_beside_the_line(data: ReportData) -> Non
 def test_a_single_type_is_not_repeated(make_data: Callable[..., ReportData]) -> None:
     data = make_data(12, types=("all",))
     assert data.factors is not None
-    twice = pd.concat([data.factors, data.factors.assign(processing_type="simul")])
+    twice: pd.DataFrame = pd.concat([data.factors, data.factors.assign(processing_type="simul")])
     (text,) = block_of(replace(data, factors=twice), "types").parts
     assert text == TextPart(("All jobs of the fit are of one type, simul: its results are those above.",))
 

@@ -16,7 +16,6 @@ from dashboards.panels.expert import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK
 from dashboards.targets.html.charts import siblings
 from dashboards.targets.html.compose import Composer
 from dashboards.targets.html.expert_charts import (
-    counts_of,
     matrix,
     matrix_rows,
     pulls,
@@ -25,9 +24,13 @@ from dashboards.targets.html.expert_charts import (
 )
 from dashboards.targets.html.parts import Block, FigurePart, TablePart, TermsPart, TextPart
 from dashboards.targets.html.report import ReportData, render
+from dashboards.targets.html.scales import log_axis
+from dashboards.targets.vegalite.marks import GRID
+from dashboards.view.earlier import counts_of
 from dashboards.view.rows import Row, task_of
 from tests.dashboards.conftest import HOSTILE
 from tests.dashboards.conftest import PULLS as COUNTS
+from tests.dashboards.drawn import NEWEST, OLDEST, SIZE, lines, logarithmic, marks, svg
 
 EXPERT = tuple(each for each in REPORT if each.section == "For the expert")
 
@@ -90,7 +93,7 @@ def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
     assert data.residuals is not None
     block, composer = block_of(data, "task-curves")
     (figure,) = (part for part in block.parts if isinstance(part, FigurePart))
-    drawn = [composer.charts.specs[number]["datasets"]["points"]["rows"] for number in figure.charts]
+    drawn = [composer.charts.specs[number]["datasets"]["rows"]["rows"] for number in figure.charts]
     assert len(drawn) == 6
     assert sum(map(len, drawn)) == figure.marks
     sites = data.residuals[data.residuals.level == "site"]
@@ -104,18 +107,27 @@ def test_the_tasks_with_most_jobs_have_a_chart_each(data: ReportData) -> None:
 def test_the_curve_is_the_fixed_cost_through_the_median_site() -> None:
     rows = [bucket(events_per_job=n, cpu_s_per_event=c * (1 + 20 / n)) for n, c in ((5, 1), (20, 3), (80, 2))]
     task: Row = {"rho": 20.0, "rho_err": 1.0, "slope": -0.5, "slope_err": 0.1, "decision": "corrected"}
-    drawing = task_curve(TASK_CURVES, rows, task)
-    assert len(drawing.datasets["points"]) == 3
-    for row in drawing.datasets["curve"]:
-        assert row["y"] == pytest.approx(median([1, 3, 2]) * (1 + 20 / row["x"]))
-    assert drawing.spec()["layer"][0]["mark"]["strokeDash"] == [1, 0]
-    kept = task_curve(TASK_CURVES, rows, {**task, "decision": "kept"})
-    assert kept.spec()["layer"][0]["mark"]["strokeDash"] == [5, 4]
+    picture = svg(task_curve(TASK_CURVES, rows, task).complete(0))
+    assert len(marks(picture, "marks")) == 3
+    across, up = (log_axis([row[column] for row in rows]) for column in ("events_per_job", "cpu_s_per_event"))
+    (curve,) = lines(picture, "curve")
+    assert len(curve) == 41
+    for x, y in curve:
+        events = logarithmic(x, across.low, across.high)
+        assert logarithmic(y, up.low, up.high) == pytest.approx(
+            median([1, 3, 2]) * (1 + 20 / events), rel=1e-3
+        )
+    dashes = {
+        decision: marks(
+            svg(task_curve(TASK_CURVES, rows, {**task, "decision": decision}).complete(0)), "curve"
+        )[0].get("stroke-dasharray")
+        for decision in ("corrected", "kept")
+    }
+    assert dashes == {"corrected": "1,0", "kept": "5,4"}
     for unknown in (None, {**task, "rho": None}):
-        assert task_curve(TASK_CURVES, rows, unknown).datasets["curve"] == []
-    negative = task_curve(TASK_CURVES, rows, {**task, "rho": -30.0}).datasets["curve"]
-    assert negative
-    assert all(row["y"] > 0 for row in negative)
+        assert marks(svg(task_curve(TASK_CURVES, rows, unknown).complete(0)), "curve") == []
+    (negative,) = lines(svg(task_curve(TASK_CURVES, rows, {**task, "rho": -30.0}).complete(0)), "curve")
+    assert 0 < len(negative) < 41
 
 
 def test_what_no_logarithm_holds_is_left_out(data: ReportData) -> None:
@@ -147,9 +159,10 @@ def test_the_matrix_holds_what_has_most_jobs_fastest_first(make_data: Callable[.
     speeds = [float(name.split()[-1]) for name in names]
     assert speeds == sorted(speeds, reverse=True)
     drawing = matrix(MATRIX, rows)
-    assert len(drawing.datasets["cells"]) + len(drawing.datasets["blanks"]) == len(cells)
-    framed = [row for row in drawing.datasets["cells"] if row["frame"] != "transparent"]
-    assert drawing.datasets["cells"][-len(framed) :] == framed
+    drawn = drawing.datasets["rows"]
+    assert len(marks(svg(drawing.complete(0)), "marks")) == len(drawn) == len(cells)
+    framed = [row for row in drawn if row["status"] == "rejected"]
+    assert drawn[-len(framed) :] == framed
     assert len(framed) == sum(row["status"] == "rejected" for row in cells) > 0
     weight: dict[str, int] = {}
     for row in rows:
@@ -172,19 +185,29 @@ def test_long_names_of_the_matrix_stay_apart() -> None:
 
 def test_a_cell_says_percent_and_no_fit_is_grey() -> None:
     rows = [bucket(deviation=-0.124), bucket(name="B", deviation=None, status="no fit")]
-    drawing = matrix(MATRIX, rows)
-    assert [row["label"] for row in drawing.datasets["cells"]] == ["−12"]
-    assert len(drawing.datasets["blanks"]) == 1
-    assert matrix(MATRIX, []).datasets["cells"] == []
+    for version in (OLDEST, NEWEST):
+        picture = svg(matrix(MATRIX, rows).complete(0), version)
+        assert {mark.text for mark in picture.iter("{http://www.w3.org/2000/svg}text")} >= {"−12", "–"}
+        filled = [mark.get("fill") for mark in marks(picture, "marks")]
+        assert filled.count(GRID) == 1
+        assert len(filled) == 2
+    assert matrix(MATRIX, []).datasets["rows"] == []
 
 
 def test_the_histogram_keeps_its_counts_and_the_normal_its_area() -> None:
-    drawing = pulls(PULLS, counts_of(json.dumps(COUNTS)))
-    assert [row["n"] for row in drawing.datasets["bins"]] == COUNTS
-    assert drawing.datasets["bins"][0]["range"] == "below −4.5"
-    assert drawing.datasets["bins"][-1]["range"] == "above 4.5"
-    area = math.fsum(row["n"] for row in drawing.datasets["normal"]) * 0.1
-    assert area == pytest.approx(0.5 * sum(COUNTS), rel=1e-3)
+    bars = [{"low": n / 2 - 5, "high": n / 2 - 4.5, "n_buckets": count} for n, count in enumerate(COUNTS)]
+    picture = svg(pulls(PULLS, bars).complete(0))
+    said = [str(mark.get("aria-label")) for mark in marks(picture, "marks")]
+    assert len(said) == len(COUNTS)
+    assert "Pull: below −4.5" in said[0]
+    assert "Pull: above 4.5" in said[-1]
+    assert [int(re.findall(r"Buckets: (\d+)", text)[0]) for text in said] == COUNTS
+    paths = [mark.get("d", "") for mark in marks(picture, "marks")]
+    heights = [abs(float(re.findall(r"v(-?[\d.]+)", path)[0])) for path in paths]
+    share = max(heights) / SIZE / max(COUNTS)
+    assert heights == pytest.approx([count * share * SIZE for count in COUNTS], abs=0.01)
+    (normal,) = lines(picture, "normal")
+    assert math.fsum(y / share for _, y in normal) * 0.1 == pytest.approx(0.5 * sum(COUNTS), rel=1e-3)
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[1, 2]", json.dumps(["a"] * 20), json.dumps([0] * 20)])

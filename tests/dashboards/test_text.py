@@ -13,7 +13,7 @@ from dashboards.spec import Entry, View, Where, look_of
 from dashboards.targets.html.cells import moment, number, percent, read, readable_json
 from dashboards.targets.html.labels import place_labels
 from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_ticks
-from dashboards.view.rows import Row, complete, records, relative_to_siblings, select, siblings_of, sort_rows
+from dashboards.view.rows import Row, records, relative_to_siblings, rows_of, select, siblings_of, sort_rows
 from esjobs.capabilities import table
 from esjobs.core.text import visible
 
@@ -104,11 +104,11 @@ def test_records_know_one_kind_of_missing() -> None:
 
 
 def test_frames_are_completed_with_nulls() -> None:
-    assert list(complete("lines", None).columns) == list(table("lines").column_names)
-    frame = complete("lines", pd.DataFrame({"slope": [1.0], "surplus": [2.0]}))
-    assert records(frame)[0]["slope"] == 1.0
-    assert records(frame)[0]["status"] is None
-    assert "surplus" not in frame
+    assert rows_of("lines", None) == []
+    (row,) = rows_of("lines", pd.DataFrame({"slope": [1.0], "surplus": [2.0]}))
+    assert list(row) == list(table("lines").column_names)
+    assert row["slope"] == 1.0
+    assert row["status"] is None
 
 
 def test_selection_follows_level_type_method_and_order() -> None:

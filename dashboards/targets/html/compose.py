@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pandas as pd
-
 from dashboards.panels import REPORT, panel
 from dashboards.spec import Panel, View
 from dashboards.targets.html.cells import count, level_name, number, readable_json
@@ -15,12 +13,12 @@ from dashboards.targets.html.charts import PAGE_FRAMES, dots_axis, dots_with_err
 from dashboards.targets.html.evidence import (
     curve_parts,
     extreme_parts,
-    looks_of,
     matrix_parts,
     name_parts,
     pull_parts,
     scatter_parts,
 )
+from dashboards.targets.html.marks import looks_of
 from dashboards.targets.html.parts import (
     Block,
     BooksPart,
@@ -36,7 +34,16 @@ from dashboards.targets.html.parts import (
     tiles_part,
 )
 from dashboards.view.books import books_of
-from dashboards.view.rows import Row, complete, joined, records, relative_to_siblings, select, siblings_of
+from dashboards.view.earlier import brought_up
+from dashboards.view.rows import (
+    Row,
+    Tabular,
+    joined,
+    relative_to_siblings,
+    rows_of,
+    select,
+    siblings_of,
+)
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
 
@@ -68,9 +75,9 @@ _LEAST_SCATTER = 0.05
 
 @dataclass(frozen=True)
 class ReportData:
-    """The results of one run, as frames with the columns of the result tables.
+    """The results of one run, as frames or Arrow tables with the columns of the result tables.
 
-    A frame may be ``None`` or empty, and may lack columns: what is missing is null. ``provenance``: what else
+    A table may be ``None`` or empty, and may lack columns: what is missing is null. ``provenance``: what else
     a reader should know about the origin of the numbers, as text by term. ``method``: whose results are
     shown; ``headline``: that on which the run's conclusion rests, where it is another. ``limit``: the
     accepted deviation. ``jobs_in``: jobs stored in the window, counted independently of the books, so that a
@@ -78,18 +85,18 @@ class ReportData:
     ``restriction``: tasks and conditions that the run was restricted to.
     """
 
-    factors: pd.DataFrame | None = None
-    fits: pd.DataFrame | None = None
-    pulls: pd.DataFrame | None = None
-    components: pd.DataFrame | None = None
-    lines: pd.DataFrame | None = None
-    flags: pd.DataFrame | None = None
-    conclusions: pd.DataFrame | None = None
-    tasks: pd.DataFrame | None = None
-    residuals: pd.DataFrame | None = None
-    days: pd.DataFrame | None = None
-    runs: pd.DataFrame | None = None
-    corepower: pd.DataFrame | None = None
+    factors: Tabular | None = None
+    fits: Tabular | None = None
+    pulls: Tabular | None = None
+    components: Tabular | None = None
+    lines: Tabular | None = None
+    flags: Tabular | None = None
+    conclusions: Tabular | None = None
+    tasks: Tabular | None = None
+    residuals: Tabular | None = None
+    days: Tabular | None = None
+    runs: Tabular | None = None
+    corepower: Tabular | None = None
     provenance: Mapping[str, object] = field(default_factory=dict)
     method: str = "gamma"
     headline: str | None = None
@@ -102,12 +109,10 @@ class Composer:
     """Makes blocks of panels. Each table is read once; charts are collected as they are made."""
 
     def __init__(self, data: ReportData) -> None:
-        """Turn the frames into plain rows; ``data`` itself is not changed."""
+        """Turn the tables into plain rows; ``data`` itself is not changed."""
         self.data = data
         self.charts = Charts()
-        self.tables = {name: records(complete(name, getattr(data, name))) for name in _TABLES}
-        for row in self.tables["flags"]:
-            row["finding"] = row["finding"] or row["sentence"]  # of runs that did not keep them apart
+        self.tables = brought_up({name: rows_of(name, getattr(data, name)) for name in _TABLES})
         factors = self.tables["factors"]
         methods = dict.fromkeys(row["method"] for row in factors)
         self.method = data.method if data.method in methods or not methods else next(iter(methods))
@@ -126,7 +131,11 @@ class Composer:
                 lambda each, rows: curve_parts(each, rows, self.tables["tasks"], self.charts)
             ),
             "matrix": self._made_by(lambda each, rows: matrix_parts(each, rows, self.charts)),
-            "pulls": self._made_by(lambda each, rows: pull_parts(each, rows, self.charts)),
+            "pulls": self._made_by(
+                lambda each, rows: pull_parts(
+                    each, rows, self.seen(View("fits", sort=("-level",)), self.main_type), self.charts
+                )
+            ),
             "extremes": self._made_by(extreme_parts),
             "name-list": self._made_by(name_parts),
             "types": self._types,
@@ -211,7 +220,7 @@ class Composer:
         for benchmark in dict.fromkeys(row["benchmark"] for row in rows):
             chosen = [row for row in rows if row["benchmark"] == benchmark]
             line = next((row for row in lines if row["benchmark"] == benchmark), None)
-            drawing = scatter_line(each, chosen, line, self.data.limit, frames=PAGE_FRAMES, legend=False)
+            drawing = scatter_line(each, chosen, line, self.data.limit, frames=PAGE_FRAMES)
             caption = _line_caption(line, benchmark, each.view.level)
             figure = FigurePart(
                 (self.charts.add(drawing),), len(chosen), each.title, caption, looks_of(each, chosen)
@@ -229,7 +238,7 @@ class Composer:
         numbers: list[int] = []
         for start in range(0, len(rows), height):
             chunk = rows[start : start + height]
-            drawing = dots_with_errors(each, chunk, limit=self.data.limit, axis=axis, legend=False)
+            drawing = dots_with_errors(each, chunk, limit=self.data.limit, axis=axis)
             numbers.append(self.charts.add(drawing, like=numbers[0] if numbers else None))
         figure = FigurePart(tuple(numbers), len(rows), each.title, looks=looks_of(each, rows))
         return Block(anchor, each, (figure,), len(rows))
@@ -241,7 +250,7 @@ class Composer:
         parts: list[Part] = []
         if related:
             shown = [item[0] for item in related]
-            chart = self.charts.add(siblings(each, shown, frames=PAGE_FRAMES, legend=False))
+            chart = self.charts.add(siblings(each, shown, frames=PAGE_FRAMES))
             caption = _siblings_caption(rows, group, across, up)
             parts.append(FigurePart((chart,), len(related), each.title, caption, looks_of(each, shown)))
         if rows:

@@ -4,22 +4,21 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from dashboards.spec import EVERY_LOOK, LOOKS, Look, Panel
+from dashboards.spec import Panel
 from dashboards.targets.html.cells import count, level_name, number, read
+from dashboards.targets.html.charts import scatter
 from dashboards.targets.html.expert_charts import (
     Taken,
     by_jobs,
-    counts_of,
     matrix,
     positive,
     pulls,
-    scatter,
     short,
     task_curve,
     task_label,
     task_words,
 )
-from dashboards.targets.html.marks import look
+from dashboards.targets.html.marks import looks_of
 from dashboards.targets.html.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
 from dashboards.view.rows import Row, task_of
 from esjobs.core.text import visible
@@ -66,8 +65,10 @@ def _account(taken: Taken, task: tuple[object, ...]) -> Row | None:
 def matrix_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
     """The matrix, when there is a cell to show."""
     drawing = matrix(panel, rows)
-    cells, order = len(drawing.datasets["cells"]), drawing.datasets["order"]
-    if not any(abs(row["value"]) > NOISE for row in drawing.datasets["cells"]):
+    value = panel.entry("x").column
+    values = [row[value] for row in drawing.datasets["rows"] if row[value] is not None]
+    order = drawing.datasets["order"]
+    if not any(abs(each) > NOISE for each in values):
         return []
     shown = len({row["row"] for row in order})
     names = len({row[panel.entry("label").column] for row in rows})
@@ -78,25 +79,27 @@ def matrix_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part
         if shown < names
         else ""
     )
+    cells = len(drawing.datasets["rows"])
     return [FigurePart((charts.add(drawing),), cells, panel.title, caption, width=width)]
 
 
-def pull_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Part]:
-    """A histogram for each fit that has one."""
-    column = panel.entry("x").column
+def pull_parts(panel: Panel, rows: Sequence[Row], fits: Sequence[Row], charts: Charts) -> list[Part]:
+    """A histogram for each fit that has one; ``fits``: the rows of that table, which know its width."""
+    column = panel.entry("y").column
     numbers, titles, bars = [], [], 0
-    for row in rows:
-        counts = counts_of(row[column])
-        if not counts or (row["pull_width"] is not None and row["pull_width"] <= NOISE):
+    for fit in fits:
+        mine = [row for row in rows if row["level"] == fit["level"]]
+        width, rejected = fit["pull_width"], fit["n_rejected"]
+        if not mine or (width is not None and width <= NOISE):
             continue
-        numbers.append(charts.add(pulls(panel, counts)))
-        bars += len(counts)
-        words = f"{count(sum(counts))} buckets"
-        if row["pull_width"] is not None:
-            words += f", width {number(row['pull_width'])}"
-        if row["n_rejected"] is not None:
-            words += f", {count(row['n_rejected'])} rejected"
-        titles.append(Title(level_name(row["level"]).capitalize().replace("Cpu", "CPU"), words))
+        numbers.append(charts.add(pulls(panel, mine)))
+        bars += len(mine)
+        words = f"{count(sum(row[column] for row in mine))} buckets"
+        if width is not None:
+            words += f", width {number(width)}"
+        if rejected is not None:
+            words += f", {count(rejected)} rejected"
+        titles.append(Title(level_name(fit["level"]).capitalize().replace("Cpu", "CPU"), words))
     return [FigurePart(tuple(numbers), bars, panel.title, titles=tuple(titles))] if numbers else []
 
 
@@ -104,7 +107,7 @@ def scatter_parts(panel: Panel, rows: Sequence[Row], charts: Charts) -> list[Par
     """One chart of two quantities."""
     if not rows:
         return []
-    drawing = scatter(panel, rows, legend=False)
+    drawing = scatter(panel, rows)
     return [FigurePart((charts.add(drawing),), len(rows), panel.title, looks=looks_of(panel, rows))]
 
 
@@ -148,10 +151,3 @@ def name_parts(panel: Panel, rows: Sequence[Row]) -> list[Part]:
 def _counted(names: int, level: str) -> str:
     """How many, in words that agree with the number."""
     return f"{count(names)} {level_name(level).removesuffix('s') if names == 1 else level_name(level)}"
-
-
-def looks_of(panel: Panel, rows: Sequence[Row]) -> tuple[Look, ...]:
-    """The looks in which rows are drawn, in the order of a legend; a verdict is named even if it is alone."""
-    drawn = {look(panel, row).label for row in rows}
-    present = tuple(item for item in EVERY_LOOK if item.label in drawn)
-    return present if len(present) > 1 or any(item in LOOKS.values() for item in present) else ()

@@ -1,83 +1,70 @@
-"""What all charts share: colours, configuration, scales of verdicts, tooltips.
+"""What a page knows better than a chart alone: texts of tooltips, looks that occur, ends of error bars."""
 
-Data enters a chart as data only: values are never pasted into expressions, and no channel turns a value into
-a link or an address. Positions, labels and tooltip texts are computed in Python, so that the Vega side needs
-no expression of ours. Every chart carries its rows as named datasets of the top level.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES, Entry, Look, Panel, look_of
 from dashboards.targets.html.cells import read
+from dashboards.targets.html.scales import Axis
+from dashboards.targets.vegalite.charts import from_rows
+from dashboards.targets.vegalite.marks import Paint, Scale, Spec, columns_of
 from dashboards.view.rows import Row
+from esjobs.core.text import visible
 
-PAPER, INK, MUTED, GRID, BAND, LINE = "#fefefe", "#1c2127", "#5b6470", "#e3e6e9", "#e9eef2", "#3a424c"
-"""Ground, text, lesser text, grid, accepted band, fitted line. Each colour has one use, so that a style sheet
-can replace it on a dark ground."""
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""That of the library which the page carries."""
 
 ROW_HEIGHT, DENSE_ROW_HEIGHT, DENSE_FROM = 18, 15, 60
 """Pixels per name in a chart of names, and from how many names on the denser height is taken."""
-
-_CONFIG: dict[str, Any] = {
-    "background": "transparent",
-    "font": "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif",
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": MUTED,
-        "titleColor": MUTED,
-        "gridColor": GRID,
-        "domainColor": MUTED,
-        "tickColor": MUTED,
-        "labelFontSize": 11,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "titlePadding": 10,
-    },
-    "legend": {
-        "labelColor": INK,
-        "labelFontSize": 12,
-        "symbolSize": 75,
-        "symbolStrokeWidth": 1.4,
-        "orient": "top",
-        "offset": 12,
-        "columnPadding": 20,
-        "labelLimit": 300,
-    },
-}
 
 
 @dataclass(frozen=True)
 class Drawing:
     """A chart and its rows, apart: layers refer to datasets by name, and a page stores rows its own way."""
 
-    layers: tuple[Any, ...]
+    spec: Spec
     datasets: dict[str, list[Row]]
-    height: float
-    description: str
 
-    def chart(self, width: int) -> alt.LayerChart:
-        """The complete Altair chart, so many pixels wide; Altair checks it when it is shown."""
-        return self._assemble(width, datasets=self.datasets)
+    def complete(self, width: int) -> Spec:
+        """The chart with its rows, so many pixels wide."""
+        return {**self.spec, "width": width, "datasets": self.datasets}
 
-    def spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification without its rows, as wide as the element that holds it.
 
-        It is not checked against the schema, which would take most of the time of a page.
-        """
-        found: dict[str, Any] = self._assemble("container").to_dict(validate=False)
-        return found
+def drawing(
+    panel: Panel,
+    rows: Sequence[Row],
+    paint: Paint,
+    more: Mapping[str, list[Row]] | None = None,
+    layers: Iterable[Spec] = (),
+) -> Drawing:
+    """The chart of a panel from its rows, prepared as :func:`told` does.
 
-    def _assemble(self, width: int | str, **more: Any) -> alt.LayerChart:
-        size = alt.AutoSizeParams(type="fit-x", contains="padding")
-        return (
-            alt.layer(*self.layers, **more)
-            .properties(width=width, height=self.height, autosize=size, description=self.description)
-            .configure(**_CONFIG)
-        )
+    ``more``: other datasets, those of the panel's joins among them. ``layers``: drawn over the others;
+    positions without a scale take those of the marks.
+    """
+    spec = {**from_rows(panel, paint), "$schema": SCHEMA}
+    marks = next(layer for layer in spec["layer"] if layer.get("name") == "marks")
+    spec["layer"] = [*spec["layer"], *(_placed(layer, marks["encoding"]) for layer in layers)]
+    return Drawing(spec, {"rows": list(rows), **(more or {})})
+
+
+def _placed(layer: Spec, like: Mapping[str, Any]) -> Spec:
+    position = {channel: {**like[channel], **layer["encoding"][channel]} for channel in ("x", "y")}
+    return {**layer, "encoding": {**layer["encoding"], **position}}
+
+
+def told(panel: Panel, row: Row, more: Mapping[str, Any] | None = None) -> Row:
+    """What a mark carries: the values that the chart reads, the texts of its tooltip, and whatever more."""
+    values = shown(row, columns_of(panel, told=True))
+    texts = {f"text_{place}": read(row, field) for place, field in enumerate(panel.fields)}
+    return {**values, **texts, **(more or {})}
+
+
+def shown(row: Row, columns: Iterable[str]) -> Row:
+    """Some columns of a row, texts so that every character in them can be seen."""
+    values = {column: row.get(column) for column in columns}
+    return {name: visible(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def look(panel: Panel, row: Row) -> Look:
@@ -90,11 +77,16 @@ def look(panel: Panel, row: Row) -> Look:
     return LOOKS[look_of(row.get("verdict"), row.get("origin"), row.get("confirmed"))]
 
 
-def details(panel: Panel, row: Row) -> Row:
-    """What a mark carries besides its position: its look and the texts of its tooltip."""
-    texts = {f"text_{place}": read(row, field) for place, field in enumerate(panel.fields)}
-    drawn = look(panel, row)
-    return {"look": drawn.label, "colour": drawn.light, **texts}
+def looks_present(panel: Panel, rows: Iterable[Row]) -> tuple[Look, ...]:
+    """The looks of rows, in their fixed order."""
+    drawn = {look(panel, row) for row in rows}
+    return tuple(item for item in EVERY_LOOK if item in drawn)
+
+
+def looks_of(panel: Panel, rows: Iterable[Row]) -> tuple[Look, ...]:
+    """The same as a legend needs them: none of a single component, but a verdict even if it is alone."""
+    present = looks_present(panel, rows)
+    return present if len(present) > 1 or any(item in LOOKS.values() for item in present) else ()
 
 
 def span(row: Row, field: Entry, interval: float) -> tuple[float, float]:
@@ -105,83 +97,6 @@ def span(row: Row, field: Entry, interval: float) -> tuple[float, float]:
     return value - reach, value + reach
 
 
-def bars(data: str, scale: dict[str, Any], position: Mapping[str, Any]) -> Any:
-    """Error bars, one rule per row of the dataset; ``position`` holds the channels.
-
-    The colour comes with the row rather than from the scale of the marks: a second legend for that scale,
-    even a suppressed one, would take the clicks from the first.
-    """
-    colour = alt.Color("colour:N", scale=None, legend=None)
-    return (
-        alt.Chart(alt.NamedData(data), name="bars")
-        .mark_rule(strokeWidth=1.2)
-        .encode(color=colour, opacity=_opacity(scale), **position)
-    )
-
-
-def points(data: str, panel: Panel, scale: dict[str, Any], size: int, position: Mapping[str, Any]) -> Any:
-    """Marks with tooltip, one per row; a click on the legend, where there is one, brings one look forward.
-
-    ``size`` is an area in pixels; a channel ``size`` among ``position`` takes its place.
-    """
-    legend = _legend(scale)
-    chart = (
-        alt.Chart(alt.NamedData(data), name="marks")
-        .mark_point(size=size, strokeWidth=1.4)
-        .encode(
-            stroke=alt.Stroke("look:N", scale=scale["stroke"], legend=legend),
-            fill=alt.Fill("look:N", scale=scale["fill"], legend=legend),
-            shape=alt.Shape("look:N", scale=scale["shape"], legend=legend),
-            opacity=_opacity(scale),
-            tooltip=tooltips(panel),
-            **position,
-        )
-    )
-    return chart.add_params(_chosen()) if scale["legend"] else chart
-
-
-def tooltips(panel: Panel) -> list[Any]:
-    """A line per field of the panel, of the texts that :func:`details` makes."""
-    return [
-        alt.Tooltip(f"text_{place}:N", title=f"{field.title} ± error" if _bare(field) else field.title)
-        for place, field in enumerate(panel.fields)
-    ]
-
-
-def _bare(field: Entry) -> bool:
-    return field.error is not None and "±" not in field.title
-
-
-def _chosen() -> Any:
-    return alt.selection_point(name="chosen", fields=["look"], bind="legend")
-
-
-def _legend(scale: dict[str, Any]) -> Any:
-    return alt.Legend(title=None) if scale["legend"] else None
-
-
-def _opacity(scale: dict[str, Any]) -> Any:
-    if not scale["legend"]:
-        return alt.OpacityValue(1)
-    return alt.OpacityValue(value=0.12, condition={"param": "chosen", "value": 1})
-
-
-def looks_present(rows: Iterable[Row]) -> list[Look]:
-    """The looks of drawn rows, in their fixed order."""
-    labels = {row["look"] for row in rows}
-    return [item for item in EVERY_LOOK if item.label in labels]
-
-
-def look_scales(rows: Iterable[Row], *, legend: bool = True) -> dict[str, Any]:
-    """Scales over the looks that occur; a single component needs no legend, verdicts always have one.
-
-    Without a legend the scales cover every look, so that charts of one figure share one specification.
-    """
-    present = looks_present(rows) if legend else EVERY_LOOK
-    domain = [item.label for item in present]
-    return {
-        "stroke": alt.Scale(domain=domain, range=[item.light for item in present]),
-        "fill": alt.Scale(domain=domain, range=[item.light if item.filled else PAPER for item in present]),
-        "shape": alt.Scale(domain=domain, range=[item.shape for item in present]),
-        "legend": legend and (len(present) > 1 or any(item in LOOKS.values() for item in present)),
-    }
+def scale_of(axis: Axis, ticks: Sequence[float] = ()) -> Scale:
+    """An axis as a chart takes it."""
+    return Scale(axis.low, axis.high, tuple(ticks))

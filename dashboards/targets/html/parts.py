@@ -198,8 +198,8 @@ class Charts:
 
         ``like``: the number of a chart that differs in rows and height only, whose specification is taken.
         """
-        spec = drawing.spec() if like is None else dict(self.specs[like])
-        spec |= {"height": drawing.height, "description": drawing.description}
+        spec = dict(drawing.spec if like is None else self.specs[like])
+        spec |= {key: drawing.spec[key] for key in ("height", "description")}
         spec["datasets"] = {name: _packed(rows) for name, rows in drawing.datasets.items()}
         self.specs.append(spec)
         return len(self.specs) - 1

@@ -1,7 +1,7 @@
 """The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
-from dashboards.targets.html.marks import BAND, GRID, INK, LINE, MUTED, PAPER
+from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 
 _GROUND = (
     ("paper", PAPER, "#16191d"),

@@ -1,0 +1,53 @@
+"""From a panel to its chart: the one list of which kind is drawn how."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from dashboards.spec import Kind, Panel, View
+from dashboards.targets.vegalite.index import PREFIX, hits
+from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
+from dashboards.targets.vegalite.names import against_line, dots, scatter, siblings
+from dashboards.targets.vegalite.sources import Source, dataset
+from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
+from esjobs.core.words import ALL_TYPES, Level
+
+Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
+
+CHARTS: Mapping[Kind, Drawn] = {
+    "scatter-line": against_line,
+    "dots-with-errors": dots,
+    "siblings": siblings,
+    "scatter": scatter,
+    "task-curves": task_curves,
+    "matrix": matrix,
+    "pulls": pulls,
+}
+"""Kinds of panel that are charts."""
+
+
+def from_rows(panel: Panel, paint: Paint = PLAIN) -> Spec:
+    """The chart of a panel whose rows a page supplies: datasets ``rows`` and one by the name of each join."""
+    joins = {join.name: dataset(join.name) for join in panel.joins}
+    return CHARTS[panel.kind](panel, dataset("rows"), joins, paint)
+
+
+def from_index(
+    panel: Panel,
+    paint: Paint = PLAIN,
+    *,
+    processing_type: str = ALL_TYPES,
+    method: str | None = None,
+    level: Level = "site",
+    prefix: str = PREFIX,
+) -> Spec:
+    """The same chart asking for its rows itself, in a dashboard of Kibana or OpenSearch Dashboards.
+
+    ``level``: that which is drawn of a panel that is about every level.
+    """
+    view = replace(panel.view, level=panel.view.level or level)
+
+    def source(view: View, columns: Iterable[str]) -> Source:
+        return hits(view, list(columns), processing_type, method, prefix=prefix)
+
+    joins = {join.name: source(join.view, (join.on, *join.columns)) for join in panel.joins}
+    return CHARTS[panel.kind](panel, source(view, columns_of(panel)), joins, paint)

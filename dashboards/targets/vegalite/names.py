@@ -1,0 +1,255 @@
+"""Charts with a mark per name: against the line, from top to bottom, beside siblings, one on another."""
+
+import json
+from typing import Any
+
+from dashboards.spec import Entry, Panel
+from dashboards.targets.vegalite.marks import (
+    BAND,
+    INK,
+    LINE,
+    MUTED,
+    Paint,
+    Spec,
+    across,
+    assembled,
+    bars,
+    clipped,
+    columns_of,
+    looked,
+    points,
+    positive,
+    reached,
+    scaled,
+    valid,
+)
+from dashboards.targets.vegalite.sources import Source, Step
+
+_FASTER = "Deviation (faster →)"
+_RELATIVE = "relative to the mean of the WLCG site"
+
+
+def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
+    """One quantity with its error against another, the line through the origin and its band."""
+    right, up = panel.entry("x"), panel.entry("y")
+    unit = f" ({paint.unit})" if paint.unit else ""
+    x = across(right.column, right.title + unit, scaled(paint.x), tickCount=10)
+    y, low, band, expected = (
+        across(column, up.title, scaled(paint.y), tickCount=8)
+        for column in (up.column, "lo", "low", "expected")
+    )
+    line: Spec = {
+        "transform": _ends(panel, joins["line"], paint),
+        "layer": [
+            {
+                "name": "band",
+                "mark": {"type": "area", "color": BAND, "clip": True},
+                "encoding": {"x": x, "y": band, "y2": {"field": "high"}, "detail": {"field": "benchmark"}},
+            },
+            {
+                "name": "line",
+                "mark": {"type": "line", "color": LINE, "strokeWidth": 1.3, "clip": True},
+                "encoding": {
+                    "x": x,
+                    "y": expected,
+                    "detail": {"field": "benchmark"},
+                    "strokeDash": _dashed("datum.status === 'ok'", [6, 4]),
+                },
+            },
+        ],
+    }
+    layers: list[Spec] = [
+        line,
+        bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    if not paint.told:
+        layers.append(_named(panel, {"x": x, "y": y}))
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(right.column, up.column),
+        *reached(up, panel.interval),
+        *clipped(paint.x, right.column),
+        *clipped(paint.y, up.column, "lo", "hi"),
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def _ends(panel: Panel, lines: Source, paint: Paint) -> list[Step]:
+    """From the marks to both ends of the line of each benchmark, and of its band."""
+    column = panel.entry("x").column
+    ends = ("0.95 * datum.least", "1.05 * datum.most")
+    if paint.x is not None:
+        ends = (repr(paint.x.low), repr(paint.x.high))
+    (join,) = panel.joins
+    return [
+        {
+            "aggregate": [
+                {"op": "min", "field": column, "as": "least"},
+                {"op": "max", "field": column, "as": "most"},
+            ],
+            "groupby": [join.on],
+        },
+        lines.lookup(join.on, join.columns),
+        {"filter": "datum.slope > 0"},
+        {"calculate": f"[{ends[0]}, {ends[1]}]", "as": column},
+        {"flatten": [column]},
+        {"calculate": f"datum.slope * datum[{json.dumps(column)}]", "as": "expected"},
+        {"calculate": f"datum.expected * {1 - paint.limit}", "as": "low"},
+        {"calculate": f"datum.expected * {1 + paint.limit}", "as": "high"},
+    ]
+
+
+def _dashed(solid: str, dash: list[int]) -> Spec:
+    return {"condition": {"test": solid, "value": [1, 0]}, "value": dash}
+
+
+def _named(panel: Panel, position: Spec) -> Spec:
+    """Names of what is confirmed, beside their marks."""
+    label = panel.entry("label").column
+    return {
+        "name": "names",
+        "transform": [{"filter": "datum.standing === 'confirmed'"}],
+        "mark": {"type": "text", "align": "left", "dx": 9, "color": INK, "fontSize": 11},
+        "encoding": {**position, "text": {"field": label, "type": "nominal"}},
+    }
+
+
+def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Names from top to bottom in the order of the rows, each with its value and error bar."""
+    field, label = panel.entry("x"), panel.entry("label")
+    form = ".0%" if panel.band else ".2~f"
+    title = _FASTER if panel.band else field.title
+    top = {
+        "format": form,
+        "orient": "top",
+        "tickCount": 6,
+        "labelSeparation": 8,
+        "domain": False,
+        "ticks": False,
+    }
+    x, low, at, ground_low = (
+        across(column, title, scaled(paint.x), **top) for column in (field.column, "lo", "at", "low")
+    )
+    names = {"labelLimit": 190, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
+    y = {"field": label.column, "type": "nominal", "sort": None, "title": None, "axis": names}
+    centre = 0.0 if panel.band else 1.0
+    reach = paint.limit if panel.band else 0.0
+    inside = paint.x is None or paint.x.low <= centre <= paint.x.high
+    ground = [{"at": centre, "low": centre - reach, "high": centre + reach}] if inside else []
+    layers: list[Spec] = [
+        {
+            "data": {"values": ground},
+            "layer": [
+                {
+                    "mark": {"type": "rect", "color": BAND},
+                    "encoding": {"x": ground_low, "x2": {"field": "high"}},
+                },
+                {"mark": {"type": "rule", "color": LINE, "strokeWidth": 1}, "encoding": {"x": at}},
+            ],
+        },
+        bars({"x": low, "x2": {"field": "hi"}, "y": y}, paint),
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(field.column),
+        *reached(field, panel.interval),
+        *clipped(paint.x, field.column, "lo", "hi"),
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Names of one group joined by a line, both quantities relative to the group's geometric mean."""
+    right, up, group = panel.entry("x"), panel.entry("y"), panel.entry("group").column
+    titles: tuple[Any, str] = (
+        [f"{right.title.replace('/', ' per ')},", _RELATIVE],
+        f"{up.title}, {_RELATIVE}",
+    )
+    x, even_x = (_ratio(column, titles[0], paint, "x") for column in ("x", "even"))
+    y, low, even_y = (_ratio(column, titles[1], paint, "y") for column in ("y", "lo", "even"))
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"even": 1}]},
+            "layer": [
+                {"mark": {"type": "rule", "color": LINE, "strokeWidth": 1}, "encoding": {"x": even_x}},
+                {"mark": {"type": "rule", "color": LINE, "strokeWidth": 1}, "encoding": {"y": even_y}},
+            ],
+        },
+        {
+            "mark": {"type": "line", "color": MUTED, "strokeWidth": 1, "opacity": 0.45},
+            "encoding": {"x": x, "y": y, "detail": [{"field": group}, {"field": "of"}]},
+        },
+        bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    error = f"(datum[{json.dumps(up.error)}] || 0) / datum[{json.dumps(up.column)}]" if up.error else "0"
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        positive(right.column, up.column),
+        valid(group),
+        {"calculate": "isValid(datum.component) ? datum.component : -1", "as": "of"},
+        *(
+            {"calculate": f"log(datum[{json.dumps(c)}])", "as": a}
+            for c, a in ((right.column, "lx"), (up.column, "ly"))
+        ),
+        {
+            "joinaggregate": [
+                {"op": "mean", "field": "lx", "as": "mx"},
+                {"op": "mean", "field": "ly", "as": "my"},
+                {"op": "count", "as": "members"},
+            ],
+            "groupby": [group, "of"],
+        },
+        {"filter": "datum.members >= 2"},
+        {"calculate": "exp(datum.lx - datum.mx)", "as": "x"},
+        {"calculate": "exp(datum.ly - datum.my)", "as": "y"},
+        {"calculate": f"datum.y * max(1 - {error}, 0.01)", "as": "lo"},
+        {"calculate": f"datum.y * (1 + {error})", "as": "hi"},
+        *clipped(paint.x, "x"),
+        *clipped(paint.y, "y", "lo", "hi"),
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def _ratio(column: str, title: Any, paint: Paint, side: str) -> Spec:
+    scale = paint.x if side == "x" else paint.y
+    ticks = {"values": list(scale.ticks)} if scale is not None and scale.ticks else {}
+    return across(column, title, scaled(scale, type="log"), format=".1~f", **ticks)
+
+
+def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Two quantities of a name, with error bars on the upright one."""
+    right, up = panel.entry("x"), panel.entry("y")
+    x = across(right.column, right.title, scaled(paint.x), tickCount=8, format=_form(right))
+    y, low, even = (
+        across(column, up.title, scaled(paint.y), tickCount=7, format=_form(up))
+        for column in (up.column, "lo", "even")
+    )
+    is_factor = up.column == "k" and (paint.y is None or paint.y.low <= 1 <= paint.y.high)
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"even": 1}] if is_factor else []},
+            "mark": {"type": "rule", "color": BAND, "strokeWidth": 2},
+            "encoding": {"y": even},
+        },
+        bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(right.column, up.column),
+        *reached(up, panel.interval),
+        *clipped(paint.x, right.column),
+        *clipped(paint.y, up.column, "lo", "hi"),
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def _form(field: Entry) -> str:
+    return ".0%" if field.show == "fraction" else "~g"

@@ -1,0 +1,80 @@
+"""The rows of a view asked of a store: what its language can say narrows the answer, the rest is here."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from dashboards.spec import View, Where
+from dashboards.view.rows import Row, plain_row, select, sort_rows
+from esjobs.capabilities import table
+from esjobs.core.fields import Field
+from esjobs.core.query import Either, Filter, In, Missing, Present, Query, Range
+from esjobs.core.tables import Table
+from esjobs.core.words import ALL_TYPES
+
+
+class Answer(Protocol):
+    """What a store gives to a query: a table of groups."""
+
+    @property
+    def table(self) -> Any:
+        """An Arrow table, a row per group."""
+
+
+class Readable(Protocol):
+    """What a view needs of a store."""
+
+    def read(self, table: Table, filters: Sequence[Filter] = ()) -> Iterable[Any]:
+        """Visible rows of a result table, as Arrow batches."""
+
+    def aggregate(self, query: Query) -> Answer:
+        """Rows of a result table grouped and added up."""
+
+
+def filters(
+    view: View, processing_type: str = ALL_TYPES, method: str | None = None
+) -> tuple[tuple[Filter, ...], bool]:
+    """The conditions of a view as far as the language of stores can say them, and whether that is all."""
+    asked = table(view.table)
+    fixed = {"level": view.level, "method": method}
+    if view.types == "main":
+        fixed["processing_type"] = processing_type
+    found: list[Filter] = [
+        In(column, (value,))
+        for column, value in fixed.items()
+        if value is not None and column in asked.column_names
+    ]
+    said = [_filter(asked.column(condition.column), condition) for condition in view.where]
+    return (*found, *(each for each in said if each is not None)), None not in said
+
+
+def _filter(column: Field, condition: Where) -> Filter | None:
+    name = condition.column
+    if condition.above is not None:
+        return Either((Range(name, gt=condition.above), Range(name, lt=-condition.above)))
+    if not condition.accepted:
+        return Missing(name) if condition.negate else Present(name)
+    if column.type == "boolean":
+        return None  # no store is asked for truth values; the few rows more are dropped here
+    values: set[str | int | None] = set(condition.accepted)
+    if condition.negate:
+        if not column.values:
+            return None  # the language says what is accepted, and here that is not known
+        values = {value for value in (*column.values, None) if value not in values}
+    named = In(name, tuple(value for value in values if value is not None))
+    return Either((named, Missing(name))) if None in values else named
+
+
+def asked(
+    store: Readable, view: View, processing_type: str = ALL_TYPES, method: str | None = None
+) -> list[Row]:
+    """The rows of a view, or its groups, as a store holds them now; all runs that are visible."""
+    conditions, complete = filters(view, processing_type, method)
+    if view.by and complete:
+        query = Query(view.by, view.metrics, where=conditions, over=table(view.table))
+        return sort_rows([plain_row(row) for row in store.aggregate(query).table.to_pylist()], view.sort)
+    return select(view, list(_rows(store, view, conditions)), processing_type, method)
+
+
+def _rows(store: Readable, view: View, conditions: Sequence[Filter]) -> Iterator[Row]:
+    for batch in store.read(table(view.table), conditions):
+        yield from (plain_row(row) for row in batch.to_pylist())

@@ -1,0 +1,155 @@
+"""Panels asked of a real index: the same rows as of a store, and as many marks as from rows on a page."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import vl_convert
+
+import esjobs
+from dashboards.panels import REPORT
+from dashboards.spec import Panel, View
+from dashboards.targets.vegalite.charts import CHARTS, from_index, from_rows
+from dashboards.targets.vegalite.index import MOST_ROWS, body
+from dashboards.targets.vegalite.marks import Spec
+from dashboards.view.ask import asked
+from dashboards.view.rows import Row
+from esjobs.capabilities import table
+from esjobs.demonstration import demonstrate
+from esjobs.session import Session
+from esjobs.settings import ClusterSettings, Settings
+from esjobs.speed.tables import SPEED
+from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg
+from tests.servers.plugin import server_params
+from tests.servers.server import Server
+
+TYPE, METHOD = "all", "gamma"
+PANELS = [each for each in REPORT if each.view.table in {item.name for item in SPEED.tables}]
+DRAWN = [each for each in PANELS if each.kind in CHARTS]
+PRODUCTS = server_params("elasticsearch8", "elasticsearch9", "opensearch3")
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", PRODUCTS, indirect=True)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The results of the demo, embedded."""
+    folder = tmp_path_factory.mktemp("demo")
+    demonstrate(folder, jobs=60_000, seed=3)
+    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def published(demo: Session) -> dict[str, str]:
+    """By product, the prefix under which its indices hold the same results."""
+    return {}
+
+
+@pytest.fixture
+def prefix(server: Server, demo: Session, published: dict[str, str]) -> str:
+    """The beginning of the names of indices with the results of the demo."""
+    name = server.product.name
+    if name not in published:
+        settings = Settings(store=server.url, cluster=ClusterSettings(prefix="views"))
+        with esjobs.open(settings=settings) as session:
+            run = demo.show("runs")["run"].iloc[0]
+            session.store.publish(
+                [session.store.replace(each, run, list(demo.store.read(each, ()))) for each in SPEED.tables]
+            )
+        published[name] = "views-"
+    return published[name]
+
+
+def without_context(found: Any) -> Any:
+    """A search as a server sends it when its dashboard has no filter and no limits of time."""
+    if isinstance(found, dict):
+        return {key: without_context(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [without_context(each) for each in found if not _of_dashboard(each)]
+    return found
+
+
+def _of_dashboard(clause: Any) -> bool:
+    text = json.dumps(clause)
+    return text.startswith('"%dashboard_context') or (text.startswith('{"range"') and "%timefilter%" in text)
+
+
+def answered(spec: Any, server: Server) -> Any:
+    """A specification with the answers of the index in place of its questions."""
+    if isinstance(spec, list):
+        return [answered(each, server) for each in spec]
+    if not isinstance(spec, dict):
+        return spec
+    if "url" in spec:
+        search = without_context(spec["url"]["body"])
+        answer = server.json("POST", f"{spec['url']['index']}/_search", search)
+        assert spec["format"] == {"property": "hits.hits"}
+        return {"values": answer["hits"]["hits"]}
+    return {key: answered(value, server) for key, value in spec.items()}
+
+
+def supplied(panel: Panel, demo: Session) -> Spec:
+    """The chart of a panel with its rows read from the embedded store."""
+    rows = {
+        name: asked(demo.store, view, TYPE, METHOD)
+        for name, view in {"rows": seen(panel), **{join.name: join.view for join in panel.joins}}.items()
+    }
+    plain = {name: [_values(row) for row in each] for name, each in rows.items()}
+    return {**from_rows(panel), "datasets": plain}
+
+
+def _values(row: Row) -> Row:
+    return {name: value for name, value in row.items() if isinstance(value, str | int | float)}
+
+
+def seen(panel: Panel) -> View:
+    """The view of a panel; of one that is about every level, that of queues."""
+    return replace(panel.view, level=panel.view.level or "site")
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.id)
+def test_a_view_holds_the_same_rows_in_a_store_and_in_an_index(
+    panel: Panel, server: Server, prefix: str, demo: Session
+) -> None:
+    names = table(panel.view.table).column_names
+    key = [name for name in names if name not in ("window_start", "window_end")]
+    expected = asked(demo.store, panel.view, TYPE, METHOD)
+    assert len(expected) <= MOST_ROWS or panel.id in {"tasks"}
+    search = without_context(body(panel.view, key, TYPE, METHOD))
+    hits = server.json("POST", f"{prefix}{panel.view.table}/_search", search)["hits"]["hits"]
+    rows = [{name: hit["_source"].get(name) for name in key} for hit in hits]
+    assert _sorted(rows) == _sorted([{name: row[name] for name in key} for row in expected])
+
+
+def _sorted(rows: list[Row]) -> list[str]:
+    """Rows in an order of their own; an index gives whole numbers back without their point."""
+    return sorted(json.dumps({name: _value(row[name]) for name in sorted(row)}) for row in rows)
+
+
+def _value(value: Any) -> Any:
+    return float(value) if type(value) is int else value
+
+
+@pytest.mark.parametrize("panel", DRAWN, ids=lambda panel: panel.id)
+def test_a_chart_draws_from_an_index_what_it_draws_from_rows(
+    panel: Panel, server: Server, prefix: str, demo: Session, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asking = from_index(panel, processing_type=TYPE, method=METHOD, prefix=prefix)
+    here, there = supplied(panel, demo), answered(asking, server)
+    for version in (OLDEST, NEWEST):
+        counts = []
+        for spec in (here, there):
+            vl_convert.vegalite_to_vega(spec, vl_version=version, show_warnings=True)
+            assert "WARN" not in capfd.readouterr().err
+            picture = svg(spec, version)
+            counts.append({name: len(marks(picture, name)) for name in _layers(spec)})
+        assert counts[0] == counts[1]
+        assert counts[0]["marks"] > 0
+
+
+def _layers(spec: Spec) -> list[str]:
+    inner = [layer for each in spec["layer"] for layer in (each, *each.get("layer", ()))]
+    return [layer["name"] for layer in inner if "name" in layer and "mark" in layer]
