@@ -354,7 +354,7 @@ UNSTABLE = Panel(
     SECTION,
     View(
         "flags",
-        where=(Where("unstable_under"),),
+        where=(Where("stable", (False,)),),
         sort=("-level", "-|deviation|", "name"),
     ),
     "Each verdict is made again with other methods, limits of jobs and of tasks. These become another one "

@@ -45,6 +45,14 @@ def test_every_column_exists_in_its_table(each: Panel) -> None:
         )
 
 
+@pytest.mark.parametrize("each", [each for each in REPORT if each.view.table], ids=lambda each: each.id)
+def test_a_view_asks_by_columns_that_every_store_can_search(each: Panel) -> None:
+    """Texts are stored, not indexed: a condition on one finds nothing in a cluster."""
+    columns = {condition.column for condition in each.view.where}
+    columns |= {re.sub(r"[-|]", "", column) for column in each.view.sort} | set(each.view.by)
+    assert "text" not in {table(each.view.table).column(column).type for column in columns}
+
+
 def test_ids_are_unique_and_fit_for_addresses() -> None:
     ids = [each.id for each in REPORT]
     assert len(set(ids)) == len(ids)
