@@ -19,7 +19,7 @@ from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
-from esjobs.speed.task_rows import task_rows
+from esjobs.speed.task_rows import task_rows, with_accounts
 from esjobs.speed.variants import variant_rows
 
 _TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS, VARIANTS)
@@ -64,8 +64,9 @@ def fit(
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[VARIANTS].extend({**by_type, **row} for row in varied)
             fits.append(item.factors)
-    tasks = task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum)
+    tasks = list(task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum))
     found[TASK_RESULTS].extend({**stamp, **row} for row in tasks)
+    found[RESIDUALS] = list(with_accounts(found[RESIDUALS], tasks))
     rows = {table: rows_table(table, found[table]) for table in _TABLES}
     with_factor = sum(int((item.status == "ok").sum()) for item in fits)
     report = RunReport(

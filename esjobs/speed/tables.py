@@ -225,6 +225,8 @@ RESIDUALS = Table(
         column("status", "keyword", "used, rejected, one unit, no fit"),
         column("rank", "integer", "place among the ten most deviating buckets, from 1; null for others"),
         *PROVENANCE,
+        column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
+        column("decision", "keyword", "what was decided about the task, as in tasks"),
     ),
     time="window_end",
     made_by="fit",

@@ -1,6 +1,6 @@
 """Rows of ``tasks``: what a job of each costs before its first event, and whether it is one kind of work."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,21 @@ def task_rows(
                 "reason": found.reason,
                 **_kinds(found),
             }
+
+
+def with_accounts(
+    rows: Iterable[Mapping[str, object]], tasks: Iterable[Mapping[str, object]]
+) -> Iterator[dict[str, object]]:
+    """Rows of buckets with the account of their tasks; a kind of work without one has that of its task."""
+    known = {_identity(task): task for task in tasks}
+    for row in rows:
+        key = _identity(row)
+        task = known.get(key) or known.get((*key[:-1], None)) or {}
+        yield {**row, "rho": task.get("rho"), "decision": task.get("decision")}
+
+
+def _identity(row: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(row.get(column) for column in ("task_id", "core_class", "task_type", "work_kind"))
 
 
 def _by_key(costs: fitters.FixedCosts) -> dict[int, dict[str, Any]]:

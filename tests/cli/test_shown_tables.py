@@ -47,7 +47,7 @@ def test_the_headline_is_that_of_the_run_not_of_the_settings(
     assert "method paper" in run("show", "flags", store=store).stdout.splitlines()[0]
     with esjobs.open(f"duckdb:{store}") as session:
         assert session.run_shown("flags").headline == "paper"  # type: ignore[union-attr]
-        assert session.plot_line().to_dict()["datasets"]["points"]
+        assert session.plot_line().to_dict()["datasets"]["rows"]
 
 
 def test_a_type_that_repeats_all_of_them_is_no_row(filled: Path) -> None:

@@ -92,3 +92,14 @@ def test_the_standing_of_a_verdict_is_a_column(ran: Session) -> None:
     assert flags["standing"].tolist() == expected
     assert set(expected) <= set(STANDINGS)
     assert "deviates" in set(flags["verdict"])
+
+
+def test_a_bucket_knows_what_was_decided_about_its_task(ran: Session) -> None:
+    key = ["task_id", "core_class", "task_type"]
+    tasks = ran.show("tasks").set_index(key)
+    buckets = ran.show("residuals")
+    assert len(buckets)
+    for _, bucket in buckets.iterrows():
+        task = tasks.loc[tuple(bucket[key])]
+        assert bucket["decision"] == task["decision"]
+        assert bucket["rho"] == task["rho"] or (pd.isna(bucket["rho"]) and pd.isna(task["rho"]))
