@@ -4,7 +4,8 @@ Each capability names its tables in a file of its own; :mod:`esjobs.capabilities
 
 A table is an index in Elasticsearch (``esjobs-<name>``) and a table in DuckDB, with the same columns.
 Rows are replaced a partition at a time (a day of buckets, a run of results, a load) and become visible in
-one atomic switch. Columns may be added at the end; none is renamed or dropped within a major version.
+one atomic switch. Beside a table of runs there is ``latest_<name>`` (``esjobs-latest-<name>``) with the rows
+of the latest run alone. Columns may be added at the end; none is renamed or dropped within a major version.
 """
 
 from dataclasses import dataclass
@@ -61,6 +62,11 @@ class Table:
     def given_columns(self) -> tuple[Field, ...]:
         """What a source gives of a row: all but its load and the moment of that."""
         return tuple(item for item in self.columns if item.name not in (*LOAD_COLUMNS, *LOAD_TIMES))
+
+    @property
+    def has_latest(self) -> bool:
+        """Whether it is replaced per run, so that readers need a name, ``latest_...``, for one run of it."""
+        return self.partition == "run"
 
     @property
     def column_names(self) -> tuple[str, ...]:

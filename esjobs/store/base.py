@@ -7,9 +7,11 @@ Promises that every store keeps, and the contract suite proves:
 - What ``replace`` writes is invisible until ``publish`` switches readers over in one atomic step; a reader
   sees the old rows before it and the new ones after it, never both; a process killed in between leaves the
   old ones. Leftovers are swept later.
+- ``latest_TABLE`` shows what readers see of one partition, whatever becomes of it, never of two; it moves to
+  another one in the same step as the results.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, cast
@@ -81,6 +83,23 @@ class Retired:
 
     table: Table
     partition: str
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """Makes ``latest_TABLE`` show one partition of a table when published; None: no rows.
+
+    ``length``: instead of it ``latest_TABLE_LENGTH``, for runs of windows of one length, such as ``30d``; a
+    name that there is only while it shows a partition. Tables that are replaced per run have such names.
+    """
+
+    table: Table
+    partition: str | None
+    length: str = ""
+
+
+Change = Generation | Retired | Pointed
+"""What a publication does, to a partition or to a latest name."""
 
 
 @dataclass(frozen=True)
@@ -164,10 +183,12 @@ class JobStore(Protocol):
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones. The partition is written as text."""
 
-    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+    def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch every reader to these generations at once, or none of them when one is not in the store.
 
-        A generation of which rows are missing is not in the store either.
+        A generation of which rows are missing is not in the store either. ``also``: gives what else is to
+        change in the same step. It is called when nobody else can publish any more, so that it may go by what
+        readers see then.
         """
 
     def sweep(self) -> int:

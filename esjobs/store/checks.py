@@ -1,5 +1,6 @@
 """What every store checks and answers alike, whatever it keeps its rows in."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pyarrow as pa
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
-from esjobs.store.base import Generation, Retired
+from esjobs.store.base import Change, Pointed
 
 SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origin_file", "origin_line")])
 """Incoming rows that lost, as ``put_jobs`` names them."""
@@ -34,8 +35,23 @@ def require_known(known: KnownTables, *asked: Table) -> None:
             raise UsageError(f"table '{table.name}' is not the catalogue's table of that name")
 
 
-def require_once(changes: Sequence[Generation | Retired]) -> None:
-    """Refuse to publish a partition twice in one step."""
-    places = [(change.table.name, change.partition) for change in changes]
+def require_publishable(known: KnownTables, changes: Sequence[Change]) -> None:
+    """Raise :class:`UsageError` for an unknown table, a name that cannot be, and what is changed twice."""
+    require_known(known, *(change.table for change in changes))
+    pointed = [change for change in changes if isinstance(change, Pointed)]
+    for change in pointed:
+        if not change.table.has_latest:
+            raise UsageError(
+                f"'{change.table.name}' is replaced per {change.table.partition}; only tables of runs have "
+                "a latest one"
+            )
+        if change.length and not LENGTH.fullmatch(change.length):
+            raise UsageError(f"'{change.length}' is no length of a window; expected days, such as 30d")
+    places = [("", c.table.name, c.partition) for c in changes if not isinstance(c, Pointed)]
+    places += [("latest", change.table.name, change.length) for change in pointed]
     if len(set(places)) < len(places):
         raise UsageError("a partition is published twice in one step; publish each of them once")
+
+
+LENGTH = re.compile(r"[0-9]{1,9}d")
+"""How the length of windows stands in the name of what is latest among them."""

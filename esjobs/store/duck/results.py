@@ -12,11 +12,10 @@ from esjobs.core.arrow import schema_of, table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
-from esjobs.store.base import Generation, Retired
+from esjobs.store.base import Change, Generation, Pointed
 from esjobs.store.batches import gathered
-from esjobs.store.checks import require_once
 from esjobs.store.duck.compile_sql import compile_read
-from esjobs.store.duck.schema import quote, results_name
+from esjobs.store.duck.schema import latest_name, latest_statement, quote, results_name
 from esjobs.store.duck.sql import SqlSession
 
 
@@ -42,15 +41,16 @@ def replace(
     return Generation(table, partition, str(number))
 
 
-def publish(session: SqlSession, changes: Sequence[Generation | Retired]) -> None:
+def publish(session: SqlSession, changes: Sequence[Change]) -> None:
     """Switch readers of every named partition in one transaction.
 
-    Raises :class:`StoreError` when a generation was never written or is swept, and :class:`UsageError` when
-    a partition is named twice; nothing is switched then.
+    Raises :class:`StoreError` when a generation was never written or is swept; nothing is switched then.
     """
-    require_once(changes)
     with session.transaction():
         for change in changes:
+            if isinstance(change, Pointed):
+                _point(session, change)
+                continue
             name, partition = change.table.name, change.partition
             session.run(
                 "DELETE FROM internal.published WHERE table_name = $1 AND partition_name = $2",
@@ -62,6 +62,19 @@ def publish(session: SqlSession, changes: Sequence[Generation | Retired]) -> Non
                     "INSERT INTO internal.published VALUES ($1, $2, $3)",
                     [name, partition, int(change.number)],
                 )
+
+
+def _point(session: SqlSession, change: Pointed) -> None:
+    place = [change.table.name, change.length]
+    session.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", place)
+    if change.partition is not None:
+        session.run("INSERT INTO internal.latest VALUES ($1, $2, $3)", [*place, change.partition])
+    if change.length:
+        session.run(
+            f"DROP VIEW IF EXISTS {quote(latest_name(change.table, change.length))}"
+            if change.partition is None
+            else latest_statement(change.table, change.length)
+        )
 
 
 def _require_written(session: SqlSession, generation: Generation) -> None:

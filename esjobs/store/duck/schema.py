@@ -6,18 +6,21 @@ What a file holds, for whoever opens it with another program:
   a hash of (source, job_id), ``row_mark`` one of everything the catalogue knows about the job.
 - one view per result table (``buckets``, ``factors``, ...) with the published rows; the rows themselves,
   visible or not, in schema ``results`` under the number of the generation they belong to.
+- views ``latest_factors``, ``latest_flags``, ... with the rows of the latest run alone, and
+  ``latest_factors_30d``, ... for each length of windows in use.
 - schema ``internal``: ``layout``, ``load_numbers`` (order of the loads), ``replaced_jobs`` (versions of a
   job that lost against another load's, or that the visible one was merged from; they come back when that load
-  is undone), ``generations``, ``published``, ``named_values``.
+  is undone), ``generations``, ``published``, ``latest``, ``named_values``.
 
 Times are stored as UTC without a zone, so that no time-zone library is needed to read them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from esjobs.core.errors import SchemaError
 from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.tables import Table
+from esjobs.store.checks import LENGTH
 
 LAYOUT = "1"
 """Number of the layout; changed only when a file of the old one cannot be brought up to date by adding."""
@@ -52,6 +55,7 @@ _INTERNAL: dict[str, dict[str, str]] = {
     "internal.load_numbers": {"load_id": "VARCHAR", "number": "INTEGER", "next_row": "BIGINT"},
     "internal.generations": {"number": "BIGINT", "table_name": "VARCHAR", "partition_name": "VARCHAR"},
     "internal.published": {"table_name": "VARCHAR", "partition_name": "VARCHAR", "number": "BIGINT"},
+    "internal.latest": {"table_name": "VARCHAR", "length": "VARCHAR", "partition_name": "VARCHAR"},
     "internal.named_values": {"key": "VARCHAR", "value": "VARCHAR"},
 }
 
@@ -72,6 +76,11 @@ def result_columns(table: Table) -> dict[str, str]:
 def results_name(table: Table) -> str:
     """Where the rows of a result table are kept, visible or not."""
     return f"results.{table.name}"
+
+
+def latest_name(table: Table, length: str = "") -> str:
+    """The view that shows the rows of the latest run alone, of windows of some length if one is given."""
+    return "_".join(("latest", table.name, *filter(None, [length])))
 
 
 def expected_layout(tables: Iterable[Table]) -> Layout:
@@ -95,17 +104,33 @@ def create_statements(tables: Iterable[Table]) -> list[str]:
 
 
 def view_statements(tables: Iterable[Table]) -> list[str]:
-    """The views through which readers see the published rows of each result table."""
-    return [
-        f"CREATE OR REPLACE VIEW {quote(table.name)} AS "  # noqa: S608  names come from the catalogue
-        f"SELECT {', '.join(quote(name) for name in table.column_names)} "
-        f"FROM {_qualified(results_name(table))} WHERE generation IN "
-        f"(SELECT number FROM internal.published WHERE table_name = '{table.name}')"
-        for table in tables
-    ]
+    """The views through which readers see the published rows of each result table, and the latest of them."""
+    statements = []
+    for table in tables:
+        statements.append(_view(table.name, table, f"internal.published WHERE table_name = '{table.name}'"))
+        if table.has_latest:
+            statements.append(latest_statement(table))
+    return statements
 
 
-def migration_statements(found: Layout, tables: Iterable[Table]) -> list[str]:
+def latest_statement(table: Table, length: str = "") -> str:
+    """The view of the latest rows; it follows ``internal.latest``."""
+    generations = (
+        "internal.published JOIN internal.latest USING (table_name, partition_name) "
+        f"WHERE table_name = '{table.name}' AND length = '{length}'"
+    )
+    return _view(latest_name(table, length), table, generations)
+
+
+def _view(name: str, table: Table, generations: str) -> str:
+    return (
+        f"CREATE OR REPLACE VIEW {quote(name)} AS "  # noqa: S608  names come from the catalogue
+        f"SELECT {', '.join(quote(column) for column in table.column_names)} "
+        f"FROM {_qualified(results_name(table))} WHERE generation IN (SELECT number FROM {generations})"
+    )
+
+
+def migration_statements(found: Layout, tables: Collection[Table]) -> list[str]:
     """What brings a file written by an earlier version up to date: tables and columns are only added.
 
     Raises :class:`SchemaError` when the file holds a column that this version does not know (a later
@@ -122,7 +147,18 @@ def migration_statements(found: Layout, tables: Iterable[Table]) -> list[str]:
             for column, kind in columns.items()
             if column not in found[name]
         ]
-    return [*statements, *view_statements(tables)] if statements else []
+    return [*statements, *view_statements(tables), *_lengths(found, tables)] if statements else []
+
+
+def _lengths(found: Layout, tables: Iterable[Table]) -> list[str]:
+    """What brings the views of the lengths in use up to date."""
+    return [
+        latest_statement(table, length)
+        for table in tables
+        if table.has_latest
+        for name in found
+        if LENGTH.fullmatch(length := name.removeprefix(f"main.{latest_name(table)}_"))
+    ]
 
 
 def _refuse_unknown(table: str, found: Mapping[str, str], columns: Mapping[str, str]) -> None:

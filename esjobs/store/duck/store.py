@@ -10,7 +10,7 @@ import os
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,14 @@ from esjobs.core.window import Window
 from esjobs.store.base import (
     Aggregate,
     Capabilities,
+    Change,
     FieldState,
     Generation,
     Preparation,
     PutCounts,
-    Retired,
     Span,
 )
-from esjobs.store.checks import KnownTables, by_name, require_known
+from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck import results as duck_results
@@ -124,9 +124,11 @@ class DuckStore:
         self._pending.add(generation.number)
         return generation
 
-    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+    def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch every reader to these generations at once."""
-        require_known(self._tables, *(change.table for change in changes))
+        # nobody else can publish: the file is held by this object
+        changes = [*changes, *(also() if also is not None else ())]
+        require_publishable(self._tables, changes)
         duck_results.publish(self._session, changes)
         written = [change for change in changes if isinstance(change, Generation)]
         self._pending -= {change.number for change in written}

@@ -3,7 +3,8 @@
 - ``PREFIX-jobs``: versions of jobs, one document each: the catalogue's stored fields, where the row came
   from, and ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
 - ``PREFIX-TABLE-000001``: rows of a result table, whatever generation; the alias ``PREFIX-TABLE`` shows the
-  published ones.
+  published ones, ``PREFIX-latest-TABLE`` those of the latest run alone, ``PREFIX-latest-TABLE-30d`` those of
+  the latest run whose window has this length.
 - ``PREFIX-state``: one document per named value, and one that says what is committed.
 
 Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term
@@ -76,6 +77,11 @@ class Names:
     def alias(self, table: Table) -> str:
         """What readers of a table ask."""
         return f"{self.prefix}-{table.name.replace('_', '-')}"
+
+    def latest(self, table: Table, length: str = "") -> str:
+        """What readers of the latest run ask, or of the latest whose window has a length (``30d``)."""
+        name = f"{self.prefix}-latest-{table.name.replace('_', '-')}"
+        return f"{name}-{length}" if length else name
 
     def rows(self, table: Table) -> str:
         """The index that holds a table's rows."""

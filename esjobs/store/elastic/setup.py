@@ -7,7 +7,7 @@ from esjobs.core.identity import content_id
 from esjobs.core.tables import Table
 from esjobs.store.elastic.indices import ensure_index, require_layout
 from esjobs.store.elastic.layout import LAYOUT, Names, jobs_index, rows_index, state_index
-from esjobs.store.elastic.results.generations import ensure_alias, has_alias
+from esjobs.store.elastic.results.aliases import ensure_aliases, missing_aliases
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
 
 _FORBIDDEN = 403
@@ -30,10 +30,10 @@ def set_up(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run
                 ensure_index(cluster, name, layout)
             done.append(f"{verb} index {name}")
     for table in tables:
-        if not has_alias(cluster, names, table):
-            if not dry_run:
-                ensure_alias(cluster, names, table)
-            done.append(f"{verb} alias {names.alias(table)}")
+        missing = missing_aliases(cluster, names, table)
+        if missing and not dry_run:
+            ensure_aliases(cluster, names, table)
+        done += [f"{verb} alias {alias}" for alias in missing]
     return done
 
 

@@ -5,7 +5,7 @@ that the cluster finds, by the embedded store: one implementation of the languag
 """
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -17,11 +17,11 @@ from esjobs.core.window import Window
 from esjobs.store.base import (
     Aggregate,
     Capabilities,
+    Change,
     FieldState,
     Generation,
     Preparation,
     PutCounts,
-    Retired,
     Span,
 )
 from esjobs.store.checks import by_name, require_known
@@ -117,10 +117,10 @@ class ElasticStore:
         self._open()
         return self._results.replace(table, partition, batches)
 
-    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+    def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch every reader to these generations at once."""
         self._open()
-        self._results.publish(changes)
+        self._results.publish(changes, also)
 
     def sweep(self) -> int:
         """Delete rows that no reader can see; what is written and may still be published stays."""

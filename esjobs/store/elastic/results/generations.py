@@ -8,7 +8,7 @@ disagree.
 import contextlib
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any
 
@@ -20,14 +20,22 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
-from esjobs.store.base import Generation, Retired
+from esjobs.store.base import Change, Generation
 from esjobs.store.batches import blocks
-from esjobs.store.checks import KnownTables, require_known, require_once
+from esjobs.store.checks import KnownTables, require_known, require_publishable
 from esjobs.store.elastic.asking.days import days_between
 from esjobs.store.elastic.asking.row_groups import VisibleRows
 from esjobs.store.elastic.asking.row_pages import row_pages
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
+from esjobs.store.elastic.results.aliases import (
+    Shown,
+    aliases_after,
+    aliases_of,
+    filter_of,
+    published_in,
+    switch,
+)
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.results.markers import Marker, Markers, chunks
 from esjobs.store.elastic.state import State
@@ -40,9 +48,6 @@ from esjobs.store.process import Process
 
 _MOST_VALUES = 10_000
 """Values asked for in one clause; the limit of both products is 65 536."""
-
-_NOTHING = "none"
-"""Stands in the filter of an alias that shows nothing."""
 
 
 class Results:
@@ -100,27 +105,34 @@ class Results:
             raise
         return generation
 
-    def publish(self, changes: Sequence[Generation | Retired]) -> None:
+    def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch readers of every named partition in one request.
 
         What an alias shows is read, changed and written: one process at a time, or one would undo what
         another has just published.
         """
-        require_known(self._tables, *(change.table for change in changes))
-        require_once(changes)
         with self._turn.turn():
+            changes = [*changes, *(also() if also is not None else ())]
+            require_publishable(self._tables, changes)
             self._publish(changes)
 
-    def _publish(self, changes: Sequence[Generation | Retired]) -> None:
+    def _publish(self, changes: Sequence[Change]) -> None:
         tables = {change.table.name: change.table for change in changes}
         for table in tables.values():
             mine = [one for one in changes if isinstance(one, Generation) and one.table == table]
             if mine:
                 refresh(self._cluster, self._names.rows(table))
                 self._markers.require_written(table, mine)
-        before = {name: self.published(table) for name, table in tables.items() if self._exists(table)}
-        wanted = {name: _after(tables[name], shown, changes) for name, shown in before.items()}
-        actions = [_alias(self._names, tables[name], shown) for name, shown in wanted.items()]
+        tables = {name: table for name, table in tables.items() if self._exists(table)}
+        before = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
+        after = {
+            name: aliases_after(before[name], self._names, table, changes) for name, table in tables.items()
+        }
+        actions = [
+            action
+            for name, table in tables.items()
+            for action in switch(self._names.rows(table), before[name], after[name])
+        ]
         if not actions:
             return
         try:
@@ -129,28 +141,24 @@ class Results:
             if not error.passing:
                 raise
             # the answer may be lost and the switch made
-            if any(self.published(tables[name]) != shown for name, shown in wanted.items()):
+            made = (aliases_of(self._cluster, self._names, table) for table in tables.values())
+            if list(made) != list(after.values()):
                 raise
         self._pending -= {change.number for change in changes if isinstance(change, Generation)}
         # who is switched over is switched over, also when this fails: then they are left to a later sweep
         with contextlib.suppress(StoreError):
-            for name, shown in wanted.items():
-                gone = set(before[name].values()) - set(shown.values())
-                self._markers.end_of(tables[name], sorted(gone))
+            for name, table in tables.items():
+                seen = (published_in(aliases[name], self._names, table) for aliases in (before, after))
+                gone, still = (set(shown.values()) for shown in seen)
+                self._markers.end_of(table, sorted(gone - still))
 
-    def published(self, table: Table) -> dict[str, str]:
+    def published(self, table: Table) -> Shown:
         """The generation that readers of a table see of each partition."""
-        index, alias = self._names.rows(table), self._names.alias(table)
-        found = ask(self._cluster, f"/{index}/_alias/{alias}")
-        if found is None:
-            return {}
-        numbers, partitions = found[index]["aliases"][alias]["filter"]["bool"]["filter"]
-        pairs = zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True)
-        return {partition: number for partition, number in pairs if number != _NOTHING}
+        return published_in(aliases_of(self._cluster, self._names, table), self._names, table)
 
     def visible(self, table: Table) -> VisibleRows:
         """The rows of a table that readers see now."""
-        return VisibleRows(table, self._names.rows(table), _shown(self.published(table)))
+        return VisibleRows(table, self._names.rows(table), filter_of(self.published(table)))
 
     def read(
         self,
@@ -226,17 +234,6 @@ _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 """The open stores of this process, which know what they are about to publish."""
 
 
-def _after(table: Table, shown: Mapping[str, str], changes: Sequence[Generation | Retired]) -> dict[str, str]:
-    """The generation of each partition that readers of a table are to see after a switch."""
-    after = dict(shown)
-    for change in changes:
-        if change.table == table:
-            after.pop(change.partition, None)
-            if isinstance(change, Generation):
-                after[change.partition] = change.number
-    return after
-
-
 def clause(table: Table, item: Filter) -> dict[str, Any] | None:
     """A filter that names values of an indexed text, or days, as part of a query; None for any other."""
     if isinstance(item, Days):
@@ -251,30 +248,3 @@ def clause(table: Table, item: Filter) -> dict[str, Any] | None:
         case "keyword" if all(2 * len(text) <= LONGEST_TERM for text in texts):
             return {"terms": {item.field: texts}}
     return None
-
-
-def has_alias(cluster: Cluster, names: Names, table: Table) -> bool:
-    """Whether a table has the alias that readers ask."""
-    return ask(cluster, f"/{names.rows(table)}/_alias/{names.alias(table)}") is not None
-
-
-def ensure_alias(cluster: Cluster, names: Names, table: Table) -> None:
-    """Give a table that has never been published an alias that shows nothing."""
-    if not has_alias(cluster, names, table):
-        cluster.call("POST", "/_aliases", {"actions": [_alias(names, table, {})]})
-
-
-def _alias(names: Names, table: Table, published: Mapping[str, str]) -> dict[str, Any]:
-    """The action that makes an alias show these generations, whatever it showed before."""
-    alias = {"index": names.rows(table), "alias": names.alias(table), "is_write_index": False}
-    return {"add": alias | {"filter": _shown(published)}}
-
-
-def _shown(published: Mapping[str, str]) -> dict[str, Any]:
-    """The rows that readers see, as the filter of an alias: two lists in the same order.
-
-    The document that says that a generation was written has no partition and so is never shown.
-    """
-    shown = published or {_NOTHING: _NOTHING}
-    generations = {"terms": {"generation": list(shown.values())}}
-    return {"bool": {"filter": [generations, {"terms": {"partition": list(shown)}}]}}
