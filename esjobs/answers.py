@@ -16,9 +16,10 @@ from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, VERDICTS
 from esjobs.names import spelling
-from esjobs.runs.finding import StoredRun, find_run, read_results
+from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table
+from esjobs.runs.stored import StoredRun
 from esjobs.speed.tables import FACTORS
 from esjobs.store.base import JobStore
 

@@ -15,8 +15,8 @@ from esjobs.core.words import ALL_TYPES
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.field_check import COSTS, check_fields
 from esjobs.jobs.tables import LOADS
-from esjobs.runs.finding import stored_runs
 from esjobs.runs.publication import read_table
+from esjobs.runs.stored import stored_runs
 from esjobs.session import Session
 from esjobs.session import open as open_session
 from esjobs.settings import Settings

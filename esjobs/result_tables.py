@@ -12,7 +12,7 @@ from esjobs.output.frames import frame_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from esjobs.runs.finding import StoredRun
+    from esjobs.runs.stored import StoredRun
 
 
 class ResultTables:
@@ -35,10 +35,10 @@ class ResultTables:
         return frame_of(self.arrow.verdicts(**filters))
 
     def show(self, what: str, **filters: Unpack[Filters]) -> "pd.DataFrame":
-        """The rows of a result table, those of the latest run that has them unless ``run`` names another.
+        """The rows of a result table, those of the latest run unless ``run`` names another.
 
-        The latest run is that of the newest window; a restricted run (``tasks``, ``where``) counts only where
-        there is no other. :meth:`run_shown` says which one it is.
+        The latest run is the complete one of the newest window; a restricted run (``tasks``, ``where``) or an
+        incomplete one counts only where there is no other. :meth:`run_shown` says which one it is.
 
         ``level``, ``type``, ``name``, ``method``, and ``site``, the WLCG site behind a queue: one value or
         several; only tables with such columns take them. Upper and lower case of a value do not matter where

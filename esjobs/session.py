@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from esjobs.ingest.base import Source
     from esjobs.output.jobs import ExportFormat
-    from esjobs.runs.finding import StoredRun
+    from esjobs.runs.stored import StoredRun
     from esjobs.speed.chain import Chain
     from esjobs.speed.question import SpeedQuestion
 

@@ -38,7 +38,7 @@ def show(
     form: str,
     out: str,
 ) -> None:
-    """Show stored results; those of the newest window, of the unrestricted run made last for it.
+    """Show stored results; those of the latest run: complete, unrestricted, of the newest window.
 
     Tables show the headline method unless --method names another; other formats have every row and column.
     """

@@ -10,3 +10,13 @@ PROVENANCE = (
     column("window_end", "time", "end of the window, not included", "UTC"),
     column("program_version", "keyword", "version of esjobs that wrote the row"),
 )
+
+SCOPE = (
+    column("window_days", "integer", "length of the window; null, written by an earlier version", "days"),
+    column(
+        "scope",
+        "keyword",
+        "all, or what the run was restricted to, such as 'site=CERN'; null, written by an earlier version",
+    ),
+)
+"""By which the rows of a run are told from those of other windows and of restricted runs; always the last."""

@@ -108,6 +108,15 @@ class Window:
         )
 
     @property
+    def days(self) -> int:
+        """How many days it is long.
+
+        >>> Window.parse("2018-08-01/2018-08-31").days
+        30
+        """
+        return (self.end - self.start).days
+
+    @property
     def whole_days(self) -> bool:
         """Whether both ends are midnight."""
         return self.start.time() == time(0) and self.end.time() == time(0)

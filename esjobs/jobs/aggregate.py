@@ -20,8 +20,8 @@ from esjobs.jobs import resolution
 from esjobs.jobs.day_spans import spans
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.names.cpu_models import RESOLVER_VERSION
-from esjobs.runs.publication import Change, Outcome, read_table
-from esjobs.store.base import JobStore, Retired, Span
+from esjobs.runs.publication import Outcome, read_table
+from esjobs.store.base import Change, JobStore, Retired, Span
 
 _KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
 BUCKET_KEYS = resolution.store_keys(_KEYS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from typing import Any
 
 from esjobs.core.query import Count, Days, Filter, Query
@@ -38,6 +39,13 @@ def counts_of_books(store: JobStore, window: Window, rules: CleaningRules) -> Jo
     """Add up the books of the aggregated days of a window; nothing where none is aggregated."""
     days = Days.of_window(window)
     return _added(read_table(store, DAYS, [days]).to_pylist(), rules)
+
+
+def last_day(store: JobStore, window: Window) -> datetime | None:
+    """The last aggregated day of a window that has jobs, its midnight; None where none is aggregated."""
+    batches = store.read(DAYS, [Days.of_window(window)], ["day"], order=["-day"], limit=1)
+    days = [row["day"] for batch in batches for row in batch.to_pylist()]
+    return datetime.combine(days[0], time(0), UTC) if days else None
 
 
 def count_jobs(store: JobStore, window: Window, rules: CleaningRules, where: tuple[Filter, ...]) -> JobCounts:

@@ -1,13 +1,10 @@
 """Reads results back: those of the latest run unless another is named.
 
 The latest run is the one of the newest window, not the one that happened to be made last: recomputing an old
-month or looking at one task changes nothing for those who read the results.
+month or looking at one task changes nothing for those who read the results; see :mod:`esjobs.runs.latest`.
 """
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,73 +14,17 @@ from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.runs.kinds import Kind
+from esjobs.runs.latest import latest_first, latest_run
 from esjobs.runs.publication import read_table, run_step
-from esjobs.runs.tables import ACCOUNT, RUNS
+from esjobs.runs.stored import StoredRun, stored_runs
+from esjobs.runs.tables import ACCOUNT
 from esjobs.store.base import JobStore, Retired
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """A run as its steps left it: the question as plain data, and when each step answered."""
-
-    kind: Kind
-    run: str
-    window: Window
-    settings: Mapping[str, Any]
-    steps: Mapping[str, datetime]
-
-    @property
-    def newest(self) -> datetime:
-        """When its last step ended."""
-        return max(self.steps.values())
-
-    @property
-    def restriction(self) -> tuple[str, ...]:
-        """The tasks and conditions that its buckets were restricted to; empty for a run of everything."""
-        return (*self.settings.get("tasks", ()), *self.settings.get("where", ()))
-
-    @property
-    def headline(self) -> str | None:
-        """The method that people see unless they ask for another; None where there are no methods."""
-        return next(iter(self.kind.preferred(self.settings).get("method", ())), None)
-
-    @property
-    def title(self) -> str:
-        """Run, window and restriction, as headers name them."""
-        restricted = [f"restricted to {condition}" for condition in self.restriction]
-        return ", ".join([f"run {self.run} [{self.window}]", *restricted])
 
 
 def retired_results(kind: Kind, run: str, steps: Collection[str]) -> list[Retired]:
     """Take what these steps of a run have left out of sight, once it is published."""
     left = [Retired(table, run) for step in steps for table in kind.made_by(step)]
     return left + [Retired(table, run_step(run, step)) for step in steps for table in ACCOUNT]
-
-
-def stored_runs(store: JobStore, kind: Kind) -> list[StoredRun]:
-    """Every visible run of a kind with at least one step of results, newest first."""
-    columns = ("run", "step", "at", "window_start", "window_end", "settings")
-    found: dict[str, dict[str, Any]] = {}
-    for row in read_table(store, RUNS, columns=columns).to_pylist():
-        if row["step"] not in kind.steps:
-            continue
-        entry = found.setdefault(row["run"], {**row, "settings": json.loads(row["settings"]), "steps": {}})
-        entry["steps"][row["step"]] = row["at"]
-    runs = [
-        StoredRun(kind, run, Window(row["window_start"], row["window_end"]), row["settings"], row["steps"])
-        for run, row in found.items()
-        if kind.asks(row["settings"])
-    ]
-    return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
-
-
-def latest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
-    """Unrestricted runs before restricted ones; of these the newest window end, then the one made last."""
-
-    def rank(item: StoredRun) -> tuple[bool, datetime, datetime, str]:
-        return not item.restriction, item.window.end, item.newest, item.run
-
-    return sorted(runs, key=rank, reverse=True)
 
 
 def find_run(
@@ -93,10 +34,14 @@ def find_run(
     run: str | None = None,
     window: Window | None = None,
 ) -> StoredRun:
-    """The latest run that has all the steps, of the window if one is given; or the run that is named.
+    """The latest run, or the one that is named: ``run`` is an id or the start of one.
 
-    ``run`` may be the start of an id. Raises :class:`NoResultError` when there is none.
+    Without a run and a window it is the complete one that is published as the latest; where there is none,
+    and of a window, the latest of those that have all the steps. Raises :class:`NoResultError` when there is
+    none.
     """
+    if run is None and window is None and (latest := latest_run(store, kind)) is not None:
+        return latest
     runs = _with_results(store, kind, steps[0])
     if run is not None:
         runs = _named(runs, run)
@@ -132,9 +77,9 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
         for item in stored_runs(store, kind)
         if kind.steps[0] in item.steps
         and item.restriction == latest.restriction
-        and item.window.end < latest.window.end
+        and item.reach < latest.reach
     ]
-    alike = [item for item in earlier if _length(item) == _length(latest)]
+    alike = [item for item in earlier if item.window.days == latest.window.days]
     if alike:
         return latest_first(alike)[0]
     others = f" (there is {latest_first(earlier)[0].title})" if earlier else ""
@@ -142,10 +87,6 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
         f"nothing to compare the latest with: no run of a window as long as that of {latest.title} ends "
         f"before it{others}; name two: esjobs compare RUN RUN"
     )
-
-
-def _length(run: StoredRun) -> timedelta:
-    return run.window.end - run.window.start
 
 
 def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:

@@ -3,12 +3,16 @@
 import logging
 from collections.abc import Sequence
 
+from esjobs.core.arrow import table_schema
 from esjobs.core.clock import Clock
+from esjobs.core.errors import UsageError
 from esjobs.core.report import RunReport
+from esjobs.runs.account import entry, origin, record, signed
 from esjobs.runs.finding import retired_results
-from esjobs.runs.publication import Outcome, record, tidy, write
+from esjobs.runs.latest import publish
+from esjobs.runs.publication import Outcome, tidy
 from esjobs.runs.question import Question
-from esjobs.store.base import JobStore
+from esjobs.store.base import Change, Generation, JobStore
 
 _log = logging.getLogger(__name__)
 
@@ -32,22 +36,20 @@ class Publisher:
 
         What an outcome has written already, partition by partition, becomes visible in the same switch as the
         rows of the run. ``before``: reports of steps whose results are published and which themselves are
-        not; ``outdated``: the steps whose earlier results of this run no longer hold. Leftovers are swept.
+        not; ``outdated``: the steps whose earlier results of this run no longer hold. What is the latest run
+        then, becomes so in the same switch. Leftovers are swept.
         """
-        changes = [change for outcome in outcomes for change in outcome.written]
-        changes += [
-            change for outcome in outcomes for change in write(self._store, outcome.report.run, outcome)
-        ]
+        changes: list[Change] = [change for outcome in outcomes for change in outcome.written]
+        for outcome in outcomes:
+            changes += self._write(question, outcome)
         for run in dict.fromkeys(outcome.report.run for outcome in outcomes):
             changes += retired_results(question.kind, run, outdated)
-        reports = [*before, *(outcome.report for outcome in outcomes)]
-        described = question.describe()
-        entries = [
-            entry
-            for report in reports
-            for entry in record(self._store, report, question.window, described, self._clock())
-        ]
-        self._store.publish([*changes, *entries])
+        told = [*(Outcome(report) for report in before), *outcomes]
+        entries = [entry(question, outcome, self._clock()) for outcome in told]
+        reports = [outcome.report for outcome in told]
+        for row, report in zip(entries, reports, strict=True):
+            changes += record(self._store, row, report)
+        publish(self._store, question.kind, changes, entries)
         for report in reports:
             _log.info(
                 "%s: %d %s, %d %s, run %s of %s",
@@ -61,3 +63,17 @@ class Publisher:
             )
         tidy(self._store)
         return reports
+
+    def _write(self, question: Question, outcome: Outcome) -> list[Generation]:
+        """Write the rows of an outcome into the partition of its run; still invisible."""
+        run = outcome.report.run
+        stamp = origin(question, run)
+        written = []
+        for table, rows in outcome.rows.items():
+            if table.partition != "run":
+                raise UsageError(
+                    f"'{table.name}' is replaced per {table.partition}; write it a partition at a time"
+                )
+            whole = signed(rows.cast(table_schema(table)), stamp)
+            written.append(self._store.replace(table, run, whole.to_batches()))
+        return written

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from esjobs.core.identity import content_id
 from esjobs.core.window import Window
-from esjobs.runs.finding import StoredRun
 from esjobs.runs.kinds import Kind
+from esjobs.runs.stored import StoredRun
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ import time
 from esjobs.core.errors import UsageError
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.runs.finding import latest_first, stored_runs
 from esjobs.runs.kinds import Kind
-from esjobs.runs.publication import Change, read_table
+from esjobs.runs.latest import latest_first
+from esjobs.runs.publication import read_table
+from esjobs.runs.stored import stored_runs
 from esjobs.runs.tables import ACCOUNT, RUNS
-from esjobs.store.base import JobStore, Retired
+from esjobs.store.base import Change, JobStore, Retired
 
 
 def prune(store: JobStore, kind: Kind, keep: int, *, dry_run: bool = False) -> RunReport:

@@ -1,6 +1,6 @@
 """The account that every step of every capability gives of itself."""
 
-from esjobs.core.columns import PROVENANCE, RUN
+from esjobs.core.columns import PROVENANCE, RUN, SCOPE
 from esjobs.core.tables import Table, column, columns
 
 COUNT_KINDS = ("dropped", "count", "note")
@@ -25,7 +25,15 @@ RUNS = Table(
         column("window_end", "time", "end of the window", "UTC"),
         column("settings", "text", "rules and settings of the run, JSON"),
         column("program_version", "keyword", "version of esjobs"),
+        column(
+            "data_end",
+            "time",
+            "end of the last day of the window that had jobs; null, written by an earlier version",
+            "UTC",
+        ),
+        *SCOPE,
     ),
+    time="window_end",
     made_by="every step",
     shown=columns("run step at window_start window_end rows_in rows_out seconds"),
     order=("-at",),
@@ -45,6 +53,7 @@ RUN_COUNTS = Table(
         column("n", "integer", "how many; null for a note"),
         column("text", "text", "the note; null for a count"),
         *PROVENANCE,
+        *SCOPE,
     ),
     time="window_end",
     made_by="every step",
@@ -54,3 +63,25 @@ RUN_COUNTS = Table(
 
 ACCOUNT: tuple[Table, ...] = (RUNS, RUN_COUNTS)
 """What a step's report is kept in; each has one partition per run and step, and they come and go together."""
+
+LATEST_RUNS = Table(
+    "latest_runs",
+    "the latest run of every kind, length of windows and restriction; latest_factors, ... show those of all",
+    "kind",
+    (
+        column("kind", "keyword", "what the run is about, such as speed"),
+        RUN,
+        *PROVENANCE,
+        column("data_end", "time", "end of the last day of the window that had jobs", "UTC"),
+        column(
+            "shown",
+            "boolean",
+            "whether it is the latest of its kind: what latest_factors, ..., show and the report take",
+        ),
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="every step",
+    shown=columns("kind window_days scope run window_start window_end shown"),
+    order=("kind", "scope", "window_days"),
+)

@@ -1,7 +1,7 @@
 """The steps of the speed factors in their order, alone or together, and what of them is published when."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,12 @@ from esjobs.core.words import LEVELS
 from esjobs.declared.values import declared_values, imported_sites
 from esjobs.jobs.aggregate import Progress, days_behind, require_rules
 from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
-from esjobs.jobs.job_counts import count_jobs, counts_of_books
-from esjobs.runs.finding import StoredRun, made_last, read_results
+from esjobs.jobs.job_counts import count_jobs, counts_of_books, last_day
+from esjobs.runs.finding import made_last, read_results
+from esjobs.runs.latest import latest_run
 from esjobs.runs.publication import Outcome, tidy
 from esjobs.runs.publisher import Publisher
+from esjobs.runs.stored import StoredRun
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
@@ -50,13 +52,8 @@ class Chain:
         whose jobs are not the ones in the buckets are noted, because only ``aggregate`` can bring them in.
         """
         _, outcome = self._fit(question)
-        behind = days_behind(self._store, question.window, question.rules)
-        if behind:
-            note = (
-                f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
-                f"{behind[0]}; bring them in: esjobs aggregate --window {question.window}"
-            )
-            outcome = replace(outcome, report=replace(outcome.report, notes=(*outcome.report.notes, note)))
+        notes = [*outcome.report.notes, *self._notes_alone(question)]
+        outcome = replace(outcome, report=replace(outcome.report, notes=tuple(notes)))
         return self._publisher.publish(question, [outcome], outdated=("correlate", "flag"))[0]
 
     def correlate(self, window: Window) -> RunReport:
@@ -107,7 +104,24 @@ class Chain:
             raise NoResultError(self._no_buckets(question))
         sites = imported_sites(self._store, question.window)
         inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs)
-        return fit(checked, inputs, question.window, question.run, question.fit, sites)
+        factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
+        return factors, replace(outcome, last_data=last_day(self._store, question.window))
+
+    def _notes_alone(self, question: SpeedQuestion) -> Iterator[str]:
+        """What someone should know who fits without the other steps."""
+        window = question.window
+        behind = days_behind(self._store, window, question.rules)
+        if behind:
+            yield (
+                f"{len(behind)} of the days have jobs that are not in the buckets yet, the first is "
+                f"{behind[0]}; bring them in: esjobs aggregate --window {window}"
+            )
+        latest = latest_run(self._store, SPEED)
+        if latest is not None and latest.run != question.run:
+            yield (
+                f"the latest remains {latest.title} until this one has its lines and flags; "
+                f"see its factors: esjobs show factors --run {question.run}"
+            )
 
     def _checked(self, question: SpeedQuestion) -> CheckedBuckets:
         """The buckets that a question is about, mixed tasks taken apart."""

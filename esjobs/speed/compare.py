@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import In
-from esjobs.runs.finding import StoredRun, find_run, read_results, run_before
+from esjobs.runs.finding import find_run, read_results, run_before
+from esjobs.runs.stored import StoredRun
 from esjobs.speed.tables import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 

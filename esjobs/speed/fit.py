@@ -10,7 +10,7 @@ from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
-from esjobs.runs.publication import Outcome, provenance, rows_table
+from esjobs.runs.publication import Outcome, rows_table
 from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
@@ -41,7 +41,6 @@ def fit(
     """
     began = time.perf_counter()
     minimum = settings.min_bucket_jobs
-    stamp = provenance(run, window)
     found: dict[tables.Table, list[dict[str, object]]] = defaultdict(list)
     fits: list[Factors] = []
     notes: list[str] = []
@@ -57,15 +56,15 @@ def fit(
             headline = method == settings.methods[0]
             known = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if known else solve(data, method, minimum))
-            for table, made in _rows(item, stamp, imported_sites, headline=headline):
+            for table, made in _rows(item, imported_sites, headline=headline):
                 found[table].extend(made)
             if headline:
-                by_type = {**stamp, "level": level, "processing_type": kind, "method": method}
+                by_type = {"level": level, "processing_type": kind, "method": method}
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[VARIANTS].extend({**by_type, **row} for row in varied)
             fits.append(item.factors)
     tasks = list(task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum))
-    found[TASK_RESULTS].extend({**stamp, **row} for row in tasks)
+    found[TASK_RESULTS].extend(tasks)
     found[RESIDUALS] = list(with_accounts(found[RESIDUALS], tasks))
     rows = {table: rows_table(table, found[table]) for table in _TABLES}
     with_factor = sum(int((item.status == "ok").sum()) for item in fits)
@@ -108,11 +107,11 @@ def _notes(fits: Sequence[Factors], checked: CheckedBuckets) -> Iterator[str]:
 
 
 def _rows(
-    item: Fit, stamp: Mapping[str, object], imported_sites: Mapping[str, str], *, headline: bool
+    item: Fit, imported_sites: Mapping[str, str], *, headline: bool
 ) -> Iterator[tuple[tables.Table, Iterator[dict[str, object]]]]:
     """What one fit leaves in each table; residuals of the headline fit of all types only."""
     factors = item.factors
-    head = {**stamp, "level": factors.level, "method": factors.method}
+    head = {"level": factors.level, "method": factors.method}
     by_type = {**head, "processing_type": factors.processing_type}
     yield FACTORS, ({**by_type, **row} for row in factor_rows(item, imported_sites))
     yield FITS, ({**by_type, **row} for row in fit_rows(item))

@@ -12,7 +12,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import noun
 from esjobs.declared.origin import Declared
-from esjobs.runs.publication import Outcome, finite, provenance, rows_table
+from esjobs.runs.publication import Outcome, finite, rows_table
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
 from esjobs.speed.tables import LINES
@@ -124,8 +124,7 @@ def correlate(
         for factors in all_factors
     ]
     rows = [row for factors, found in compared for row in _line_rows(factors, found)]
-    stamp = provenance(run, window)
-    table = rows_table(LINES, ({**stamp, **row} for row in rows))
+    table = rows_table(LINES, rows)
     n_factors = sum(len(factors.name) for factors in all_factors)
     report = RunReport(
         "correlate",

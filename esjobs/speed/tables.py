@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esjobs.core.columns import LEVEL, PROVENANCE, RUN, TYPE
+from esjobs.core.columns import LEVEL, PROVENANCE, RUN, SCOPE, TYPE
 from esjobs.core.tables import Table, column, columns
 from esjobs.core.words import ALL_TYPES, FALSE_DISCOVERY_RATE, LEVELS, STANDINGS, VARIED, VERDICTS
 from esjobs.runs.kinds import Kind
@@ -96,6 +96,7 @@ FACTORS = Table(
         ),
         column("cost_factor_err", "number", "its relative standard error"),
         column("cost_stands_out", "boolean", "the fixed cost is four errors away from that of the others"),
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -158,6 +159,7 @@ FITS = Table(
         column("sigma_cost_err", "number", "its standard error; null when assumed"),
         column("sigma_cost_kind", "keyword", "estimated, corrected (name by name, beyond doubt) or assumed"),
         column("sigma_inner", "number", "sigma_int without what names do to types and core classes"),
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -196,6 +198,7 @@ TASK_RESULTS = Table(
         *PROVENANCE,
         column("share", "number", "of the fixed cost in a mean job, drawn to that of tasks of its kind"),
         column("share_err", "number", "its standard error"),
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -227,6 +230,7 @@ RESIDUALS = Table(
         *PROVENANCE,
         column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
         column("decision", "keyword", "what was decided about the task, as in tasks"),
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -255,6 +259,7 @@ VARIANTS = Table(
         column("high_under", "text", "the change that gives it"),
         column("lost_under", "text", "a task without which nothing links it with most others; null without"),
         *PROVENANCE,
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -279,6 +284,7 @@ PULLS = Table(
         column("high", "number", "upper end of the bar; the last holds all above, too"),
         column("n_buckets", "integer", "buckets whose pull lies in the bar", "buckets"),
         *PROVENANCE,
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -306,6 +312,7 @@ COMPONENTS = Table(
         column("names", "text", "the names, most jobs first"),
         column("link", "text", "what would connect it with the largest component"),
         *PROVENANCE,
+        *SCOPE,
     ),
     time="window_end",
     made_by="fit",
@@ -339,6 +346,7 @@ LINES = Table(
         column("pearson_sites", "number", "Pearson's r over WLCG sites"),
         column("spearman_sites", "number", "Spearman's rho over WLCG sites"),
         *PROVENANCE,
+        *SCOPE,
     ),
     time="window_end",
     made_by="correlate",
@@ -423,6 +431,7 @@ FLAGS = Table(
             "what people read for the verdict: for 'deviates' confirmed or candidate, else the verdict",
             values=STANDINGS,
         ),
+        *SCOPE,
     ),
     time="window_end",
     made_by="flag",
@@ -461,6 +470,7 @@ CONCLUSIONS = Table(
         column("n_implausible", "integer", "verdicts 'implausible'", "names"),
         column("n_not_comparable", "integer", "verdicts 'not comparable'", "names"),
         column("evidence", "text", "what makes deviations confirmed, what candidates lack; null without any"),
+        *SCOPE,
     ),
     time="window_end",
     made_by="flag",

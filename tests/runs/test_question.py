@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from esjobs.core.columns import PROVENANCE, RUN
+from esjobs.core.columns import PROVENANCE, RUN, SCOPE
 from esjobs.core.errors import UsageError
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table, column, columns
 from esjobs.core.window import Window
-from esjobs.runs.finding import find_run, read_results, stored_runs
+from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.kinds import Kind
-from esjobs.runs.publication import Outcome, provenance, read_table, rows_table
+from esjobs.runs.publication import Outcome, read_table, rows_table
 from esjobs.runs.publisher import Publisher
 from esjobs.runs.question import Question
-from esjobs.runs.tables import ACCOUNT, RUNS
+from esjobs.runs.stored import stored_runs
+from esjobs.runs.tables import ACCOUNT, LATEST_RUNS, RUNS
 from esjobs.session import Session
 from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.settings import FitSettings
@@ -87,7 +88,7 @@ RANKS = Table(
     "ranks",
     "a table replaced per run",
     "run",
-    (RUN, column("level", "keyword", ""), column("score", "number", ""), *PROVENANCE),
+    (RUN, column("level", "keyword", ""), column("score", "number", ""), *PROVENANCE, *SCOPE),
     made_by="rank",
     order=columns("level -score"),
 )
@@ -109,7 +110,7 @@ RANKING = Kind("ranking", (RANKS,), ("ranking",), lambda: {"ranker": "1"}, _leve
 
 @pytest.fixture
 def store() -> Iterator[JobStore]:
-    opened = DuckStore(tables=(*ACCOUNT, RANKS, SCORES, *SPEED.tables))
+    opened = DuckStore(tables=(*ACCOUNT, LATEST_RUNS, RANKS, SCORES, *SPEED.tables))
     yield opened
     opened.close()
 
@@ -120,9 +121,8 @@ def test_a_capability_of_another_kind_publishes_per_run_and_per_day_at_once(stor
         Question.ask(RANKING, AUGUST, settings), settings={"ranking": {"levels": ["user", "site"]}}
     )
     assert asked.describe()["kind"] == "ranking"
-    stamp = provenance(asked.run, AUGUST)
     rows = [
-        {**stamp, "level": level, "score": score}
+        {"level": level, "score": score}
         for level, score in (("cpu", 1.0), ("site", 1.0), ("site", 2.0), ("user", None), ("user", 0.5))
     ]
     days = rows_table(SCORES, [{"day": date(2018, 8, 3), "score": 0.25}])
@@ -141,6 +141,8 @@ def test_a_capability_of_another_kind_publishes_per_run_and_per_day_at_once(stor
     shown = read_results(store, RANKS, found).to_pylist()
     order = [("user", 0.5), ("user", None), ("site", 2.0), ("site", 1.0), ("cpu", 1.0)]
     assert [(row["level"], row["score"]) for row in shown] == order
+    origins = {(row["run"], row["window_start"], row["window_days"], row["scope"]) for row in shown}
+    assert origins == {(asked.run, AUGUST.start, 31, "all")}
     assert stored_runs(store, SPEED) == []
     assert stored_runs(store, replace(RANKING, name="another")) == []
 

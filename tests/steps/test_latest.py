@@ -50,10 +50,11 @@ def session(filled: Session) -> Iterator[Session]:
 
 def _forget(session: Session, run: str) -> None:
     from esjobs.runs.finding import retired_results
+    from esjobs.runs.latest import publish
     from esjobs.speed.tables import SPEED
 
     steps = session.show("runs", run=run)["step"].tolist()
-    session.store.publish(retired_results(SPEED, run, steps))
+    publish(session.store, SPEED, retired_results(SPEED, run, steps))
 
 
 def test_the_newest_window_is_shown_not_the_run_made_last(session: Session) -> None:
@@ -107,16 +108,63 @@ def test_steps_alone_take_the_factors_fitted_last(session: Session) -> None:
     assert session.correlate(LATE).run == session.flag(LATE).run == restricted
 
 
-def test_a_report_takes_a_complete_run(session: Session) -> None:
+def test_only_a_complete_run_is_the_latest(session: Session) -> None:
     early = session.run(EARLY)[-1].run
-    late = session.fit(LATE).run
-    assert set(session.factors()["run"]) == {late}
-    assert set(session.flags()["run"]) == {early}
-    assert set(report_data(session.store).factors["run"]) == {early}  # type: ignore[index]
-    session.flag(LATE)
-    assert set(report_data(session.store).factors["run"]) == {early}  # type: ignore[index]
+    fitted = session.fit(LATE)
+    late = fitted.run
+    (note,) = (note for note in fitted.notes if "latest" in note)
+    assert f"run {early}" in note
+    assert f"esjobs show factors --run {late}" in note
+    for _ in ("fit", "flag"):
+        for what in ("factors", "flags"):
+            assert set(session.show(what)["run"]) == {early}
+        assert set(report_data(session.store).factors["run"]) == {early}  # type: ignore[index]
+        session.flag(LATE)
     with pytest.raises(NoResultError, match="no result of step correlate"):
         report_data(session.store, late)
+    session.correlate(LATE)
+    assert set(session.factors()["run"]) == {early}
+    session.flag(LATE)
+    assert set(session.factors()["run"]) == {late}
+    session.fit(LATE)
+    assert set(session.factors()["run"]) == {early}
+
+
+def test_factors_without_any_complete_run_are_shown(session: Session) -> None:
+    fitted = session.fit(LATE)
+    assert not any("latest" in note for note in fitted.notes)
+    assert set(session.factors()["run"]) == {fitted.run}
+    with pytest.raises(NoResultError, match="no result of step flag"):
+        session.flags()
+
+
+def test_a_window_without_end_is_not_the_latest_for_ever(session: Session) -> None:
+    """It counts with the last day that it has data of; of equals the one made last is shown."""
+    endless = session.run("2018-08-10/9999-01-01")[-1].run
+    assert set(session.flags()["run"]) == {endless}
+    late = session.run(LATE)[-1].run
+    assert set(session.flags()["run"]) == {late}
+    session.run(EARLY)
+    assert set(session.flags()["run"]) == {late}
+
+
+def test_rows_say_how_long_their_window_is_and_what_it_was_restricted_to(session: Session) -> None:
+    session.run(LATE)
+    session.run(EARLY, where="site=SITE01", tasks=["task1", "task0"])
+    scopes = {LATE: "all", EARLY: "site=SITE01, task_id=task0, task_id=task1"}
+    for what in ("factors", "fits", "lines", "flags", "conclusions", "components", "tasks", "residuals"):
+        for window, scope in scopes.items():
+            rows = session.show(what, window=window)
+            assert set(zip(rows["window_days"], rows["scope"], strict=True)) == {(2, scope)}, what
+    entries = session.show("runs")
+    assert set(zip(entries["window_days"], entries["scope"], strict=True)) == {
+        (2, scope) for scope in scopes.values()
+    }
+    latest = session.latest_runs()
+    assert set(zip(latest["scope"], latest["shown"], strict=True)) == {
+        (scopes[LATE], True),
+        (scopes[EARLY], False),
+    }
 
 
 def test_the_report_names_run_window_and_restriction(session: Session) -> None:

@@ -14,7 +14,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, CONFIRMED, FALSE_DISCOVERY_RATE, JUDGED, Verdict, noun, standing
 from esjobs.declared.origin import Declared
-from esjobs.runs.publication import Outcome, finite, provenance, rows_table
+from esjobs.runs.publication import Outcome, finite, rows_table
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
@@ -138,7 +138,6 @@ def flag(
     began = time.perf_counter()
     verdicts = [judge(factors, found, declarations[factors.level], settings) for factors, found in compared]
     q_values = _q_values([factors for factors, _ in compared], verdicts, settings)
-    stamp = provenance(run, window)
     flags: list[dict[str, object]] = []
     conclusions: list[dict[str, object]] = []
     changes = changes_of(variants)
@@ -151,7 +150,7 @@ def flag(
                 settings.deviation_limit,
             )
         mine = list(_flag_rows(factors, judged, values, unstable, settings))
-        flags.extend({**stamp, **row} for row in mine)
+        flags.extend(mine)
         said = conclude(
             mine,
             factors.level,
@@ -159,7 +158,7 @@ def flag(
             no_line=_why_no_line(factors, found),
             restriction=restriction,
         )
-        conclusions.append({**stamp, **_fit_of(factors), **said})
+        conclusions.append({**_fit_of(factors), **said})
     counted = Counter(
         standing(str(row["verdict"]), row["confirmed"])
         for row in flags
