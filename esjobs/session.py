@@ -12,6 +12,7 @@ import pyarrow as pa
 from esjobs import capabilities
 from esjobs.answers import Answers
 from esjobs.arguments import Names, Where, WindowLike, conditions, listed, window_of
+from esjobs.capabilities import KINDS
 from esjobs.core import fields
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
@@ -246,14 +247,34 @@ class Session(ResultTables):
         """Aggregate, fit, correlate and flag; the results become visible together, at the end."""
         return self._chain().run(self._question(window, tasks, where), rebuild=rebuild)
 
-    def prune(self, keep: int, *, dry_run: bool = False) -> RunReport:
-        """Remove the results of all but the latest run and those made last, ``keep`` together.
+    def prune(
+        self,
+        keep: int | None = None,
+        *,
+        newest: int | None = None,
+        daily: int | None = None,
+        weekly: int | None = None,
+        monthly: int | None = None,
+        dry_run: bool = False,
+    ) -> RunReport:
+        """Remove the results of old runs; jobs, buckets and what people entered stay.
 
-        Jobs, buckets and what people entered stay.
+        ``keep``: of each kind, so many runs stay, the latest and those made last. ``newest``, ``daily``,
+        ``weekly``, ``monthly``: of each kind, length of windows and restriction, the newest runs and one of
+        each day, week and month, so many of them; the latest always stays. With nothing given the settings
+        decide (``retention``). ``dry_run``: notes say what would go, and why.
         """
-        from esjobs.runs.retention import prune
+        from esjobs.runs.retention import Keep, prune
 
-        return prune(self.store, SPEED, keep, dry_run=dry_run)
+        given = {"newest": newest, "daily": daily, "weekly": weekly, "monthly": monthly}
+        rule = {name: number for name, number in given.items() if number is not None}
+        if keep is not None and rule:
+            raise UsageError(f"prune takes a number of runs, or a rule ({', '.join(rule)}); leave one out")
+        settings = self.settings.retention
+        usual = {name: getattr(settings, f"keep_{name}") for name in given}
+        return prune(
+            self.store, KINDS, keep if keep is not None else Keep(**(rule or usual)), dry_run=dry_run
+        )
 
     def query(
         self,

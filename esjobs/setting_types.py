@@ -15,5 +15,7 @@ def no_flag(value: object) -> object:
     return value
 
 
+Number = Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=LARGEST)]
+"""None or more, and no slip of the keyboard."""
 Count = Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=LARGEST)]
 """At least one, and no slip of the keyboard."""

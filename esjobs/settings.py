@@ -29,7 +29,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
-from esjobs.setting_types import no_flag
+from esjobs.setting_types import Number, no_flag
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
 
@@ -106,6 +106,25 @@ class ClusterSettings(BaseModel):
     retries: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=100)] = 3
 
 
+class RetentionSettings(BaseModel):
+    """Which runs ``esjobs prune`` keeps, of every kind, length of windows and restriction.
+
+    Nothing is removed but by ``prune``. The defaults leave every night of two months, one a week of a year
+    and one a month of ten years; what is kept does not grow beyond.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keep_newest: Number = 10
+    """So many of the newest runs, whatever their days."""
+    keep_daily: Number = 60
+    """The latest run of each of so many days that runs reach."""
+    keep_weekly: Number = 52
+    """The same of weeks."""
+    keep_monthly: Number = 120
+    """The same of months."""
+
+
 class Settings(BaseSettings):
     """All settings, validated and frozen."""
 
@@ -124,6 +143,7 @@ class Settings(BaseSettings):
     cluster: ClusterSettings = ClusterSettings()
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
+    retention: RetentionSettings = RetentionSettings()
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -266,6 +286,7 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
         "cluster": ClusterSettings.model_fields,
         "fit": FitSettings.model_fields,
         "rules": (field.name for field in dataclasses.fields(CleaningRules)),
+        "retention": RetentionSettings.model_fields,
     }
     for section, known in sections.items():
         found = values if not section else values.get(section)

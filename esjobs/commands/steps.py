@@ -156,14 +156,20 @@ def run(
 
 
 @click.command()
-@click.option(
-    "--keep", type=click.IntRange(min=1), required=True, help="Runs to keep: the latest and those made last."
-)
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--keep", type=click.IntRange(min=1), help="So many runs stay: the latest and those made last.")
+@click.option("--keep-newest", "newest", type=click.IntRange(min=0), help="So many of the newest runs stay.")
+@click.option("--keep-daily", "daily", type=click.IntRange(min=0), help="One run of each of so many days.")
+@click.option("--keep-weekly", "weekly", type=click.IntRange(min=0), help="One run of each of so many weeks.")
+@click.option("--keep-monthly", "monthly", type=click.IntRange(min=0), help="One of each of so many months.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go, and why.")
 @rows_options
 @click.pass_obj
-def prune(obj: Context, keep: int, dry_run: bool, form: str, out: str) -> None:
-    """Remove the results of old runs; jobs, buckets and what people entered stay."""
+def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
+    """Remove the results of old runs; jobs, buckets and what people entered stay.
+
+    Without an option the settings decide ([retention]). All but --keep count for every length of windows and
+    every restriction on its own; of the options given, what any of them keeps stays, and the latest run.
+    """
     with obj.session() as session:
-        report = session.prune(keep, dry_run=dry_run)
+        report = session.prune(keep, **rule, dry_run=dry_run)
     emit_reports([report], form, out)

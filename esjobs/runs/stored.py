@@ -104,11 +104,14 @@ def stored_runs(store: JobStore, kind: Kind, run: str | None = None) -> list[Sto
     return runs_of(read_table(store, RUNS, chosen, COLUMNS).to_pylist(), kind)
 
 
-def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind) -> list[StoredRun]:
-    """The runs of a kind that entries of ``runs`` tell of, newest first."""
+def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: bool = False) -> list[StoredRun]:
+    """The runs of a kind that entries of ``runs`` tell of, newest first.
+
+    ``every_step``: also those of steps that leave no results of the run, and runs that have only such.
+    """
     by_run: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
-        if entry["step"] in kind.steps:
+        if every_step or entry["step"] in kind.steps:
             by_run.setdefault(entry["run"], []).append(entry)
     runs = []
     for run, steps in by_run.items():
