@@ -13,8 +13,8 @@ from esjobs.core.query import Count, Days, Filter, In, Query
 from esjobs.core.tables import LOAD_TIMES, Table
 from esjobs.jobs.row_spool import RowSpool
 from esjobs.jobs.tables import LOAD_TABLES, LOADS, REJECTS
-from esjobs.runs.publication import Change, read_table
-from esjobs.store.base import JobStore, Retired
+from esjobs.runs.publication import read_table
+from esjobs.store.base import Change, JobStore, Retired
 from esjobs.store.batches import conformed
 
 _ACCOUNTS = (LOADS, REJECTS, LOAD_TABLES)

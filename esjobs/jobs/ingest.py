@@ -21,8 +21,8 @@ from esjobs.jobs.given_rows import Put
 from esjobs.jobs.reading import JOBS, Progress, Reading
 from esjobs.jobs.rejects import RejectSpool
 from esjobs.jobs.tables import LOAD_TABLES, LOADS, REJECTS
-from esjobs.runs.publication import Change, read_table, rows_table
-from esjobs.store.base import JobStore, Retired
+from esjobs.runs.publication import read_table, rows_table
+from esjobs.store.base import Change, JobStore, Retired
 
 _NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "

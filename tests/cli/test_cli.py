@@ -186,7 +186,7 @@ def test_settings_from_file_and_environment(
 ) -> None:
     config = tmp_path / "esjobs.toml"
     config.write_text(f'store = "duckdb:{filled}"\n[fit]\nmin_bucket_jobs = 61\n')
-    result = CliRunner().invoke(main, ["--config", str(config), "fit"])
+    result = CliRunner().invoke(main, ["--config", str(config), "run"])
     assert result.exit_code == 0
     shown = CliRunner().invoke(
         main, ["--config", str(config), "show", "factors", "--level", "site", "--format", "json"]

@@ -147,9 +147,9 @@ def test_what_is_visible_stops_growing(store: JobStore) -> None:
 
 def visible(store: JobStore) -> int:
     """The partitions of runs that readers see, in all tables: the length of what filters list."""
-    rows = [read_table(store, table, columns=["run"]).column("run").to_pylist() for table in (FACTORS, FLAGS)]
-    steps = [read_table(store, table, columns=["run_step"]).num_rows for table in (RUNS, RUN_COUNTS)]
-    return sum(steps) + sum(len(set(runs)) for runs in rows)
+    of_runs = {FACTORS: "run", FLAGS: "run", RUNS: "run_step", RUN_COUNTS: "run_step"}
+    listed = [read_table(store, table, columns=[name]).column(name) for table, name in of_runs.items()]
+    return sum(len(set(partitions.to_pylist())) for partitions in listed)
 
 
 def nightly(store: JobStore, number: int, keep: Keep, size: Callable[[], int]) -> list[int]:
