@@ -9,13 +9,17 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import UsageError
+from esjobs.core.fields import REQUIRED
 from esjobs.core.tables import Table
+from esjobs.core.text import kind_of
 from esjobs.ingest.base import Parsed, Reject, Source
 from esjobs.ingest.reading.inputs import Input
 from esjobs.jobs.gaps import Gaps
 from esjobs.jobs.given_rows import GivenRows
 from esjobs.jobs.rejects import RejectSpool, superseded
+from esjobs.store.batches import conformed
 
 Progress = Callable[[str, int, int], None]
 
@@ -70,11 +74,18 @@ class Reading:
             if self._progress:
                 self._progress(file.name, number, len(self._files))
             for parsed in self._source.parse(file, self._fill):
+                if not isinstance(parsed, Parsed):
+                    raise UsageError(
+                        f"the source {self._source.name} gave {kind_of(parsed)}; "
+                        "expected pieces of esjobs.ingest.base.Parsed"
+                    )
                 self._count(parsed)
                 if parsed.table is not None:
                     self._keep_aside(parsed.table, parsed.batch)
                 elif parsed.batch.num_rows:
-                    yield parsed.batch
+                    jobs = self._complete(conformed(parsed.batch, PUT_SCHEMA, "jobs"))
+                    self._look_at(jobs)
+                    yield jobs
             self._require_balance(file.name)
         if self._progress:
             self._progress("storing", len(self._files), len(self._files))
@@ -99,11 +110,21 @@ class Reading:
         self.accepted[name] += parsed.batch.num_rows
         self.notes.update(dict.fromkeys(parsed.notes))
         self._refuse(parsed.rejects, name)
-        if parsed.table is None and parsed.batch.num_rows:
-            self.gaps.add(parsed.batch)
-            ends = pc.min_max(parsed.batch.column("end_time")).as_py()
-            self.first = min(filter(None, (self.first, ends["min"])))
-            self.last = max(filter(None, (self.last, ends["max"])))
+
+    def _complete(self, jobs: pa.RecordBatch) -> pa.RecordBatch:
+        for name in ("source", *REQUIRED):
+            if missing := jobs.column(name).null_count:
+                raise UsageError(
+                    f"the source {self._source.name} gave {missing:,} jobs without {name}; "
+                    "it is to refuse such rows"
+                )
+        return jobs
+
+    def _look_at(self, jobs: pa.RecordBatch) -> None:
+        self.gaps.add(jobs)
+        ends = pc.min_max(jobs.column("end_time")).as_py()
+        self.first = min(filter(None, (self.first, ends["min"])))
+        self.last = max(filter(None, (self.last, ends["max"])))
 
     def _refuse(self, rejects: Iterable[Reject], name: str) -> None:
         listed = list(rejects)

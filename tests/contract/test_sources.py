@@ -55,7 +55,7 @@ class MadeUpSource:
 
 def _row(row: Mapping[str, Any], file: str, line: int, fill: Mapping[str, object]) -> dict[str, Any]:
     end = {"end_time": datetime(2018, 8, 1, tzinfo=UTC) + timedelta(hours=row.get("end_time", 1))}
-    return {**fill, **job(row["job_id"]), **row, **end, "origin_file": file, "origin_line": line}
+    return {"origin_file": file, "origin_line": line, **fill, **job(row["job_id"]), **row, **end}
 
 
 def _typed(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,6 +176,34 @@ def test_what_cannot_be_stored_takes_the_jobs_of_its_load_with_it(store: JobStor
         read(store, tmp_path, JOBS, {"table": "weather", "rows": [{"degrees": 1.0}]})
     assert selected(store, "job_id") == []
     assert visible(store, LOADS) == []
+
+
+def test_jobs_of_unknown_origin_that_lose_are_in_the_books(store: JobStore, tmp_path: Path) -> None:
+    nowhere = {"origin_file": None, "origin_line": None}
+    newer = {"table": "jobs", "rows": [{"job_id": "1", "end_time": 5, **nowhere}]}
+    older = {"table": "jobs", "rows": [{"job_id": "1", "end_time": 2, **nowhere}]}
+    read(store, tmp_path, newer)
+    lost = read(store, tmp_path, older, SERIES, name="b")
+    assert lost.dropped == {"superseded": 1, "no object": 1}
+    assert books(store, lost.run) == {"jobs": (1, 0, 0, 1), "readings": (3, 2, 0, 1)}
+    unknown = [row for row in visible(store, REJECTS) if row["reason"] == "superseded"]
+    assert [(row["file"], row["line"], row["table_name"]) for row in unknown] == [("unknown", 0, "jobs")]
+
+
+@pytest.mark.parametrize("missing", ["source", "job_id", "site", "end_time"])
+def test_a_source_that_gives_what_is_no_job_is_told_so(store: JobStore, tmp_path: Path, missing: str) -> None:
+    class Careless(MadeUpSource):
+        def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            for parsed in super().parse(file, fill):
+                gone = pa.nulls(parsed.batch.num_rows, PUT_SCHEMA.field(missing).type)
+                place = PUT_SCHEMA.get_field_index(missing)
+                batch = parsed.batch.set_column(place, missing, gone)
+                yield Parsed(batch, parsed.rejects, parsed.rows_in)
+
+    (file := tmp_path / "a.jsonl").write_text(json.dumps(JOBS))
+    with pytest.raises(UsageError, match=f"made-up gave 2 jobs without {missing}"):
+        ingest(lambda: store, Careless(), [file], {}, now=NOW)
+    assert selected(store, "job_id") == []
 
 
 def test_entered_rows_are_their_own_account(store: JobStore, tmp_path: Path) -> None:

@@ -85,6 +85,23 @@ def test_what_is_no_source_is_refused_with_what_it_lacks(session: Session, lines
         session.ingest(files=lines)
 
 
+def test_a_source_that_gives_other_things_than_pieces_is_told_so(session: Session, lines: Path) -> None:
+    class Rows(Lines):
+        def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            del file, fill
+            yield {"job_id": "1"}  # type: ignore[misc]
+
+    class Short(Lines):
+        def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            del file, fill
+            yield Parsed(pa.RecordBatch.from_pydict({"job_id": ["1"]}), (), 1)
+
+    with pytest.raises(UsageError, match="the source lines gave an object of dict"):
+        session.ingest(source=Rows(), files=lines)
+    with pytest.raises(UsageError, match="jobs lack source, task_id"):
+        session.ingest(source=Short(), files=lines)
+
+
 def test_a_store_of_ones_own(lines: Path) -> None:
     store = Forwarding()
     with esjobs.open(store, clock=lambda: NOW) as session:
