@@ -206,7 +206,6 @@ def robust_table(toys: int) -> Iterator[str]:
         ("paper", "reject"),
         ("gamma", "none"),
         ("gamma", "reject"),
-        ("gamma", "tukey"),
     )
     for share in (0.0, 0.01, 0.05):
         for objective, robust in methods:

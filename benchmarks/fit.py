@@ -40,9 +40,8 @@ SIZES = {
 OURS = (
     "fit",
     "fit and HESSE",
-    "fit with two threads",
     "fit, gamma",
-    "fit, floor and tukey",
+    "fit, floor and reject",
     "copy of the columns",
 )
 PEERS = {
@@ -199,11 +198,10 @@ def feols(data: Data, *, fixef: bool = False) -> Answer:
 
 
 CONTESTANTS: dict[str, Callable[[Data], Answer]] = {
-    "fit": lambda data: ours(data, judge="quick"),
-    "fit and HESSE": ours,
-    "fit with two threads": lambda data: ours(data, judge="quick", threads=2),
-    "fit, gamma": lambda data: ours(data, "gamma", judge="quick"),
-    "fit, floor and tukey": lambda data: ours(data, "gamma", weights="floor", robust="tukey", judge="quick"),
+    "fit": ours,
+    "fit and HESSE": lambda data: ours(data, judge="hesse"),
+    "fit, gamma": lambda data: ours(data, "gamma"),
+    "fit, floor and reject": lambda data: ours(data, "gamma", weights="floor", robust="reject"),
     "copy of the columns": copy,
     "article's way": articles_way,
     "Newton-CG": newton_cg,

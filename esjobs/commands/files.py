@@ -19,8 +19,7 @@ from esjobs.output.destination import refuse_inputs
 @click.option("--group", metavar="COL", help="Fit each value of this column on its own.")
 @click.option("--objective", type=click.Choice(["paper", "gamma"]), default="paper", show_default=True)
 @click.option("--weights", type=click.Choice(["none", "jobs", "floor"]), default="none", show_default=True)
-@click.option("--robust", type=click.Choice(["none", "reject", "tukey"]), default="none", show_default=True)
-@click.option("--minos", multiple=True, metavar="NAME", help="MINOS interval of this unit; repeat.")
+@click.option("--robust", type=click.Choice(["none", "reject"]), default="none", show_default=True)
 @click.option(
     "--summary", type=click.Path(path_type=Path), help="JSON file: what was dropped, Minuit's flags."
 )
@@ -39,7 +38,6 @@ def fit_file(
     objective: str,
     weights: str,
     robust: str,
-    minos: tuple[str, ...],
     summary: Path | None,
     form: str,
     out: str,
@@ -52,7 +50,7 @@ def fit_file(
     if summary is not None:
         refuse_inputs(summary, [file])
     columns = files.Columns(task, unit, value, cpu, events, jobs, group)
-    options = {"objective": objective, "weights": weights, "robust": robust, "minos": minos}
+    options = {"objective": objective, "weights": weights, "robust": robust}
     rows, summaries = files.fit_file(file, columns, options)
     if summary is not None:
         files.write_summary(summaries, summary, grouped=group is not None)

@@ -15,6 +15,9 @@ from esjobs.speed.shared_effects import SharedEffects, shared_effects
 from esjobs.speed.task_keys import TaskKeys
 from esjobs.speed.task_sums import FloatArray
 
+HESSE_LIMIT = 100
+"""Up to so many names Minuit's HESSE works out the errors of a fit again; its time grows with their cube."""
+
 TOO_FEW_JOBS = "too few jobs"
 NO_COMMON_TASK = "no common task"
 MIXED_TASK = "mixed task"
@@ -118,7 +121,7 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
     began = time.perf_counter()
     how = how or METHODS[method]
     entered = enters(data, how, min_bucket_jobs)
-    result = _fit(data, entered, how)
+    result = _fit(data, entered, how, hesse=how is METHODS[method])
     shared = None
     if result is not None and how.weights != "none":
         shared = shared_effects(data, entered, result, corrected=how.corrected)
@@ -166,7 +169,9 @@ def enters(data: FitInput, how: Method, min_bucket_jobs: int) -> npt.NDArray[np.
     )
 
 
-def _fit(data: FitInput, rows: npt.NDArray[np.bool_], how: Method) -> fitters.FitResult | None:
+def _fit(
+    data: FitInput, rows: npt.NDArray[np.bool_], how: Method, *, hesse: bool = False
+) -> fitters.FitResult | None:
     if not rows.any():
         return None
     buckets = fitters.Buckets.from_columns(
@@ -177,7 +182,8 @@ def _fit(data: FitInput, rows: npt.NDArray[np.bool_], how: Method) -> fitters.Fi
         jobs=data.n_jobs[rows],
         rel_var=(data.rel_var if how.corrected else data.rel_var_raw)[rows],
     )
-    return fitters.fit_speed_factors(buckets, how.objective, how.weights, robust=how.robust)
+    judge: Literal["migrad", "hesse"] = "hesse" if hesse and buckets.n_units <= HESSE_LIMIT else "migrad"
+    return fitters.fit_speed_factors(buckets, how.objective, how.weights, robust=how.robust, judge=judge)
 
 
 def with_company(fit: Fit) -> Fit:

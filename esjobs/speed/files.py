@@ -193,7 +193,6 @@ def _summary(result: fitters.FitResult) -> dict[str, Any]:
         "components": components,
         "settings": {key: _plain(value) for key, value in asdict(result.settings).items()},
         "seconds": dict(result.timings),
-        "minos": {str(name): asdict(interval) for name, interval in result.minos.items()},
     }
 
 

@@ -134,7 +134,9 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
             "sigma_int_err": finite(result.sigma_int.error),
             "sigma_int_kind": result.sigma_int.source,
             "minuit_valid": all(verdict.valid for verdict in verdicts) if verdicts else None,
-            "minuit_accurate": all(verdict.accurate for verdict in verdicts) if verdicts else None,
+            "minuit_accurate": all(verdict.accurate for verdict in verdicts)
+            if verdicts and all(verdict.hesse for verdict in verdicts)
+            else None,
             "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
             "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
             "n_rejected": int(result.weighting.n_rejected),

@@ -132,7 +132,11 @@ FITS = Table(
         column("sigma_int_err", "number", "its standard error; null when assumed"),
         column("sigma_int_kind", "keyword", "estimated or assumed"),
         column("minuit_valid", "boolean", "Minuit accepts every component's minimum"),
-        column("minuit_accurate", "boolean", "Minuit's covariance is accurate in every component"),
+        column(
+            "minuit_accurate",
+            "boolean",
+            "HESSE's covariance is accurate throughout; empty above 100 names",
+        ),
         column("minuit_edm", "number", "largest estimated distance to the minimum"),
         column("minuit_calls", "integer", "function calls of Minuit"),
         column(

@@ -4,14 +4,12 @@ With H the exact Hessian of the profiled cost in theta = ln k and C its inverse 
 
 model      2 S^2 C, S^2 = cost / dof pooled over components (least squares with the error scale estimated)
 stat, int  C_0 [sum_a H_a V_a H_a] C_0: a relative change of a bucket moves the task's gradient by H_a, so
-this
-           is the linear response of the minimum to independent relative errors of variance V. H_a and C_0
+           this is the linear response of the minimum to independent relative errors of variance V. H_a, C_0
            are taken where the model fits exactly (x = 1, h = 2 w: the expected information). At the noisy
            minimum the square of H_a would contain the noise a second time. With V = sigma_int^2 and buckets
            of equal weight the leading term is sigma_int^2 / n_tasks.
 sandwich   C [sum_a s_a s_a^T] C n_buckets / dof, clustered by task (Huber 1967; White, Econometrica 48
-(1980) 817;
-           Liang & Zeger, Biometrika 73 (1986) 13)
+           (1980) 817; Liang & Zeger, Biometrika 73 (1986) 13)
 
 k is normalised to sum k = n, so with p = k / n: Cov(ln k) = J Cov(theta) J^T, J = 1 - 1 p^T.
 """
@@ -20,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fitters.fit.kernels import EXPECTED
-from fitters.fit.passes import hessian_of, level_propagated, level_variances, response, score_products
+from fitters.fit.passes import expected_hessian, level_propagated, level_variances, response, task_levels
 from fitters.fit.solve import Solution, factorise
 from fitters.layout.arrays import Floats
 from fitters.layout.components import Part
@@ -40,14 +37,10 @@ class Propagation:
     penalty : float
         lam of the penalised Hessian, tr(H) / n^2.
     condition : float
-        Estimated reciprocal condition number of the penalised Hessian.
+        Reciprocal condition number (1-norm) of the penalised Hessian; below 1e-14 round-off hides links.
     unit_model, unit_stat, unit_int, unit_sandwich : float64 arrays
         Variances; model per S^2, int per sigma_int^2, sandwich without n_buckets / dof. stat and int are NaN
         without rel_var and sigma_int.
-    level : float64 array, shape (n_tasks,)
-        A.
-    task_model, task_propagated : float64 arrays
-        Variances of ln A, model per S^2.
     """
 
     k: Floats
@@ -58,9 +51,15 @@ class Propagation:
     unit_stat: Floats
     unit_int: Floats
     unit_sandwich: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Of one component's tasks: A, and variances of ln A, model per S^2, propagated NaN where unknown."""
+
     level: Floats
-    task_model: Floats
-    task_propagated: Floats
+    model: Floats
+    propagated: Floats
 
 
 def normalised(theta: Floats) -> Floats:
@@ -72,12 +71,6 @@ def normalised(theta: Floats) -> Floats:
     k: Floats = np.exp(theta - theta.max())
     k /= k.mean()
     return k
-
-
-def symmetric(lower: Floats) -> Floats:
-    """Full matrix from its lower triangle."""
-    full: Floats = lower + np.tril(lower, -1).T
-    return full
 
 
 def normalised_variance(diagonal: Floats, share: Floats, p: Floats) -> Floats:
@@ -93,71 +86,71 @@ def normalised_covariance(covariance: Floats, p: Floats) -> Floats:
     return full
 
 
-def propagate(
-    part: Part,
-    solution: Solution,
-    mode: int,
-    sigma_int: float,
-    *,
-    hessian: Floats | None = None,
-) -> Propagation | None:
-    """Work out all variances of a component; None if its Hessian is not positive definite (no minimum).
+def propagate(part: Part, solution: Solution, sigma_int: float) -> Propagation | None:
+    """Work out the variances of a component's factors; None if its Hessian is not positive definite.
 
-    `hessian` is its lower triangle at the minimum, if it is known, and is overwritten. stat needs
-    `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3 + sum of squared task sizes), memory about
-    eight matrices n_units x n_units.
+    stat needs `part.rel_var`, int a finite `sigma_int`. Time O(n_units^3), with rel_var or sigma_int also the
+    sum of squared task sizes; memory about five matrices n_units x n_units.
     """
+    factor = solution.factor
+    if factor is None:
+        return None
     n = part.n_units
     k = normalised(solution.theta)
     p = k / n
-    factor = factorise(hessian_of(part, k, mode) if hessian is None else hessian)
-    if factor is None:
-        return None
     inverse = factor.inverse()
     share = inverse @ p
-    level, task_model = level_variances(part, k, mode, inverse, share)
+    unit_stat, unit_int = _propagated(part, p, sigma_int)
     return Propagation(
         k=k,
         inverse_hessian=inverse,
         penalty=factor.penalty,
-        condition=factor.reciprocal_condition(),
+        condition=1.0
+        / (_norm(solution.hessian, factor.penalty) * _norm(inverse, 1.0 / (factor.penalty * n * n))),
         unit_model=2.0 * normalised_variance(np.diagonal(inverse), share, p),
-        unit_sandwich=_response(score_products(part, k, mode), inverse, p)[0],
-        level=level,
-        task_model=np.maximum(2.0 * task_model, 0.0),
-        **_propagated(part, k, sigma_int),
+        unit_stat=unit_stat,
+        unit_int=unit_int,
+        unit_sandwich=_response(solution.scores, inverse, p),
     )
 
 
-def _response(lower: Floats, inverse: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Variances of ln k from C M C, M by its lower triangle; and M C."""
-    middle = symmetric(lower)
+def _norm(matrix: Floats, penalty: float) -> float:
+    return float(np.abs(matrix + penalty).sum(axis=0).max())
+
+
+def _response(middle: Floats, inverse: Floats, p: Floats) -> Floats:
+    """Variances of ln k from C M C."""
     half = middle @ inverse
-    diagonal = np.einsum("ij,ij->j", inverse, half)
-    return normalised_variance(diagonal, inverse @ (half @ p), p), half
+    diagonal = np.einsum("ij,ij->i", inverse, half.T)
+    return normalised_variance(diagonal, inverse @ (half @ p), p)
 
 
-def _propagated(part: Part, k: Floats, sigma_int: float) -> dict[str, Floats]:
-    n, p = part.n_units, k / part.n_units
-    variances = {
-        "unit_stat": np.full(n, np.nan),
-        "unit_int": np.full(n, np.nan),
-        "task_propagated": np.full(part.n_tasks, np.nan),
-    }
+def _propagated(part: Part, p: Floats, sigma_int: float) -> tuple[Floats, Floats]:
+    unknown = np.full(part.n_units, np.nan)
     has_stat, has_int = part.rel_var.size > 0, bool(np.isfinite(sigma_int))
-    if not has_stat and not has_int:
-        return variances
-    factor = factorise(hessian_of(part, k, EXPECTED))
+    factor = factorise(expected_hessian(part)) if has_stat or has_int else None
     if factor is None:
-        return variances
+        return unknown, unknown.copy()
     inverse = factor.inverse()
-    half = np.zeros((n, n))
-    if has_stat:
-        variances["unit_stat"], half = _response(response(part, k, part.rel_var), inverse, p)
-    if has_int:
-        variances["unit_int"], half_int = _response(response(part, k, None), inverse, p)
-        half = half + sigma_int**2 * half_int
-    if has_stat and has_int:
-        variance = level_propagated(part, k, part.rel_var + sigma_int**2, inverse, inverse @ half, p)
-        variances["task_propagated"] = np.maximum(variance, 0.0)
-    return variances
+    return (
+        _response(response(part, part.rel_var), inverse, p) if has_stat else unknown,
+        _response(response(part, None), inverse, p) if has_int else unknown,
+    )
+
+
+def propagate_levels(part: Part, inside: Propagation, mode: int, sigma_int: float) -> Levels:
+    """Work out the levels of a component's tasks, and their variances.
+
+    O(n_units^3 + sum of squared task sizes).
+    """
+    level = task_levels(part, inside.k, mode)
+    model = level_variances(part, inside.k, level, mode, inside.inverse_hessian)
+    propagated = np.full(part.n_tasks, np.nan)
+    if part.rel_var.size and np.isfinite(sigma_int):
+        factor = factorise(expected_hessian(part))
+        if factor is not None:
+            inverse, variance = factor.inverse(), part.rel_var + sigma_int**2
+            covariance = inverse @ (response(part, variance) @ inverse)
+            p = inside.k / part.n_units
+            propagated = np.maximum(level_propagated(part, variance, inverse, covariance, p), 0.0)
+    return Levels(level, np.maximum(2.0 * model, 0.0), propagated)

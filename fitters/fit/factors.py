@@ -1,25 +1,26 @@
 """The fit of speed factors, from buckets to a result."""
 
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 
-from fitters.errors import SettingError, UnknownNameError, require_option
+from fitters.errors import SettingError, require_option
 from fitters.fit.covariance import Propagation, propagate
 from fitters.fit.interaction import SigmaInt, chi2_of, complete_rel_var, estimate_sigma_int
-from fitters.fit.judge import HESSE_LIMIT, MinosInterval, Verdict, ask_minuit, minos_intervals
-from fitters.fit.passes import hessian_of
-from fitters.fit.result_tables import Outcome, Pooled, component_table, task_table, unit_table
+from fitters.fit.judge import Verdict, ask_minuit
+from fitters.fit.result_tables import Outcome, Pooled, component_table, unit_table
 from fitters.fit.results import FitResult, Fitted, Settings
 from fitters.fit.solve import MODES, Solution, minimise
-from fitters.fit.threads import modest_blas
+from fitters.fit.threads import one_blas_thread
 from fitters.fit.weighting import find_weights
 from fitters.layout.arrays import EMPTY, Floats
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, partition
+
+NO_MATRIX: Floats = np.empty((0, 0))
 
 
 class Stopwatch:
@@ -41,11 +42,9 @@ def fit_speed_factors(
     objective: Literal["paper", "gamma"] = "paper",
     weights: Literal["none", "jobs", "floor", "variance"] = "none",
     *,
-    robust: Literal["none", "reject", "tukey"] = "none",
+    robust: Literal["none", "reject"] = "none",
     sigma_int: float | None = None,
-    minos: Sequence[object] = (),
-    judge: Literal["full", "quick", "none"] = "full",
-    threads: int = 1,
+    judge: Literal["migrad", "hesse", "none"] = "migrad",
 ) -> FitResult:
     """Fit a speed factor to every unit and a level to every task.
 
@@ -66,20 +65,14 @@ def fit_speed_factors(
         ``variance`` the same with rel_var as it is given, for buckets of few jobs from `job_scatter`. With
         weights prefer ``gamma``: ``paper`` is biased by up to the variance of a bucket where they differ.
     robust
-        ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x, ``tukey`` weights
-        all with the biweight (0 beyond 4.685). Both start from medians and lose up to 6 % of the
-        information of clean data (``tukey`` more, and with errors that are too small, where units have few
-        tasks or tasks few units: see `weighting`). Which were rejected says `bucket_table`.
+        ``reject`` leaves out buckets more than 4 robust standard deviations off in ln x. It starts from
+        medians and loses up to 6 % of the information of clean data. Which were rejected says `bucket_table`.
     sigma_int
         Relative interaction scatter; None: estimated with 10 degrees of freedom or more, otherwise 0.10 is
         assumed.
-    minos
-        Names of units to give MINOS intervals to (needs degrees of freedom).
     judge
-        ``full``: MIGRAD, and HESSE up to 300 units; ``quick``: MIGRAD; ``none``: Minuit is not asked.
-    threads
-        How many threads passes over 500 000 buckets or more may take (to the same bit), and the linear
-        algebra of 1000 units or more.
+        ``migrad``: Minuit looks at the minimum; ``hesse``: its HESSE works out the errors again, too, which
+        takes the cube of the units; ``none``: Minuit is not asked.
 
     Returns
     -------
@@ -90,16 +83,12 @@ def fit_speed_factors(
     Raises
     ------
     SettingError
-        Unknown option, weights without the columns they need, sigma_int not a finite number >= 0, threads
-        below 1.
-    UnknownNameError
-        A unit in `minos` is not in the buckets.
+        Unknown option, weights without the columns they need, sigma_int not a finite number >= 0.
 
     Notes
     -----
     The levels are eliminated exactly, so that the search runs in the factors only. The time is about linear
-    in the buckets, plus the cube of the units; memory about eight matrices units x units beside the
-    buckets.
+    in the buckets, plus the cube of the units; memory about six matrices units x units beside the buckets.
 
     >>> tasks, units = ["t1", "t1", "t2", "t2", "t3", "t3"], ["A", "B", "A", "B", "A", "B"]
     >>> values = [10.0, 20.0, 3.0, 6.0, 1.0, 2.0]
@@ -107,9 +96,8 @@ def fit_speed_factors(
     >>> result.units.k.round(6).tolist(), result.units.status.tolist(), result.dof
     ([1.333333, 0.666667], ['ok', 'ok'], 2)
     """
-    asked = Settings(objective, weights, sigma_int, judge, tuple(minos), robust, threads)
-    settings = _settings(buckets, asked)
-    with modest_blas(buckets.n_units, threads):
+    settings = _settings(buckets, Settings(objective, weights, sigma_int, judge, robust))
+    with one_blas_thread():
         return _fit(buckets, settings)
 
 
@@ -125,14 +113,13 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
         settings.robust,
         mode=mode,
         sigma_int=settings.sigma_int,
-        threads=settings.threads,
     )
     watch.stop("weights")
     buckets, weight = source, weighting.weight
     if weighting.kept is not None:
         buckets = source.keep(weighting.kept)
         weight, rel_var = (column[weighting.kept] if column.size else EMPTY for column in (weight, rel_var))
-    split = partition(buckets, weight, rel_var, settings.threads)
+    split = partition(buckets, weight, rel_var)
     watch.stop("layout")
     solutions = tuple(minimise(part, mode) for part in split.parts)
     watch.stop("solve")
@@ -142,35 +129,29 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch.stop("interaction")
     dof = sum(part.dof for part in sound_parts)
     squares = sum(solutions[index].squares for index in sound)
-    variance = squares * weighting.spread_factor / dof if dof > 0 else float("nan")
+    variance = squares / dof if dof > 0 else float("nan")
     outcomes = []
     for part, solution in zip(split.parts, solutions, strict=True):
-        propagation, verdict = None, None
-        if solution.converged:
-            hessian = hessian_of(part, np.exp(solution.theta), mode)
-            spare = hessian.copy() if settings.judge != "none" else hessian
-            propagation = propagate(part, solution, mode, scatter.value, hessian=spare)
-            watch.stop("covariance")
-            verdict = _verdict(part, solution, propagation, variance, settings, hessian)
+        propagation = propagate(part, solution, scatter.value) if solution.converged else None
+        watch.stop("covariance")
+        verdict = _verdict(part, solution, propagation, variance, settings)
         watch.stop("judge")
-        outcomes.append(Outcome(part, solution, propagation, verdict, _reduced_chi2(part, solution, scatter)))
-    pooled = Pooled(variance, dof, scatter, weighting)
+        bare = replace(solution, factor=None, hessian=NO_MATRIX, scores=NO_MATRIX)
+        outcomes.append(Outcome(part, bare, propagation, verdict, _reduced_chi2(part, bare, scatter)))
+    pooled = Pooled(variance, dof, scatter)
     units = unit_table(buckets, source, split, outcomes, pooled)
     fitted = {
         outcome.part.number: Fitted(outcome.part, outcome.solution, outcome.propagation)
         for outcome in outcomes
         if outcome.propagation is not None and not outcome.failure
     }
-    intervals = _minos(buckets, fitted, variance * weighting.model_factor, settings)
-    watch.stop("minos")
     dropped = dict(buckets.dropped)
     if split.bucket_used is not None:
         rows = ~split.bucket_used if buckets.rows is None else buckets.rows[~split.bucket_used]
         dropped["task with one unit"] = int(rows.sum())
     result = FitResult(
         units=units,
-        tasks=task_table(buckets, split, outcomes, pooled),
-        components=component_table(buckets, split, outcomes, pooled),
+        components=component_table(buckets, split, outcomes),
         S=float(np.sqrt(variance)),
         dof=dof,
         dof_effective=_effective(dof, sound_parts),
@@ -181,7 +162,6 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
         dropped=MappingProxyType(dropped),
         n_rows=buckets.n_rows,
         n_used=buckets.n_rows - sum(dropped.values()),
-        minos=MappingProxyType(intervals),
         timings=MappingProxyType(watch.seconds),
         buckets=buckets,
         source=source,
@@ -204,37 +184,24 @@ def _effective(dof: int, parts: tuple[Part, ...]) -> float:
 def _settings(buckets: Buckets, asked: Settings) -> Settings:
     require_option("objective", asked.objective, ("paper", "gamma"))
     require_option("weights", asked.weights, ("none", "jobs", "floor", "variance"))
-    require_option("robust", asked.robust, ("none", "reject", "tukey"))
-    require_option("judge", asked.judge, ("full", "quick", "none"))
+    require_option("robust", asked.robust, ("none", "reject"))
+    require_option("judge", asked.judge, ("migrad", "hesse", "none"))
     if asked.weights == "jobs" and buckets.jobs is None:
         raise SettingError("weights='jobs' needs buckets made with a jobs column")
     if asked.weights in ("floor", "variance") and buckets.jobs is None and buckets.rel_var is None:
         raise SettingError(f"weights={asked.weights!r} needs buckets made with a jobs or rel_var column")
-    if asked.threads < 1:
-        raise SettingError(f"threads is {asked.threads}; at least 1 is needed")
     if asked.sigma_int is not None and not (np.isfinite(asked.sigma_int) and asked.sigma_int >= 0):
         raise SettingError(f"sigma_int is {asked.sigma_int}; a finite number >= 0 or None is needed")
-    known = set(buckets.unit_names.tolist())
-    unknown = [name for name in asked.minos if name not in known]
-    if unknown:
-        raise UnknownNameError(f"minos asks for {unknown[0]!r}, which is no unit of the buckets")
     return asked
 
 
 def _verdict(
-    part: Part,
-    solution: Solution,
-    propagation: Propagation | None,
-    variance: float,
-    settings: Settings,
-    hessian: Floats,
+    part: Part, solution: Solution, propagation: Propagation | None, variance: float, settings: Settings
 ) -> Verdict | None:
     if propagation is None or settings.judge == "none":
         return None
-    hesse = settings.judge == "full" and part.n_units <= HESSE_LIMIT
-    scale = variance if np.isfinite(variance) else 1.0
-    mode = MODES[settings.objective]
-    return ask_minuit(part, solution, propagation, scale, mode=mode, hesse=hesse, known_hessian=hessian)
+    scale, hesse = variance if np.isfinite(variance) else 1.0, settings.judge == "hesse"
+    return ask_minuit(part, solution, propagation, scale, mode=MODES[settings.objective], hesse=hesse)
 
 
 def _reduced_chi2(part: Part, solution: Solution, scatter: SigmaInt) -> float:
@@ -242,23 +209,3 @@ def _reduced_chi2(part: Part, solution: Solution, scatter: SigmaInt) -> float:
         return float("nan")
     outcome = chi2_of(part, solution.theta, scatter.value**2)
     return float("nan") if outcome is None else outcome[0] / part.dof
-
-
-def _minos(
-    buckets: Buckets, fitted: dict[int, Fitted], variance: float, settings: Settings
-) -> dict[object, MinosInterval]:
-    names, nothing = settings.minos, float("nan")
-    intervals = {name: MinosInterval(name, nothing, nothing, nothing, False) for name in names}
-    if not names or not np.isfinite(variance):
-        return intervals
-    place_of = {name: index for index, name in enumerate(buckets.unit_names.tolist())}
-    for inside in fitted.values():
-        local = {index: here for here, index in enumerate(inside.part.units.tolist())}
-        wanted = [name for name in names if place_of[name] in local]
-        indices = [local[place_of[name]] for name in wanted]
-        if indices:
-            labelled = dict(zip(indices, wanted, strict=True))
-            mode = MODES[settings.objective]
-            of_component = minos_intervals(inside.part, inside.propagation, variance, labelled, mode=mode)
-            intervals.update({interval.name: interval for interval in of_component})
-    return intervals

@@ -1,4 +1,4 @@
-"""Minuit's opinion on a minimum found by other means, and MINOS intervals.
+"""Minuit's opinion on a minimum found by other means.
 
 The parameters are ln k with the scale held by a penalty; the cost is divided by S^2, so that EDM and errors
 are in units of chi2 (James & Roos, Comput. Phys. Commun. 10 (1975) 343). Minuit starts at the minimum and
@@ -7,21 +7,17 @@ component's status.
 """
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from iminuit import Minuit  # type: ignore[import-untyped]
 from iminuit.warnings import IMinuitWarning  # type: ignore[import-untyped]
 
-from fitters.fit.covariance import Propagation, symmetric
-from fitters.fit.passes import evaluate, hessian_of
+from fitters.fit.covariance import Propagation
+from fitters.fit.passes import curvature, evaluate
 from fitters.fit.solve import Solution
 from fitters.layout.arrays import Floats
 from fitters.layout.components import Part
-
-HESSE_LIMIT = 300
-"""HESSE is run up to so many units; its cost grows with the cube (2 s for 1000)."""
 
 SMALLEST_VARIANCE = 1e-12
 FAR_COST = 1e300
@@ -41,7 +37,7 @@ class Verdict:
     n_calls, n_gradients : int
     strategy : int
     hesse : bool
-        Whether HESSE was run (components of up to 300 units).
+        Whether HESSE was run.
     shift : float
         Largest |Minuit - own| of ln k in units of its error.
     error_ratio : float
@@ -80,20 +76,6 @@ class Verdict:
         return ", ".join(text for text, holds in objections.items() if holds)
 
 
-@dataclass(frozen=True, slots=True)
-class MinosInterval:
-    """MINOS errors of one unit's factor, in the scale sum k = n.
-
-    `lower` is negative, `upper` positive, both NaN where MINOS failed; `valid` is MINOS's own flag.
-    """
-
-    name: object
-    k: float
-    lower: float
-    upper: float
-    valid: bool
-
-
 def ask_minuit(
     part: Part,
     solution: Solution,
@@ -102,40 +84,39 @@ def ask_minuit(
     *,
     mode: int,
     hesse: bool,
-    known_hessian: Floats,
 ) -> Verdict:
     """Let Minuit look at a minimum.
 
-    `known_hessian` is the lower triangle there; `variance` is S^2; where there is none (no degrees of
-    freedom) pass 1. MIGRAD with strategy 0 takes two calls from the minimum; HESSE with the analytic Hessian
-    is O(n^3).
+    `variance` is S^2; where there is none (no degrees of freedom) pass 1. MIGRAD with strategy 0 looks at the
+    minimum and one place beside it; HESSE with the analytic Hessian is O(n^3), 2 s for 1000 units.
     """
     n = part.n_units
     variance = max(variance, SMALLEST_VARIANCE)
     start = solution.theta
     penalty = propagation.penalty
-
-    # Minuit refers to itself and so to these functions until the next garbage collection: not to the buckets
-    held, known = [part], [known_hessian]
+    place = _Place(part, mode, solution)
 
     def cost(theta: Floats) -> float:
-        value, *_ = evaluate(held[0], np.exp(np.clip(theta, -300, 300)), mode)
+        value, _ = place.look(theta)
         value = (value + 0.5 * penalty * float((theta - start).sum()) ** 2) / variance
         return value if np.isfinite(value) else FAR_COST
 
     def gradient(theta: Floats) -> Floats:
-        *_, slope = evaluate(held[0], np.exp(np.clip(theta, -300, 300)), mode)
-        slope += penalty * float((theta - start).sum())
-        return slope / variance
+        _, slope = place.look(theta)
+        return (slope + penalty * float((theta - start).sum())) / variance
 
     def hessian(theta: Floats) -> Floats:
-        if np.array_equal(theta, start):
-            full = symmetric(known[0])
-        else:
-            full = symmetric(hessian_of(held[0], np.exp(np.clip(theta, -300, 300)), mode))
-        return (full + penalty) / variance
+        return (place.hessian(theta) + penalty) / variance
 
-    minuit = _minuit(cost, start, gradient, hessian, _QuietMinuit)
+    def diagonal(theta: Floats) -> Floats:
+        return (np.diagonal(place.hessian(theta)) + penalty) / variance
+
+    with warnings.catch_warnings():
+        # without g2 iminuit 2.33 ends in a TypeError when a diagonal element is negative; with it, it warns
+        warnings.simplefilter("ignore", IMinuitWarning)
+        minuit = _QuietMinuit(cost, start, grad=gradient, g2=diagonal, hessian=hessian)
+    minuit.errordef = Minuit.LEAST_SQUARES
+    minuit.tol = 1e-4
     minuit.strategy = 0
     minuit.migrad()
     if hesse:
@@ -149,8 +130,8 @@ def ask_minuit(
     summary = minuit.fmin
     if summary is None:  # cannot happen after MIGRAD; tells the type checker
         raise AssertionError
-    held.clear()
-    known.clear()
+    # Minuit refers to itself and so to this place until the next garbage collection: not to the buckets
+    place.leave()
     return Verdict(
         valid=bool(summary.is_valid),
         accurate=bool(minuit.accurate),
@@ -170,6 +151,34 @@ def ask_minuit(
     )
 
 
+class _Place:
+    """A component's cost and its derivatives where Minuit asks; what is known is not made again."""
+
+    def __init__(self, part: Part, mode: int, solution: Solution) -> None:
+        self._part: Part | None = part
+        self._mode = mode
+        self._start, self._start_hessian = solution.theta, solution.hessian
+        self._last = solution.theta, solution.cost, solution.gradient
+
+    def look(self, theta: Floats) -> tuple[float, Floats]:
+        """Cost and gradient."""
+        if self._part is not None and not np.array_equal(theta, self._last[0]):
+            cost, _, _, gradient = evaluate(self._part, np.exp(np.clip(theta, -300, 300)), self._mode)
+            self._last = theta.copy(), cost, gradient
+        return self._last[1:]
+
+    def hessian(self, theta: Floats) -> Floats:
+        """The Hessian."""
+        if self._part is not None and not np.array_equal(theta, self._start):
+            return curvature(self._part, np.exp(np.clip(theta, -300, 300)), self._mode)[0]
+        return self._start_hessian
+
+    def leave(self) -> None:
+        """Let go of the buckets."""
+        self._part = None
+        self._start_hessian = np.empty((0, 0))
+
+
 class _QuietMinuit(Minuit):  # type: ignore[misc]
     """Minuit that leaves its covariance matrix where it is.
 
@@ -179,74 +188,3 @@ class _QuietMinuit(Minuit):  # type: ignore[misc]
 
     def _make_covariance(self) -> None:
         self._covariance = None
-
-
-def _minuit(
-    cost: object, start: Floats, gradient: object, hessian: object, kind: type[Minuit] = Minuit
-) -> Minuit:
-    def diagonal(values: Floats) -> Floats:
-        return np.ascontiguousarray(np.diagonal(hessian(values)))  # type: ignore[operator]
-
-    with warnings.catch_warnings():
-        # without g2 iminuit 2.33 ends in a TypeError when a diagonal element is negative; with it, it warns
-        warnings.simplefilter("ignore", IMinuitWarning)
-        minuit = kind(cost, start, grad=gradient, g2=diagonal, hessian=hessian)
-    minuit.errordef = Minuit.LEAST_SQUARES
-    minuit.tol = 1e-4
-    return minuit
-
-
-def minos_intervals(
-    part: Part,
-    propagation: Propagation,
-    variance: float,
-    names: Mapping[int, object],
-    *,
-    mode: int,
-) -> tuple[MinosInterval, ...]:
-    """MINOS intervals of some factors (Eadie et al., Statistical Methods in Experimental Physics, 1971).
-
-    `names` are the names by place in the component. The factors themselves are the parameters, with a
-    penalty on (sum k - n)^2 a hundred times stiffer than the Hessian: with an equally stiff one the free
-    scale leaks into the error. O(n^3) once, then some passes over the buckets per unit.
-    """
-    n = part.n_units
-    penalty = 100.0 * propagation.penalty
-    variance = max(variance, SMALLEST_VARIANCE)
-
-    held = [part]  # as above
-
-    def cost(k: Floats) -> float:
-        if not np.min(k) > 0:
-            return FAR_COST
-        value, *_ = evaluate(held[0], k, mode)
-        value = (value + 0.5 * penalty * float(k.sum() - n) ** 2) / variance
-        return value if np.isfinite(value) else FAR_COST
-
-    def gradient(k: Floats) -> Floats:
-        k = np.maximum(k, 1e-300)
-        *_, slope = evaluate(held[0], k, mode)
-        return (slope / k + penalty * float(k.sum() - n)) / variance
-
-    def hessian(k: Floats) -> Floats:
-        k = np.maximum(k, 1e-300)
-        *_, slope = evaluate(held[0], k, mode)
-        full = symmetric(hessian_of(held[0], k, mode)) - np.diag(slope)
-        return (full / np.outer(k, k) + penalty) / variance
-
-    minuit = _minuit(cost, propagation.k, gradient, hessian)
-    minuit.strategy = 1
-    minuit.migrad()
-    intervals = []
-    for index, name in names.items():
-        lower = upper = float("nan")
-        valid = False
-        if minuit.valid:
-            minuit.minos(index)
-            errors = minuit.merrors[f"x{index}"]
-            valid = bool(errors.is_valid)
-            lower = float(errors.lower) if errors.lower_valid else lower
-            upper = float(errors.upper) if errors.upper_valid else upper
-        intervals.append(MinosInterval(name, float(propagation.k[index]), lower, upper, valid))
-    held.clear()
-    return tuple(intervals)

@@ -1,12 +1,13 @@
-"""The loops over buckets that a fit makes, compiled; what is elementwise is done in `passes`, block by block.
+"""The loops over buckets that a fit makes, compiled.
 
 All of them read one layout: the buckets of task t are `ptr[t] : ptr[t + 1]` of the other arrays, sorted by
-unit inside the task; a slice of `ptr` is a range of tasks. Arrays called "of the block" start at `ptr[0]`.
-Types are those of `compiled`: `ptr` int64, `unit` int32, everything else float64.
+unit inside the task. Types are those of `compiled`: `ptr` int64, `unit` int32, everything else float64;
+weights of length 0 are all 1. Arrays called "room" have a place per unit, which is enough for any task.
 
 Notation: k = exp(theta) the speed factors, a the bucket values, w their weights, B = 1/A the task's inverse
 level, x = a k B. The level of each task is eliminated exactly (variable projection: Golub & Pereyra, SIAM J.
-Numer. Anal. 10 (1973) 413).
+Numer. Anal. 10 (1973) 413): B = sum(w a k) / sum(w (a k)^2) for paper, sum(w) / sum(w a k) for gamma. Tasks
+whose weights are all zero count for nothing.
 """
 
 import numpy as np
@@ -14,12 +15,44 @@ from numpy.typing import NDArray
 
 from fitters.compiled import compiled
 
-PAPER, GAUSS_NEWTON, GAMMA, EXPECTED, GAMMA_FAST, GAMMA_SLOPE = 0, 1, 2, 3, 4, 5
-"""Curvature h of a bucket: 2 w x (2 x - 1) exact, 2 w x^2 always positive, 2 w x for gamma, 2 w expected.
+PAPER, GAUSS_NEWTON, GAMMA = 0, 1, 2
+"""Curvature h of a bucket: 2 w x (2 x - 1) exact, 2 w x^2 always positive, 2 w x for gamma."""
 
-GAMMA_FAST is GAMMA with one logarithm per task instead of one per bucket, for buckets of equal weight;
-GAMMA_SLOPE has no cost at all.
-"""
+
+@compiled
+def sweep(
+    ptr: NDArray[np.int64],
+    unit: NDArray[np.int32],
+    a: NDArray[np.float64],
+    w: NDArray[np.float64],
+    k: NDArray[np.float64],
+    mode: int,
+    room: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Add sum(w x) and sum(w x^2) of every unit to the columns of `sums`."""
+    weighted = w.size > 0
+    for t in range(ptr.size - 1):
+        low, high = ptr[t], ptr[t + 1]
+        total = 0.0
+        first = 0.0
+        second = 0.0
+        for j in range(low, high):
+            y = a[j] * k[unit[j]]
+            weight = w[j] if weighted else 1.0
+            room[j - low] = y
+            total += weight
+            first += weight * y
+            second += weight * y * y
+        if total <= 0.0:
+            continue
+        level = total / first if mode == GAMMA else first / second
+        for j in range(low, high):
+            x = room[j - low] * level
+            of_unit = sums[unit[j]]
+            share = w[j] * x if weighted else x
+            of_unit[0] += share
+            of_unit[1] += share * x
 
 
 @compiled
@@ -30,22 +63,14 @@ def cost_and_gradient(
     w: NDArray[np.float64],
     k: NDArray[np.float64],
     mode: int,
+    room: NDArray[np.float64],
     gradient: NDArray[np.float64],
-    ratio: NDArray[np.float64],
-    inverse: NDArray[np.float64],
 ) -> tuple[float, float, float]:
     """Return the profiled cost, sum w (x - 1)^2 and max |x - 1|; add to the gradient in theta = ln k.
 
-    paper: sum w (x - 1)^2 with B = sum(w a k) / sum(w (a k)^2), gradient 2 w x (x - 1).
-    gamma: 2 sum w (x - ln x - 1) with B = sum(w) / sum(w a k), gradient 2 w (x - 1).
-    `ratio` (x of the block) and `inverse` (B per task) are filled unless they are of length 0. Tasks whose
-    weights are all zero count for nothing.
+    paper: sum w (x - 1)^2, gradient 2 w x (x - 1). gamma: 2 sum w (x - ln x - 1), gradient 2 w (x - 1).
     """
     weighted = w.size > 0
-    wanted = ratio.size > 0
-    gamma = mode in (GAMMA, GAMMA_FAST, GAMMA_SLOPE)
-    one_log = mode == GAMMA_FAST and not weighted
-    base = ptr[0]
     cost = 0.0
     squares = 0.0
     worst = 0.0
@@ -57,39 +82,112 @@ def cost_and_gradient(
         for j in range(low, high):
             y = a[j] * k[unit[j]]
             weight = w[j] if weighted else 1.0
+            room[j - low] = y
             total += weight
             first += weight * y
             second += weight * y * y
-        level = (total / first if gamma else first / second) if total > 0.0 else 1.0 / a[low]
+        if total <= 0.0:
+            continue
+        level = total / first if mode == GAMMA else first / second
         part = 0.0
-        product = 1.0
         for j in range(low, high):
-            u = unit[j]
-            x = a[j] * k[u] * level
+            x = room[j - low] * level
             r = x - 1.0
             weight = w[j] if weighted else 1.0
             squares += weight * r * r
             if weight > 0.0:
                 worst = max(worst, abs(r))
-            if wanted:
-                ratio[j - base] = x
-            if not gamma:
-                r *= x
-            elif one_log:
-                product *= x
-                part += r
-                if product < 1e-200:
-                    part -= np.log(product)
-                    product = 1.0
-            elif mode != GAMMA_SLOPE:
+            if mode == GAMMA:
                 part += weight * (r - np.log(x))
-            gradient[u] += 2.0 * weight * r
-        if one_log:
-            part -= np.log(product)
+            else:
+                r *= x
+            gradient[unit[j]] += 2.0 * weight * r
         cost += 2.0 * part
-        if wanted:
-            inverse[t] = level
-    return cost if gamma else squares, squares, worst
+    return cost if mode == GAMMA else squares, squares, worst
+
+
+@compiled
+def hessian_and_scores(
+    ptr: NDArray[np.int64],
+    unit: NDArray[np.int32],
+    a: NDArray[np.float64],
+    w: NDArray[np.float64],
+    k: NDArray[np.float64],
+    mode: int,
+    room: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    pairs: NDArray[np.float64],
+) -> None:
+    """Add to `pairs` the Hessian and the products of scores, lower triangles side by side, shape (n, n, 2).
+
+    Per task diag(h) - h h^T / sum(h), and s s^T s being the task's gradient, which is added to `gradient`.
+    `room` has three rows.
+    """
+    weighted = w.size > 0
+    ratio, bend, slope = room[0], room[1], room[2]
+    for t in range(ptr.size - 1):
+        low, size = ptr[t], ptr[t + 1] - ptr[t]
+        total = 0.0
+        first = 0.0
+        second = 0.0
+        for j in range(size):
+            y = a[low + j] * k[unit[low + j]]
+            weight = w[low + j] if weighted else 1.0
+            ratio[j] = y
+            total += weight
+            first += weight * y
+            second += weight * y * y
+        if total <= 0.0:
+            continue
+        level = total / first if mode == GAMMA else first / second
+        norm = 0.0
+        for j in range(size):
+            x = ratio[j] * level
+            twice = 2.0 * w[low + j] if weighted else 2.0
+            if mode == GAMMA:
+                h, g = twice * x, twice * (x - 1.0)
+            elif mode == PAPER:
+                h, g = twice * x * (2.0 * x - 1.0), twice * x * (x - 1.0)
+            else:
+                h, g = twice * x * x, twice * x * (x - 1.0)
+            bend[j] = h
+            slope[j] = g
+            norm += h
+        for i in range(size):
+            here = unit[low + i]
+            row = pairs[here]
+            left, score = -bend[i] / norm, slope[i]
+            gradient[here] += score
+            row[here, 0] += bend[i]
+            for j in range(i + 1):
+                both = row[unit[low + j]]
+                both[0] += left * bend[j]
+                both[1] += score * slope[j]
+
+
+@compiled
+def split_pairs(pairs: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> None:
+    """Lay the two symmetric matrices out of `pairs`, whose lower triangle is read, whole and apart."""
+    n = first.shape[0]
+    for top in range(0, n, 16):  # squares small enough that both sides of the diagonal stay in the cache
+        for left in range(0, top + 1, 16):
+            for i in range(top, min(top + 16, n)):
+                for j in range(left, min(left + 16, i + 1)):
+                    first[i, j] = pairs[i, j, 0]
+                    first[j, i] = pairs[i, j, 0]
+                    second[i, j] = pairs[i, j, 1]
+                    second[j, i] = pairs[i, j, 1]
+
+
+@compiled
+def mirror(matrix: NDArray[np.float64]) -> None:
+    """Copy the lower triangle to the upper one."""
+    n = matrix.shape[0]
+    for top in range(0, n, 16):
+        for left in range(0, top + 1, 16):
+            for i in range(top, min(top + 16, n)):
+                for j in range(left, min(left + 16, i)):
+                    matrix[j, i] = matrix[i, j]
 
 
 @compiled
@@ -103,17 +201,16 @@ def add_outer(
 ) -> None:
     """Add diag(d) + left right^T + right left^T of each task to the lower triangle of `target`.
 
-    The vectors are of the block. Hessians, responses and products of scores are all of this form.
+    The vectors are of the buckets. Responses and normal equations are of this form.
     """
-    base = ptr[0]
     for t in range(ptr.size - 1):
         low = ptr[t]
         for i in range(low, ptr[t + 1]):
             row = target[unit[i]]
-            here_left, here_right = left[i - base], right[i - base]
-            row[unit[i]] += diagonal[i - base]
+            here_left, here_right = left[i], right[i]
+            row[unit[i]] += diagonal[i]
             for j in range(low, i + 1):
-                row[unit[j]] += here_left * right[j - base] + here_right * left[j - base]
+                row[unit[j]] += here_left * right[j] + here_right * left[j]
 
 
 @compiled
@@ -126,20 +223,19 @@ def times_vector(
 ) -> None:
     """Add to `product` the task's rows and columns of a symmetric matrix times the task's vector.
 
-    Both vectors are of the block; only the lower triangle of the matrix is read.
+    Both vectors are of the buckets; only the lower triangle of the matrix is read.
     """
-    base = ptr[0]
     for t in range(ptr.size - 1):
         low = ptr[t]
         for i in range(low, ptr[t + 1]):
             row = matrix[unit[i]]
-            here = vector[i - base]
+            here = vector[i]
             total = row[unit[i]] * here
             for j in range(low, i):
                 element = row[unit[j]]
-                total += element * vector[j - base]
-                product[j - base] += element * here
-            product[i - base] += total
+                total += element * vector[j]
+                product[j] += element * here
+            product[i] += total
 
 
 @compiled

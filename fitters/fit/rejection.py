@@ -1,6 +1,4 @@
-"""Telling stray buckets from the others: a start that they cannot drag, and weights from the residuals."""
-
-from dataclasses import dataclass
+"""Telling stray buckets from the others: a start that they cannot drag, and a limit to the residuals."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,21 +6,12 @@ from numpy.typing import NDArray
 from fitters.fit.kernels import GAMMA
 from fitters.layout.arrays import Floats
 from fitters.layout.buckets import Buckets
-from fitters.robust import MAD_FACTOR, TUKEY_LIMIT
+from fitters.robust import MAD_FACTOR
 
 REJECT_LIMIT = 4.0
 MEDIAN_SWEEPS = 4
 LEAST_ROOM = 0.05
 LEAST_SCALE = 1e-9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Treatment:
-    """Robust weights between 0 (rejected) and 1, the scale they rest on, and the studentised ln x."""
-
-    trust: Floats
-    scale: float
-    pull: Floats
 
 
 def grouped_median(group: NDArray[np.int64] | NDArray[np.int32], values: Floats, n: int) -> Floats:
@@ -79,33 +68,27 @@ def kept_room(buckets: Buckets, weight: Floats, used: NDArray[np.bool_]) -> Floa
     return np.maximum(1.0 - share, LEAST_ROOM)
 
 
-def treat(
+def kept_after(
     buckets: Buckets,
     ln_ratio: Floats,
     weight: Floats,
     shared: NDArray[np.bool_],
-    robust: str,
     n_exact: int = 0,
-) -> Treatment:
-    """Judge each bucket by ln x, in units of 1.4826 times the median of its size over all.
+) -> NDArray[np.bool_]:
+    """Which buckets stay: those whose ln x is at most 4 times 1.4826 times the median of its size over all.
 
     ln x is divided by sqrt(1/w) and by sqrt(1 - w / W_task - w / W_unit), so that buckets of different
     weight, and those in tasks of few units, can be compared; those whose residual is nearly zero by
     construction have no part in the scale. `n_exact`: so many residuals are zero because medians pass
     through points, and are left out of it too; with them the scale would be too small and good values would
-    be rejected for ever. ``reject``: 0 above 4, else 1; ``tukey``: (1 - u^2)^2, u being
-    pull / 4.685.
+    be rejected for ever.
     """
     room = kept_room(buckets, weight, shared)
     pull = ln_ratio * np.sqrt(weight / room)
     telling = shared & (room > LEAST_ROOM)
     if not telling.any():
-        return Treatment(np.ones(pull.size), 1.0, np.zeros(pull.size))
+        return np.ones(pull.size, bool)
     sizes = np.sort(np.abs(pull[telling]))
     sizes = sizes[min(n_exact, sizes.size - 1) :]
     scale = max(MAD_FACTOR * float(np.median(sizes)), LEAST_SCALE * float(np.sqrt(weight.max())))
-    pull = np.where(shared, pull / scale, 0.0)
-    if robust == "reject":
-        return Treatment(np.where(np.abs(pull) > REJECT_LIMIT, 0.0, 1.0), scale, pull)
-    u = pull / TUKEY_LIMIT
-    return Treatment(np.where(np.abs(u) < 1, (1 - u * u) ** 2, 0.0), scale, pull)
+    return ~(shared & (np.abs(pull) > REJECT_LIMIT * scale))

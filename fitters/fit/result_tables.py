@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 from fitters.fit.covariance import Propagation
 from fitters.fit.interaction import LEAST_DOF, SigmaInt
 from fitters.fit.judge import Verdict
-from fitters.fit.results import Components, Tasks, Units
+from fitters.fit.results import Components, Units
 from fitters.fit.solve import Solution
-from fitters.fit.weighting import Weighting
 from fitters.layout.arrays import Floats, Ints, texts
 from fitters.layout.buckets import Buckets
-from fitters.layout.columns import count
 from fitters.layout.components import Part, Partition
+from fitters.layout.kernels import count
 
 SANDWICH_TASKS = 20
 """Below so many tasks a sandwich error is far too small or large; the model error stands."""
@@ -43,12 +42,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What all components share: S^2, its degrees of freedom, sigma_int and weights."""
+    """What all components share: S^2, its degrees of freedom and sigma_int."""
 
     variance: float
     dof: int
     scatter: SigmaInt
-    weighting: Weighting
 
 
 def unit_table(
@@ -56,7 +54,6 @@ def unit_table(
 ) -> Units:
     """Rows for all units, those without a factor included; `source` are the buckets before any rejection."""
     n, dof, variance, scatter = buckets.n_units, pooled.dof, pooled.variance, pooled.scatter
-    weighting = pooled.weighting
     k, err, stat, interaction, model, sandwich = (np.full(n, np.nan) for _ in range(6))
     status, reason = texts(n, "no common task"), texts(n, "shares no task with another unit")
     n_in, jobs_in = _counts(source, None)
@@ -71,12 +68,11 @@ def unit_table(
             status[units], reason[units] = "fit failed", outcome.failure
             continue
         k[units] = propagation.k
-        stat[units] = propagation.k * np.sqrt(propagation.unit_stat * weighting.propagated_factor)
-        spread = propagation.unit_int * weighting.propagated_factor
-        interaction[units] = propagation.k * scatter.value * scatter.widening * np.sqrt(spread)
-        model[units] = propagation.k * np.sqrt(variance * weighting.model_factor * propagation.unit_model)
+        stat[units] = propagation.k * np.sqrt(propagation.unit_stat)
+        interaction[units] = propagation.k * scatter.value * scatter.widening * np.sqrt(propagation.unit_int)
+        model[units] = propagation.k * np.sqrt(variance * propagation.unit_model)
         if dof > 0:
-            spread = propagation.unit_sandwich * weighting.sandwich_factor * n_total / dof
+            spread = propagation.unit_sandwich * n_total / dof
             sandwich[units] = np.where(
                 n_used[units] >= SANDWICH_TASKS, propagation.k * np.sqrt(spread), np.nan
             )
@@ -124,45 +120,14 @@ def _counts(buckets: Buckets, used: NDArray[np.bool_] | None) -> tuple[Ints, Flo
     return n_buckets, np.bincount(unit, jobs, buckets.n_units).astype(np.float64)
 
 
-def task_table(buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled) -> Tasks:
-    """Rows for all tasks that have a bucket."""
-    n = buckets.n_tasks
-    level, err = np.full(n, np.nan), np.full(n, np.nan)
-    status = texts(n, "one unit")
-    for outcome in outcomes:
-        tasks, propagation = outcome.part.tasks, outcome.propagation
-        if outcome.failure or propagation is None:
-            status[tasks] = "fit failed"
-            continue
-        known = outcome.part.rel_var.size > 0 and np.isfinite(pooled.scatter.value)
-        weighting = pooled.weighting
-        model = pooled.variance * weighting.model_factor * propagation.task_model
-        variance = propagation.task_propagated * weighting.propagated_factor if known else model
-        spread = propagation.level * np.sqrt(variance)
-        level[tasks], err[tasks] = propagation.level, spread
-        status[tasks] = "ok"
-        status[tasks[~np.isfinite(spread)]] = "no dof"
-    return Tasks(
-        name=buckets.task_names.copy(),
-        A=level,
-        A_err=err,
-        component=split.task_component.copy(),
-        n_units=np.diff(buckets.ptr),
-        status=status,
-    )
-
-
-def component_table(
-    buckets: Buckets, split: Partition, outcomes: list[Outcome], pooled: Pooled
-) -> Components:
+def component_table(buckets: Buckets, split: Partition, outcomes: list[Outcome]) -> Components:
     """Rows for all components, those that cannot be fitted included."""
     n = split.n_components
     f, spread, chi2, condition, step, worst = (np.full(n, np.nan) for _ in range(6))
     dof, tasks_used, buckets_used = (np.zeros(n, np.int64) for _ in range(3))
     status, reason = texts(n, "no common task"), texts(n, "no task is shared by two units")
     verdicts = np.empty(n, object)
-    n_buckets = np.zeros(n, np.int64)
-    np.add.at(n_buckets, split.task_component, np.diff(buckets.ptr))
+    n_buckets = np.bincount(split.task_component, np.diff(buckets.ptr), n).astype(np.int64)
     for outcome in outcomes:
         part, number = outcome.part, outcome.part.number
         verdicts[number] = outcome.verdict
@@ -176,8 +141,7 @@ def component_table(
         chi2[number] = outcome.reduced_chi2
         status[number], reason[number] = ("ok", "") if part.dof > 0 else ("no dof", "fitted exactly")
         if part.dof > 0:
-            squares = outcome.solution.squares * pooled.weighting.spread_factor
-            spread[number] = np.sqrt(squares / part.dof)
+            spread[number] = np.sqrt(outcome.solution.squares / part.dof)
     return Components(
         name=np.arange(n),
         n_units=np.bincount(split.unit_component, minlength=n).astype(np.int64),

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
 
 from fitters.errors import UnknownNameError
-from fitters.fit.covariance import Propagation, normalised_covariance
+from fitters.fit.covariance import Propagation, normalised_covariance, propagate_levels
 from fitters.fit.interaction import SigmaInt
-from fitters.fit.judge import MinosInterval
-from fitters.fit.solve import Solution
+from fitters.fit.solve import MODES, Solution
+from fitters.fit.threads import one_blas_thread
 from fitters.fit.weighting import Weighting
-from fitters.layout.arrays import Floats, Ints, Texts
+from fitters.layout.arrays import Floats, Ints, Texts, texts
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, Partition
 from fitters.layout.table import Table
@@ -116,7 +119,7 @@ class Components(Table):
         chi2 / dof of ln a with the variances rel_var + sigma_int^2, its own weighted log-linear fit; NaN
         without rel_var or degrees of freedom.
     condition : float64 array
-        Estimated reciprocal condition number of the Hessian; small values mean weak links.
+        Reciprocal condition number of the Hessian; small values mean weak links.
     max_step : float64 array
         Last Newton step in ln k.
     max_residual : float64 array
@@ -154,9 +157,7 @@ class Settings:
     weights: str
     sigma_int: float | None
     judge: str
-    minos: tuple[object, ...]
     robust: str = "none"
-    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,8 +175,8 @@ class FitResult:
 
     Attributes
     ----------
-    units, tasks, components
-        Tables.
+    units, components
+        Tables; `tasks` is another one, made when it is first asked for.
     S, dof : float, int
         Residual spread sqrt(sum w r^2 / dof) pooled over components, and its degrees of freedom. S is NaN
         if dof <= 0.
@@ -194,7 +195,6 @@ class FitResult:
         unit``.
     n_rows, n_used : int
         Rows that came in and rows in the fit: ``n_rows == n_used + sum(dropped.values())``.
-    minos : mapping name -> MinosInterval
     timings : mapping stage -> seconds
     buckets, source : Buckets
         Those of the fit, and as they came, which differ if some were rejected.
@@ -203,7 +203,6 @@ class FitResult:
     """
 
     units: Units
-    tasks: Tasks
     components: Components
     S: float
     dof: int
@@ -215,7 +214,6 @@ class FitResult:
     dropped: Mapping[str, int]
     n_rows: int
     n_used: int
-    minos: Mapping[object, MinosInterval]
     timings: Mapping[str, float]
     buckets: Buckets = field(repr=False)
     source: Buckets = field(repr=False)
@@ -223,10 +221,37 @@ class FitResult:
     partition: Partition = field(repr=False)
     fitted: Mapping[int, Fitted] = field(repr=False)
 
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Levels of the tasks with their errors; O(sum of squared task sizes) when it is first asked for."""
+        n = self.buckets.n_tasks
+        level, err = np.full(n, np.nan), np.full(n, np.nan)
+        status = texts(n, "one unit")
+        for part in self.partition.parts:
+            if part.number not in self.fitted:
+                status[part.tasks] = "fit failed"
+                continue
+            mode = MODES[self.settings.objective]
+            with one_blas_thread():
+                found = propagate_levels(
+                    part, self.fitted[part.number].propagation, mode, self.sigma_int.value
+                )
+            known = part.rel_var.size > 0 and np.isfinite(self.sigma_int.value)
+            spread = found.level * np.sqrt(found.propagated if known else self.S**2 * found.model)
+            level[part.tasks], err[part.tasks] = found.level, spread
+            status[part.tasks] = "ok"
+            status[part.tasks[~np.isfinite(spread)]] = "no dof"
+        return Tasks(
+            name=self.buckets.task_names.copy(),
+            A=level,
+            A_err=err,
+            component=self.partition.task_component.copy(),
+            n_units=np.diff(self.buckets.ptr),
+            status=status,
+        )
+
     def covariance(self, component: int = 0) -> tuple[Texts, Floats]:
         """Covariance of ln k in one component, in the scale sum k = n: 2 S^2 times the inverse Hessian.
-
-        With Tukey's biweight it is widened by what the weights lose.
 
         Parameters
         ----------
@@ -248,6 +273,6 @@ class FitResult:
             raise UnknownNameError(f"component {component} was not fitted; fitted are {sorted(self.fitted)}")
         inside = self.fitted[component]
         p = inside.propagation.k / inside.part.n_units
-        factor = 2.0 * self.S**2 * self.weighting.model_factor
+        factor = 2.0 * self.S**2
         names: Texts = self.units.name[inside.part.units]
         return names, factor * normalised_covariance(inside.propagation.inverse_hessian, p)

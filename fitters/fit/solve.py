@@ -5,17 +5,20 @@ declared HS06", 2018) is not convex in ln k and saturates where a factor goes to
 end in a wrong minimum that Minuit calls valid. The gamma quasi-likelihood 2 sum w (x - ln x - 1) has the
 same variance law (McCullagh & Nelder, Generalized Linear Models, 1989, chapter 8) and is convex: it has one
 minimum per component and gives the start.
+
+Accelerated alternation goes most of the way (`alternation`), a Newton search where that is slow. The last
+step is always Newton's with the exact Hessian, which also says how far the minimum was.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import lapack
 
-from fitters.fit.kernels import GAMMA, GAMMA_FAST, GAMMA_SLOPE, GAUSS_NEWTON, PAPER, single_moves
-from fitters.fit.passes import evaluate, hessian_of
+from fitters.fit.alternation import alternate
+from fitters.fit.kernels import GAMMA, GAUSS_NEWTON, PAPER, mirror, single_moves
+from fitters.fit.passes import curvature, evaluate
 from fitters.layout.arrays import Floats
-from fitters.layout.columns import count
 from fitters.layout.components import Part
 
 MODES = {"paper": PAPER, "gamma": GAMMA}
@@ -25,11 +28,13 @@ FINE_STEP = 1e-2
 NOISY_STEP = 1e-5
 FINAL_STEP = 1e-11
 START_STEP = 2e-3
-ITERATION_LIMIT = 300
+NEAR_STEP = 1e-9
+"""Where alternation hands over to the last Newton step."""
 
-SAMPLE_FROM = 2_000_000
-SAMPLE_STEP = 8
-"""From so many buckets on, the way to the start takes its first Hessian from every eighth task."""
+SETTLED_STEP = 1e-7
+"""A Newton step so short ends at the minimum but for round-off: its error is about its square."""
+
+ITERATION_LIMIT = 300
 THETA_LIMIT = 250.0
 
 FAR_RESIDUAL = 0.5
@@ -55,11 +60,18 @@ class Solution:
     worst : float
         Largest |x - 1|.
     converged : bool
-        The last step was below 1e-11, or below 1e-7 and no longer shrinking (round-off).
+        The last step was below 1e-7.
     step : float
         Largest component of the last Newton step in ln k.
     passes, hessians : int
-        Passes over the buckets for cost and gradient, and for the Hessian.
+        Passes over the buckets for sums, cost and gradient, and for the Hessian.
+    gradient : float64 array
+        In ln k.
+    factor : Factor or None
+        Of the Hessian before the last step; None if it is not positive definite.
+    hessian, scores : float64 arrays
+        There, the Hessian and the sum over tasks of s s^T, s being a task's gradient; shape (n, n), (0, 0) if
+        they were not asked for.
     """
 
     theta: Floats
@@ -70,6 +82,10 @@ class Solution:
     step: float
     passes: int
     hessians: int
+    gradient: Floats
+    factor: "Factor | None" = None
+    hessian: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    scores: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +98,6 @@ class Factor:
 
     triangle: Floats
     penalty: float
-    norm: float
 
     def solve(self, right: Floats) -> Floats:
         """Solve (H + lam 1 1^T) x = right."""
@@ -93,29 +108,25 @@ class Factor:
         """Pseudo-inverse of H, shape (n, n): the inverse without the part along the constant vector."""
         n = self.triangle.shape[0]
         upper, _ = lapack.dpotri(self.triangle, lower=0)
-        upper = np.triu(upper)
-        full: Floats = upper + np.triu(upper, 1).T
+        full: Floats = upper.T
+        mirror(full)
         full -= 1.0 / (self.penalty * n * n)
-        return np.ascontiguousarray(full)
-
-    def reciprocal_condition(self) -> float:
-        """Estimate the reciprocal condition number (1-norm); below 1e-14 links are lost in round-off."""
-        value, _ = lapack.dpocon(self.triangle, self.norm, uplo="U")
-        return float(value)
+        return full
 
 
 def factorise(hessian: Floats) -> Factor | None:
-    """Factor the lower triangle of H in place; None if it is not positive definite beside its null vector."""
+    """Factor H, of which the lower triangle is read and overwritten.
+
+    None if it is not positive definite beside its null vector.
+    """
     n = hessian.shape[0]
     trace = float(np.trace(hessian))
     if not np.isfinite(trace) or trace <= 0:
         return None
     penalty = trace / n**2
     hessian += penalty
-    lower = np.tril(np.abs(hessian))
-    norm = float((lower.sum(axis=0) + lower.sum(axis=1) - np.diagonal(lower)).max())
     triangle, info = lapack.dpotrf(hessian.T, lower=0, clean=0, overwrite_a=1)
-    return Factor(triangle, penalty, norm) if info == 0 else None
+    return Factor(triangle, penalty) if info == 0 else None
 
 
 class Descent:
@@ -130,44 +141,22 @@ class Descent:
         self.cost = np.inf
         self.squares = np.inf
         self.worst = np.inf
+        self.gradient = np.empty(0)
 
     def evaluate(self, theta: Floats, mode: int) -> tuple[float, Floats]:
         """Return cost and gradient at `theta`; the cost is infinite out of range."""
         if not np.abs(theta).max() < THETA_LIMIT:
             return np.inf, np.empty(theta.size)
         self.passes += 1
-        fast = GAMMA_FAST if mode == GAMMA else mode
-        cost, self.squares, self.worst, gradient = evaluate(self.part, np.exp(theta), fast)
+        cost, self.squares, self.worst, gradient = evaluate(self.part, np.exp(theta), mode)
         return (cost, gradient) if np.isfinite(cost) else (np.inf, gradient)
 
-    def scale(self, rounds: int) -> None:
-        """Alternate levels and factors: theta += ln(sum w / sum w x), each unit's mean x becoming 1."""
-        part = self.part
-        weight = count(part.unit, part.n_units).astype(float)
-        if part.weight.size:
-            weight = np.bincount(part.unit, part.weight, part.n_units)
-        for _ in range(rounds):
-            _, gradient = self.evaluate(self.theta, GAMMA_SLOPE)
-            ratio = 1.0 + gradient / (2.0 * weight)
-            self.theta = self.theta - np.log(np.maximum(ratio, 1e-30))
-            self.theta -= self.theta.mean()
-
-    def _sampled(self, mode: int) -> Factor | None:
-        """Factor from some of the tasks, times how many there are for each; enough to get near."""
-        part = self.part
-        sizes = np.diff(part.ptr)[::SAMPLE_STEP]
-        chosen = np.zeros(part.n_tasks, bool)
-        chosen[::SAMPLE_STEP] = True
-        rows = np.repeat(chosen, np.diff(part.ptr))
-        some = replace(
-            part,
-            tasks=part.tasks[::SAMPLE_STEP],
-            ptr=np.concatenate([[0], np.cumsum(sizes)]),
-            unit=part.unit[rows],
-            value=part.value[rows],
-            weight=part.weight[rows] if part.weight.size else part.weight,
-        )
-        return factorise(SAMPLE_STEP * hessian_of(some, np.exp(self.theta), mode))
+    def approach(self, mode: int, tolerance: float) -> bool:
+        """Go near the minimum of the cost of `mode`; False if the search there failed."""
+        theta, size, passes = alternate(self.part, self.theta, mode, tolerance)
+        self.passes += passes
+        self.theta = theta - theta.mean()
+        return size < tolerance or self.run(mode, min(tolerance, START_STEP))
 
     def _factor(self, mode: int, stiffness: float) -> Factor | None:
         k = np.exp(self.theta)
@@ -175,7 +164,7 @@ class Descent:
         if mode == PAPER:
             curvatures = [GAUSS_NEWTON] if self.step > FINE_STEP else [PAPER, GAUSS_NEWTON]
         for kind in curvatures:
-            hessian = hessian_of(self.part, k, kind)
+            hessian, *_ = curvature(self.part, k, kind)
             self.hessians += 1
             hessian[np.diag_indices_from(hessian)] *= 1.0 + stiffness
             factor = factorise(hessian)
@@ -189,12 +178,8 @@ class Descent:
         self.cost, gradient = self.evaluate(self.theta, mode)
         factor: Factor | None = None
         stiffness = 0.0
-        rough = tolerance >= START_STEP
         for _ in range(ITERATION_LIMIT):
             fresh = factor is None
-            if factor is None and rough and self.part.n_buckets >= SAMPLE_FROM:
-                factor = self._sampled(mode)
-            rough = False
             if factor is None:
                 factor = self._factor(mode, stiffness)
                 if factor is None:
@@ -225,6 +210,35 @@ class Descent:
                 factor = None
                 stiffness = 0.0 if stiffness < 1e-3 else stiffness / 10.0
         return False
+
+    def settle(self, mode: int) -> tuple[Factor, Floats, Floats] | None:
+        """Make the last Newton step; return factor, Hessian and scores from before it.
+
+        A step that is no last one starts a Newton search. None if there is no minimum, or it is not found.
+        """
+        for _ in range(3):
+            hessian, scores, gradient = curvature(self.part, np.exp(self.theta), mode)
+            self.hessians += 1
+            factor = factorise(hessian.copy())
+            if factor is not None:
+                step = -factor.solve(gradient)
+                step -= step.mean()
+                self.step = float(np.abs(step).max())
+                if self.step < SETTLED_STEP:
+                    self.theta = self.theta + step
+                    self.cost, self.gradient = self.evaluate(self.theta, mode)
+                    return factor, hessian, scores
+            if not self.run(mode, FINAL_STEP):
+                return None
+        return None
+
+    def solution(self, mode: int, *, converged: bool) -> Solution:
+        """What is known of the present place."""
+        theta = self.theta - self.theta.mean()
+        if not self.gradient.size:
+            self.cost, self.gradient = self.evaluate(theta, mode)
+        numbers = (self.cost, self.squares, self.worst)
+        return Solution(theta, *numbers, converged, self.step, self.passes, self.hessians, self.gradient)
 
 
 def escape(descent: Descent) -> Descent:
@@ -266,7 +280,7 @@ def escape(descent: Descent) -> Descent:
     return descent
 
 
-def minimise(part: Part, mode: int, start: Floats | None = None) -> Solution:
+def minimise(part: Part, mode: int, start: Floats | None = None, *, settled: bool = True) -> Solution:
     """Find the minimum of one component.
 
     Parameters
@@ -277,34 +291,35 @@ def minimise(part: Part, mode: int, start: Floats | None = None) -> Solution:
         `PAPER` or `GAMMA`.
     start
         ln k to start from, for refits of nearly the same data; the convex start is made otherwise.
+    settled
+        Whether to make the last Newton step, with Hessian and scores in the solution. Without it, ln k of the
+        convex gamma cost is as good as alternation makes it: enough to find weights.
 
     Notes
     -----
-    Two scaling passes, Newton on the convex gamma cost until the step is below 2e-3, then (paper)
-    Gauss-Newton and exact Newton, then `escape`. The factor is renewed when a step is not below 0.3 of the
-    previous one. A decrease of the cost is demanded only while steps are above 1e-5: below, the difference
-    is round-off.
+    Alternation on the convex gamma cost until steps are below 2e-3, then (paper) on the cost itself until
+    they are below 1e-9, then Newton's step, then `escape`. Where 25 passes do not get there, a chord Newton
+    search does: gamma, or Gauss-Newton and exact Newton.
     """
     descent = Descent(part, np.zeros(part.n_units) if start is None else start - start.mean())
     converged = True
-    if start is None:
-        descent.scale(2)
     if start is None and mode == PAPER:
-        converged = descent.run(GAMMA, START_STEP)
-    converged = converged and descent.run(mode, FINAL_STEP)
-    if converged and start is None and mode == PAPER:
-        descent = escape(descent)
-    theta = descent.theta - descent.theta.mean()
-    cost = descent.cost
-    if mode == GAMMA and not part.weight.size:  # one logarithm per task is too rough where the fit is exact
-        cost, *_ = evaluate(part, np.exp(theta), GAMMA)
-    return Solution(
-        theta,
-        cost,
-        descent.squares,
-        descent.worst,
-        converged,
-        descent.step,
-        descent.passes,
-        descent.hessians,
-    )
+        converged = descent.approach(GAMMA, START_STEP)
+    near = descent.theta
+    converged = converged and descent.approach(mode, NEAR_STEP)
+    if not settled and mode == GAMMA:
+        return descent.solution(mode, converged=converged)
+    known = descent.settle(mode) if converged else None
+    if known is None and mode == PAPER:
+        # alternation goes where the gradient vanishes, which may be a saddle; Newton's search only descends
+        descent.theta = near
+        converged = descent.run(mode, FINAL_STEP)
+        known = descent.settle(mode) if converged else None
+    if known is not None and start is None and mode == PAPER:
+        lower = escape(descent)
+        if lower is not descent:
+            descent = lower
+            known = descent.settle(mode)
+    if known is None:
+        return descent.solution(mode, converged=converged and descent.step < SETTLED_STEP)
+    return replace(descent.solution(mode, converged=True), factor=known[0], hessian=known[1], scores=known[2])

@@ -1,4 +1,4 @@
-"""What a bucket counts for: weights from variance components, and less or nothing for stray values.
+"""What a bucket counts for: weights from variance components, and nothing for stray values.
 
 `floor` is w = 1 / (S_j^2 / N + S_0^2): N jobs average their own scatter S_j, but not what the unit and the
 task have with each other, S_0. Where rel_var is given, S_0 is sigma_int and S_j^2 the mean over a task's jobs
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF, estimate_sigma_int
-from fitters.fit.rejection import Treatment, kept_room, level_and_ratio, median_start, treat
+from fitters.fit.rejection import kept_after, kept_room, level_and_ratio, median_start
 from fitters.fit.solve import Solution, minimise
 from fitters.layout.arrays import EMPTY, Floats
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, partition
-from fitters.robust import TUKEY_LIMIT
 
 ASSUMED_JOB_SCATTER = 0.5
 """Relative scatter of single jobs where it can neither be read nor estimated."""
@@ -29,7 +28,6 @@ ASSUMED_JOB_SCATTER = 0.5
 MOST_ROUNDS = 8
 FLOOR_ROUNDS = 6
 LEAST_VARIANCE = 1e-8
-TUKEY_EFFICIENCY = 0.95
 
 MEANINGS = {
     "none": "every bucket counts the same; S is the relative spread of the buckets",
@@ -59,11 +57,9 @@ class Weighting:
     n_rejected : int
         Buckets with weight 0.
     weight : float64 array, shape (n_buckets,) or (0,)
-        Of the buckets as they came, robust part included; length 0 for equal weights.
+        Of the buckets as they came, 0 for the rejected; length 0 for equal weights.
     kept : bool array, shape (n_buckets,), or None
         Which buckets are not rejected; None: all.
-    spread_factor, model_factor, propagated_factor, sandwich_factor : float
-        What the weights of Tukey's biweight do to S^2 and the variances, 1 otherwise.
     """
 
     kind: str
@@ -76,20 +72,16 @@ class Weighting:
     n_rejected: int = 0
     weight: Floats = field(default_factory=lambda: EMPTY)
     kept: NDArray[np.bool_] | None = None
-    spread_factor: float = 1.0
-    model_factor: float = 1.0
-    propagated_factor: float = 1.0
-    sandwich_factor: float = 1.0
 
 
 @dataclass(slots=True)
 class _State:
-    """Where the rounds are: ln k of every unit, ln x and x of every bucket, variances, robust weights."""
+    """Where the rounds are: ln k of every unit, ln x of every bucket, variances, what is kept."""
 
     theta: Floats
     ln_ratio: Floats
     variance: Floats
-    trust: Floats
+    kept: NDArray[np.bool_]
     floor: float
     job_scatter: float
     source: Literal["estimated", "assumed", "given", ""]
@@ -103,12 +95,11 @@ def find_weights(
     *,
     mode: int,
     sigma_int: float | None,
-    threads: int,
 ) -> Weighting:
     """Find the weights of all buckets.
 
-    Robust fits start from alternating medians of ln a (four sweeps), then weights and fit take turns, at most
-    eight times; variance components are worked out anew in each of up to six rounds. Below 10 degrees of
+    Robust fits start from alternating medians of ln a (four sweeps), then rejection and fit take turns, at
+    most eight times; variance components are worked out anew in each of up to six rounds. Below 10 degrees of
     freedom nothing can be told from a stray value and nothing is rejected. Linear in the buckets, but for the
     sorts of the medians.
     """
@@ -121,38 +112,31 @@ def find_weights(
     state = _first_state(buckets, rel_var, kind, sigma_int)
     dof = _dof(buckets)
     has_dof = dof >= LEAST_DOF
-    treatment = Treatment(np.ones(buckets.n_buckets), 1.0, np.zeros(buckets.n_buckets))
     if robust != "none" and has_dof:
         state.theta, level = median_start(buckets)
         state.ln_ratio = np.log(buckets.value) + state.theta[buckets.unit] - level
         n_exact = int(np.count_nonzero(shared)) - dof
-        treatment = treat(buckets, state.ln_ratio, 1.0 / state.variance, shared, robust, n_exact)
-        state.trust = treatment.trust
+        state.kept = kept_after(buckets, state.ln_ratio, 1.0 / state.variance, shared, n_exact)
     rounds = 0
     for _ in range(MOST_ROUNDS if robust != "none" else FLOOR_ROUNDS):
         rounds += 1
-        before = state.variance.copy(), state.trust
-        _refit(buckets, rel_var, state, kind, mode=mode, sigma_int=sigma_int, threads=threads)
+        before = state.variance, state.kept
+        _refit(buckets, rel_var, state, kind, mode=mode, sigma_int=sigma_int)
         if robust != "none" and has_dof:
-            treatment = treat(buckets, state.ln_ratio, 1.0 / state.variance, shared, robust)
-            state.trust = treatment.trust
+            state.kept = kept_after(buckets, state.ln_ratio, 1.0 / state.variance, shared)
         quiet = np.abs(np.log(state.variance / before[0])).max() < 0.01
-        if quiet and np.abs(state.trust - before[1]).max() < 0.01:
+        if quiet and (state.kept == before[1]).all():
             break
-    kept = state.trust > 0
-    n_rejected = int(np.count_nonzero(~kept))
-    plain = kind == "none" and robust != "tukey"
+    n_rejected = int(np.count_nonzero(~state.kept))
     weighting = replace(
         weighting,
         rounds=rounds,
         n_rejected=n_rejected,
-        weight=EMPTY if plain else state.trust / state.variance,
-        kept=kept if n_rejected else None,
+        weight=EMPTY if kind == "none" else state.kept / state.variance,
+        kept=state.kept if n_rejected else None,
     )
     if kind in ("floor", "variance"):
         weighting = replace(weighting, floor=state.floor, job_scatter=state.job_scatter, source=state.source)
-    if robust == "tukey" and has_dof:
-        weighting = _with_factors(weighting, state, treatment, shared)
     return weighting
 
 
@@ -171,7 +155,7 @@ def _first_state(buckets: Buckets, rel_var: Floats, kind: str, sigma_int: float 
         theta=np.zeros(buckets.n_units),
         ln_ratio=np.zeros(n),
         variance=np.ones(n),
-        trust=np.ones(n),
+        kept=np.ones(n, bool),
         floor=ASSUMED_SIGMA_INT if sigma_int is None else sigma_int,
         job_scatter=float("nan") if rel_var.size else ASSUMED_JOB_SCATTER,
         source="assumed" if sigma_int is None else "given",
@@ -211,28 +195,25 @@ def _refit(
     *,
     mode: int,
     sigma_int: float | None,
-    threads: int,
 ) -> None:
     """Fit with the present weights; then residuals and variances of all buckets from that fit."""
-    kept = state.trust > 0
-    all_kept = bool(kept.all())
-    inside = buckets if all_kept else buckets.keep(kept)
-    weight = state.trust / state.variance
-    weight, scatter = (
-        (weight, rel_var) if all_kept else (weight[kept], rel_var[kept] if rel_var.size else rel_var)
-    )
-    split = partition(inside, weight, scatter, threads)
+    kept = state.kept
+    weight, inside, scatter = 1.0 / state.variance, buckets, rel_var
+    if not kept.all():
+        inside = buckets.keep(kept)
+        weight, scatter = weight[kept], rel_var[kept] if rel_var.size else rel_var
+    split = partition(inside, weight, scatter)
     parts: list[Part] = []
     solutions: list[Solution] = []
     for part in split.parts:
-        solution = minimise(part, mode, state.theta[part.units])
+        solution = minimise(part, mode, state.theta[part.units], settled=False)
         if not solution.converged:
-            solution = minimise(part, mode)
+            solution = minimise(part, mode, settled=False)
         if solution.converged:
             parts.append(part)
             solutions.append(solution)
             state.theta[part.units] = solution.theta
-    ratio = level_and_ratio(buckets, state.theta, state.trust / state.variance, mode)
+    ratio = level_and_ratio(buckets, state.theta, kept / state.variance, mode)
     state.ln_ratio = np.log(ratio)
     if kind not in ("floor", "variance"):
         return
@@ -284,31 +265,3 @@ def components_of(
     if right[0] * alone[0] > right[1] * alone[1]:
         return alone[0], 0.0
     return 0.0, alone[1]
-
-
-def _with_factors(
-    weighting: Weighting, state: _State, treatment: Treatment, shared: NDArray[np.bool_]
-) -> Weighting:
-    """Correct what weights that depend on the residuals do to errors (Huber, Robust Statistics, 1981, 7.6).
-
-    S^2 leaves the weights of the biweight out again; at the normal law the mean then has 95 % efficiency. The
-    sandwich needs the derivative of the biweight's score, (1 - u^2) (1 - 5 u^2), not its weight.
-
-    All of this holds for many buckets. With few tasks a unit, or few units a task, Tukey's weights lose more
-    than 5 % and errors come out too small: by 3 % with 20 tasks of 8 units, by 15 % with 3 tasks of 20, by
-    40 % with tasks of 3. ``reject`` has no such loss.
-    """
-    kept = shared & (state.trust > 0)
-    trust, base = state.trust[kept], 1.0 / state.variance[kept]
-    squares = base * (np.exp(state.ln_ratio[kept]) - 1.0) ** 2
-    u = treatment.pull[shared] / TUKEY_LIMIT
-    slope = np.where(np.abs(u) < 1, (1 - u * u) * (1 - 5 * u * u), 0.0)
-    weighted = float(np.sum(trust * squares))
-    mean = float(np.sum(base * trust) / np.sum(base))
-    return replace(
-        weighting,
-        spread_factor=float(np.sum(squares)) / weighted if weighted > 0 else 1.0,
-        model_factor=mean / TUKEY_EFFICIENCY,
-        propagated_factor=mean**2 / float(np.sum(base * trust**2) / np.sum(base)) / TUKEY_EFFICIENCY,
-        sandwich_factor=float(np.sum(trust) / np.sum(slope)) ** 2,
-    )

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fitters.errors import InputError
 from fitters.layout.arrays import Floats
-from fitters.layout.columns import Labels, count, factorise_pair, gather, read_numbers
-from fitters.layout.kernels import stable_order
+from fitters.layout.columns import Labels, factorise_pair, read_numbers
+from fitters.layout.kernels import count, gather, sort_rows
 
 VALUE_LIMIT = 1e100
 """Values (and sums) outside 1/limit .. limit are no times per event, and their squares must stay finite."""
@@ -112,8 +112,8 @@ class Buckets:
         ones takes their mean relative variance per job divided by its own jobs; a bucket of unknown ones
         stays unknown.
 
-        Linear in the rows, two counting sorts; about 12 bytes per row are kept, 8 more for each of jobs and
-        rel_var.
+        Linear in the rows, one counting sort by task and a sort inside each; about 12 bytes per row are kept,
+        8 more for each of jobs and rel_var, and 4 are needed in between.
 
         >>> sums = {"cpu_s": [6.0, 8.0, 2.0], "events": [3, 2, 3]}
         >>> buckets = Buckets.from_columns(["t", "t", "t"], ["B", "A", "A"], **sums)
@@ -122,19 +122,12 @@ class Buckets:
         """
         tasks, units, n = factorise_pair(task, unit)
         raw = _Raw.read(value, cpu_s, events, jobs, rel_var, n)
-        keep = np.ones(n, bool)
-        dropped = _Dropped()
-        for reason, failing in _reasons(tasks, units, raw):
-            hit = failing & keep  # a row counts under the first reason only
-            if hit.any():
-                dropped.count(reason, int(np.count_nonzero(hit)), units.codes[hit])
-                keep &= ~hit
-            del failing, hit
-        task_codes, task_names = _shared_first(tasks)
-        order, ptr = _row_order(task_codes, task_names.size, units, keep if dropped.rows else None)
-        unit, unit_names = gather(units.codes, order), units.names
+        keep, dropped = _clean(tasks, units, raw)
+        task_codes, sizes, task_names = _shared_first(tasks, keep)
+        order, unit_codes, ptr, repeated = sort_rows(task_codes, units.codes, sizes, keep)
+        unit_names = units.names
         del tasks, task_codes, units, keep  # tens of bytes a row at the peak are what large fits run out of
-        buckets = _without_impossible(_merge(raw, order, ptr, unit), dropped)
+        buckets = _without_impossible(_merge(raw, order, ptr, unit_codes, repeated), dropped)
         used = np.flatnonzero(np.diff(buckets["ptr"]))
         return cls(
             task_names=task_names[used],
@@ -239,9 +232,41 @@ class _Dropped:
 
     def units_without(self, unit: NDArray[np.int32], n_units: int) -> dict[int, str]:
         """The units that have no bucket left, and why; `unit` are the units of the buckets."""
-        present = np.zeros(n_units, bool)
-        present[unit] = True
-        return {lost: self.first_reason[lost] for lost in np.flatnonzero(~present).tolist()}
+        if not self.rows:
+            return {}
+        return {lost: self.first_reason[lost] for lost in np.flatnonzero(count(unit, n_units) == 0).tolist()}
+
+
+def _clean(tasks: Labels, units: Labels, raw: _Raw) -> tuple[NDArray[np.bool_] | None, _Dropped]:
+    """Which rows are measurements (None: all), and the books of the others."""
+    dropped = _Dropped()
+    if _all_good(tasks, units, raw):
+        return None, dropped
+    keep = np.ones(len(tasks), bool)
+    for reason, failing in _reasons(tasks, units, raw):
+        hit = failing & keep  # a row counts under the first reason only
+        if hit.any():
+            dropped.count(reason, int(np.count_nonzero(hit)), units.codes[hit])
+            keep &= ~hit
+        del failing, hit
+    return (keep if dropped.rows else None), dropped
+
+
+def _all_good(tasks: Labels, units: Labels, raw: _Raw) -> bool:
+    """Whether no row fails, seen from smallest and largest values: no array as long as the input is made."""
+    sides = (raw.values,) if raw.sums is None else (raw.values, *raw.sums)
+    low = (1 / VALUE_LIMIT, 0.0, 0.0)
+    good = tasks.codes.min() >= 0 and units.codes.min() >= 0
+    # comparisons with NaN, which a minimum hands on, are False
+    good &= all(
+        (side.min() >= least) and side.min() > 0 and side.max() <= VALUE_LIMIT
+        for side, least in zip(sides, low, strict=False)
+    )
+    if raw.jobs is not None:
+        good = good and raw.jobs.min() > 0 and raw.jobs.max() <= JOBS_LIMIT
+    if raw.rel_var is not None:
+        good = good and raw.rel_var.min() >= 0 and raw.rel_var.max() <= VALUE_LIMIT
+    return bool(good)
 
 
 def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDArray[np.bool_]]]:
@@ -268,37 +293,28 @@ def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDA
         yield "rel_var negative or infinite", (raw.rel_var < 0) | (raw.rel_var > VALUE_LIMIT)
 
 
-def _shared_first(tasks: Labels) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Number tasks of one row after all others, so that what can be fitted is one piece of the columns."""
-    rows = count(np.maximum(tasks.codes, 0), tasks.names.size) if tasks.names.size else np.empty(0, np.int64)
+def _shared_first(
+    tasks: Labels, keep: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[Any]]:
+    """Number tasks of one row after all others, so that what can be fitted is one piece of the columns.
+
+    Returns the codes, how many kept rows each has, and the names.
+    """
+    codes, names = tasks.codes, tasks.names
+    rows = count(codes, names.size)
     order = np.argsort(rows == 1, kind="stable")
-    if (order[1:] > order[:-1]).all():
-        return tasks.codes, tasks.names
-    index = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
-    index[order] = np.arange(order.size, dtype=np.int32)
-    return gather(index, tasks.codes), tasks.names[order]
-
-
-def _row_order(
-    tasks: NDArray[np.int32], n_tasks: int, units: Labels, keep: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Order the kept rows by task, inside a task by unit; and where tasks start."""
-    order = np.arange(tasks.size, dtype=np.int32)
-    if keep is not None:
-        order = order[keep]
-    order, _ = stable_order(units.codes, order, units.names.size)
-    return stable_order(tasks, order, n_tasks)
+    if rows.size and (rows == 1).any() and (order[1:] < order[:-1]).any():
+        index = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
+        index[order] = np.arange(order.size, dtype=np.int32)
+        codes, names, rows = index[codes], names[order], rows[order]
+    return codes, rows if keep is None else count(codes[keep], names.size), names
 
 
 def _merge(
-    raw: _Raw, order: NDArray[np.int32], ptr: NDArray[np.int64], unit: NDArray[np.int32]
+    raw: _Raw, order: NDArray[np.int32], ptr: NDArray[np.int64], unit: NDArray[np.int32], repeated: int
 ) -> dict[str, Any]:
     values, sums, jobs, rel_var = raw.values, raw.sums, raw.jobs, raw.rel_var
-    fresh = np.ones(order.size, bool)
-    if order.size > 1:
-        fresh[1:] = unit[1:] != unit[:-1]
-    fresh[ptr[:-1][ptr[:-1] < order.size]] = True
-    if fresh.all():
+    if repeated == 0:
         return {
             "ptr": ptr,
             "unit": unit,
@@ -307,6 +323,9 @@ def _merge(
             "rel_var": None if rel_var is None else gather(rel_var, order),
             "rows": None,
         }
+    fresh = np.ones(order.size, bool)
+    fresh[1:] = unit[1:] != unit[:-1]
+    fresh[ptr[:-1][ptr[:-1] < order.size]] = True
     starts = np.flatnonzero(fresh)
 
     def total(column: Floats) -> Floats:
@@ -348,7 +367,7 @@ def _merge_variance(
 def _without_impossible(buckets: dict[str, Any], dropped: _Dropped) -> dict[str, Any]:
     """Drop values too far from their task's median; only tasks of absurd spread are looked at one by one."""
     ptr, value = buckets["ptr"], buckets["value"]
-    if value.size == 0:
+    if value.size == 0 or value.max() <= SPREAD_LIMIT * value.min():
         return buckets
     filled = np.flatnonzero(np.diff(ptr))
     low = np.minimum.reduceat(value, ptr[filled])

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.errors import InputError
+from fitters.layout.kernels import count
 
 TYPE_LIMIT = np.iinfo(np.int32).max
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +149,18 @@ def _encode_arrow(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _integer_labels(column: NDArray[Any]) -> Labels:
-    """Codes of integers; codes that count 0, 1, ... without a gap already are taken as they are, uncopied."""
+    """Codes of integers; int32 codes that count 0, 1, ... without a gap are taken as they are, uncopied."""
     low, high = int(column.min()), int(column.max())
     if high - low > 4 * column.size + 1000:
         names, codes = np.unique(column, return_inverse=True)
         return Labels(names, codes.astype(np.int32))
     # a table is cheaper than a sort
-    indices = column if low == 0 else column - column.dtype.type(low)
-    seen = np.zeros(high - low + 1, bool)
-    seen[indices] = True
-    if not seen.all():
-        indices = (np.cumsum(seen, dtype=np.int32) - np.int32(1))[indices]
-    return Labels(np.flatnonzero(seen) + low, indices.astype(np.int32, copy=False))
+    shifted: Any = column if low == 0 else column - column.dtype.type(low)
+    places: NDArray[np.int32] = shifted.astype(np.int32, copy=False)
+    occurs = count(places, high - low + 1) > 0
+    if not occurs.all():
+        places = np.cumsum(occurs, dtype=np.int32)[places] - np.int32(1)
+    return Labels(np.flatnonzero(occurs) + low, places)
 
 
 def _encode_objects(values: list[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -220,22 +220,6 @@ def _sort_order(names: NDArray[Any]) -> NDArray[np.intp]:
         return np.array(sorted(range(len(values)), key=values.__getitem__), np.intp)
     except TypeError:
         return np.array(sorted(range(len(values)), key=lambda i: (str(values[i]), i)), np.intp)
-
-
-def gather(column: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
-    """``column[order]`` in pieces: NumPy widens a whole index to 8 bytes an element."""
-    gathered = np.empty(order.size, column.dtype)
-    for low in range(0, order.size, _PIECE):
-        gathered[low : low + _PIECE] = column[order[low : low + _PIECE]]
-    return gathered
-
-
-def count(codes: NDArray[np.int32], n_codes: int) -> NDArray[np.int64]:
-    """``np.bincount(codes, minlength=n_codes)``, in pieces for the same reason."""
-    counts = np.zeros(n_codes, np.int64)
-    for low in range(0, codes.size, _PIECE):
-        counts += np.bincount(codes[low : low + _PIECE], minlength=n_codes)
-    return counts
 
 
 def read_numbers(column: object, what: str, rows: int) -> NDArray[np.float64]:

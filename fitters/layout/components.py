@@ -23,8 +23,6 @@ class Part:
     ptr, unit, value, weight, rel_var
         As the kernels read them; `unit` counts inside the part. `weight` is of length 0 for equal weights,
         `rel_var` of length 0 if none is known.
-    threads : int
-        How many threads passes over the buckets may take.
     """
 
     number: int
@@ -35,7 +33,6 @@ class Part:
     value: Floats
     weight: Floats
     rel_var: Floats
-    threads: int = 1
 
     @property
     def n_units(self) -> int:
@@ -81,7 +78,7 @@ class Partition:
     bucket_used: NDArray[np.bool_] | None
 
 
-def partition(buckets: Buckets, weight: Floats, rel_var: Floats, threads: int = 1) -> Partition:
+def partition(buckets: Buckets, weight: Floats, rel_var: Floats) -> Partition:
     """Label the components of the bipartite graph of units and tasks, then lay out each apart.
 
     Labels come first, from everything that entered; only then tasks with a single unit are left out: they say
@@ -95,15 +92,14 @@ def partition(buckets: Buckets, weight: Floats, rel_var: Floats, threads: int = 
     task_label = labels[unit[ptr[:-1]]]
     sizes = np.diff(ptr)
     n_units = np.bincount(labels, minlength=raw)
-    n_buckets = np.zeros(raw, np.int64)
-    np.add.at(n_buckets, task_label, sizes)
+    n_buckets = np.bincount(task_label, sizes, raw)
     order = np.lexsort((first_unit, -n_buckets, -n_units))
     rank = np.empty(raw, np.int64)
     rank[order] = np.arange(raw)
     unit_component, task_component = rank[labels], rank[task_label]
     shared = sizes >= 2
     bucket_used = None if shared.all() else np.repeat(shared, sizes)
-    parts = _parts(buckets, weight, rel_var, unit_component, task_component, shared, raw, threads)
+    parts = _parts(buckets, weight, rel_var, unit_component, task_component, shared, raw)
     return Partition(unit_component, task_component, raw, parts, bucket_used)
 
 
@@ -120,7 +116,6 @@ def _parts(
     task_component: NDArray[np.int64],
     shared: NDArray[np.bool_],
     n_components: int,
-    threads: int,
 ) -> tuple[Part, ...]:
     used_tasks = np.flatnonzero(shared)
     if n_components == 1 and used_tasks.size and used_tasks[-1] == used_tasks.size - 1:
@@ -128,7 +123,7 @@ def _parts(
         ptr = buckets.ptr[: used_tasks.size + 1]
         end = int(ptr[-1])
         columns = (ptr, buckets.unit[:end], buckets.value[:end], weight[:end], rel_var[:end])
-        return (Part(0, np.arange(buckets.n_units), used_tasks, *columns, threads),)
+        return (Part(0, np.arange(buckets.n_units), used_tasks, *columns),)
     used_tasks = used_tasks[np.argsort(task_component[used_tasks], kind="stable")]
     sizes = np.diff(buckets.ptr)[used_tasks]
     ends = np.cumsum(sizes)
@@ -157,7 +152,6 @@ def _parts(
                 value=value[inside],
                 weight=weight[inside] if weight.size else EMPTY,
                 rel_var=rel_var[inside] if rel_var.size else EMPTY,
-                threads=threads,
             )
         )
     return tuple(parts)

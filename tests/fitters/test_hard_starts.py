@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from fitters import Buckets, fit_speed_factors
 from tests.fitters.reference import Problem
-from tests.fitters.toys import Floats, Toy, make
+from tests.fitters.toys import Floats, Objective, Toy, make
 
 
 def wide(rng: np.random.Generator) -> Toy:
@@ -93,11 +93,41 @@ def test_a_minimum_on_the_wrong_side_of_an_outlier_is_left(
     assert settled.components.f[0] > result.components.f[0] * (1 + 1e-4)
 
 
-def test_a_start_from_some_of_the_tasks_ends_in_the_same_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the sample does not hold all units, so that its Hessian is of no use."""
-    for tasks in (400, 12):
-        buckets = make(np.random.default_rng(90), 10, tasks, 4.0).buckets()
-        whole = fit_speed_factors(buckets)
-        monkeypatch.setattr("fitters.fit.solve.SAMPLE_FROM", 1)
-        np.testing.assert_allclose(fit_speed_factors(buckets).units.k, whole.units.k, rtol=1e-9)
-        monkeypatch.undo()
+def chain(rng: np.random.Generator) -> Toy:
+    """Twelve groups of units, each tied to the next by one task of two units: the weakest link there is."""
+    groups = 12
+    task: list[int] = []
+    unit: list[int] = []
+    for group in range(groups):
+        for _ in range(40):
+            task += [len(set(task))] * 4
+            unit += (6 * group + rng.choice(6, 4, replace=False)).tolist()
+    for group in range(groups - 1):
+        task += [len(set(task))] * 2
+        unit += [6 * group + int(rng.integers(6)), 6 * (group + 1) + int(rng.integers(6))]
+    return make(rng, 6 * groups, len(set(task)), spread=0.7, layout=(np.array(task), np.array(unit)))
+
+
+@pytest.mark.parametrize("objective", ["paper", "gamma"])
+@pytest.mark.parametrize("case", [wide, outliers, clusters, sparse, noisy, chain])
+def test_newtons_search_and_accelerated_alternation_end_in_the_same_minimum(
+    case: object, objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(4):
+        buckets = case(np.random.default_rng(300 + seed)).buckets()  # type: ignore[operator]
+        either = fit_speed_factors(buckets, objective)
+        with monkeypatch.context() as patch:
+            patch.setattr("fitters.fit.alternation.MOST_PASSES", 1)
+            newton = fit_speed_factors(buckets, objective)
+        for number in newton.fitted:
+            assert newton.fitted[number].solution.step < 1e-7
+        np.testing.assert_allclose(either.components.f, newton.components.f, rtol=1e-11)
+        np.testing.assert_allclose(either.units.k, newton.units.k, rtol=1e-9)
+        np.testing.assert_allclose(either.units.k_err, newton.units.k_err, rtol=3e-8)
+
+
+def test_where_few_links_hold_groups_together_newtons_search_takes_over() -> None:
+    linked = fit_speed_factors(chain(np.random.default_rng(1)).buckets()).fitted[0].solution
+    dense = fit_speed_factors(make(np.random.default_rng(1), 72, 500, 6.0).buckets()).fitted[0].solution
+    assert (linked.converged, linked.hessians > 1) == (True, True)
+    assert (dense.hessians, dense.passes <= 14) == (1, True)

@@ -42,7 +42,7 @@ def pulls(
     found = []
     for _ in range(TOYS):
         toy = make(rng, 30, tasks, per_task, sigma=sigma, law=law)
-        units = fit_speed_factors(toy.buckets(), objective, judge="quick").units
+        units = fit_speed_factors(toy.buckets(), objective, judge="migrad").units
         found.append((np.log(units.k) - toy.ln_k) * units.k / getattr(units, error))
     return Pulls(np.concatenate(found))
 
@@ -73,7 +73,7 @@ def test_errors_from_jobs_and_interaction_cover(objective: Objective, sigma_int:
         noise = np.sqrt(rel_var + sigma_int**2)
         toy = make(rng, 20, tasks, sigma=noise, layout=layout)
         buckets = Buckets.from_columns(toy.task, toy.unit, toy.value, rel_var=rel_var)
-        result = fit_speed_factors(buckets, objective, judge="quick")
+        result = fit_speed_factors(buckets, objective, judge="migrad")
         units = result.units
         entered = np.isfinite(units.k_err)
         truth = np.log(toy.k[units.name.astype(int)][entered])

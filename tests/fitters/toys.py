@@ -11,7 +11,7 @@ from fitters import Buckets
 Floats = NDArray[np.float64]
 Objective = Literal["paper", "gamma"]
 Weights = Literal["none", "jobs", "floor"]
-Robust = Literal["none", "reject", "tukey"]
+Robust = Literal["none", "reject"]
 
 
 @dataclass(frozen=True)
