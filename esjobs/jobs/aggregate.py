@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
-from esjobs.core.query import Count, Days, Sum, SumProduct
+from esjobs.core.query import Count, Days, Query, Sum, SumProduct
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
@@ -58,11 +59,11 @@ def aggregate(
 ) -> Outcome:
     """Make the buckets of the whole days of a window that are missing or stale.
 
-    A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated;
-    ``rebuild`` takes every day as stale. Per day, jobs in = jobs binned + jobs dropped by reason, or
-    :class:`BooksError` is raised and nothing is published. Days that have no jobs any more are retired: those
-    of the window, and those before or after all that is stored. Raises :class:`NoJobsError` for an empty
-    window.
+    A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated, or
+    when its buckets no longer hold the jobs that its books say; ``rebuild`` takes every day as stale. Per
+    day, jobs in = jobs binned + jobs dropped by reason, or :class:`BooksError` is raised and nothing is
+    published. Days that have no jobs any more are retired: those of the window, and those before or after
+    all that is stored. Raises :class:`NoJobsError` for an empty window.
 
     Days that do not balance, because jobs arrived in between or a cluster answered for a part, are made
     again, three times at most.
@@ -80,10 +81,14 @@ def aggregate(
         raise NoJobsError(_nothing_stored(store, window))
     marks = {row["day"]: row["mark"] for row in prints}
     days = sorted(marks)
+    lost = lost_days(store, window)
     fresh = {
         row["day"]
         for row in known
-        if not rebuild and row["mark"] == marks.get(row["day"]) and _is_current(row, rules)
+        if not rebuild
+        and row["mark"] == marks.get(row["day"])
+        and _is_current(row, rules)
+        and row["day"] not in lost
     }
     stale = [day for day in days if day not in fresh]
     changes: list[Change] = [*emptied]
@@ -108,6 +113,11 @@ def aggregate(
     if progress:
         progress("aggregating", len(stale), len(stale))
     report = _report(run, window, rules, books, len(days), len(stale), n_buckets)
+    if lost:
+        note = (
+            f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
+        )
+        report = replace(report, notes=(*report.notes, note))
     return Outcome(replace(report, seconds=time.perf_counter() - began), written=changes)
 
 
@@ -124,6 +134,35 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
             f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
             f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}"
         )
+
+
+def require_buckets(store: JobStore, window: Window) -> None:
+    """Raise :class:`BooksError` unless the buckets of the window hold the jobs that their books say."""
+    lost = lost_days(store, window)
+    if lost:
+        raise BooksError(
+            f"the buckets of {len(lost)} of the days in {window} do not hold the jobs that their books say, "
+            f"the first is {lost[0]}: something else deletes from the store; make them again: "
+            f"esjobs aggregate --window {window}"
+        )
+
+
+def lost_days(store: JobStore, window: Window) -> list[date]:
+    """The days of the window whose buckets do not hold the jobs that their books say, in order.
+
+    Cost: a sum per day over the buckets of the window, in the store.
+    """
+    days = Days.of_window(window)
+    binned: Counter[date] = Counter()
+    for row in read_table(store, DAYS, [days], ["day", "kind", "n_jobs"]).to_pylist():
+        if row["kind"] == "binned":
+            binned[row["day"]] += row["n_jobs"]
+    if not binned:
+        return []
+    asked = Query(("day",), (Sum("n_jobs", "n_jobs"),), where=(days,), over=BUCKETS)
+    held = store.aggregate(asked).table
+    found = dict(zip(held.column("day").to_pylist(), held.column("n_jobs").to_pylist(), strict=True))
+    return sorted(day for day, jobs in binned.items() if found.get(day, 0) != jobs)
 
 
 def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:

@@ -16,7 +16,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
 from esjobs.declared.values import declared_values, imported_sites
-from esjobs.jobs.aggregate import Progress, days_behind, require_rules
+from esjobs.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
 from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
 from esjobs.jobs.job_counts import count_jobs, counts_of_books, last_day
 from esjobs.runs.finding import made_last, read_results
@@ -99,6 +99,7 @@ class Chain:
 
     def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], Outcome]:
         require_rules(self._store, question.window, question.rules)
+        require_buckets(self._store, question.window)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
             raise NoResultError(self._no_buckets(question))

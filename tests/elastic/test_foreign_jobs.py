@@ -142,6 +142,43 @@ def test_a_night_makes_only_what_changed(server: Server, index_prefix: str) -> N
         assert session.show("buckets")["cpu_s"].sum() == pytest.approx((14 * 2.0 + 1.5) * 3600)
 
 
+def test_an_index_that_was_deleted_and_loaded_again_in_the_same_order(
+    server: Server, index_prefix: str
+) -> None:
+    """Its documents have the sequence numbers that they had."""
+    name = f"{index_prefix}jobs"
+    days = [f"2018-08-{day:02}" for day in range(1, 4)]
+    documents = [{**_cms(number, day), "_id": f"{day}-{number}"} for day in days for number in range(3)]
+    make_index(server, name, CMS, documents)
+    with esjobs.open(settings=settings_of(server, index_prefix, name, "cms-htcondor")) as session:
+        window = "2018-08-01/2018-08-04"
+        assert session.aggregate(window).counts["days recomputed"] == 3
+        server.json("DELETE", name)
+        make_index(server, name, CMS, [{**one, "CpuTimeHr": 2.2} for one in documents])
+        assert session.aggregate(window).counts["days recomputed"] == 3
+        assert session.show("buckets")["cpu_s"].sum() == pytest.approx(9 * 2.2 * 3600)
+        assert session.aggregate(window).counts["days recomputed"] == 0
+
+
+def test_marks_tell_documents_apart_without_the_right_to_ask_for_an_index(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ForeignJobs, "_identities", lambda _: {})
+    name = f"{index_prefix}jobs"
+    documents = [{**_cms(number), "_id": f"{number}"} for number in range(3)]
+    make_index(server, name, CMS, documents)
+    store = reader(server, index_prefix, name, load_field_map("cms-htcondor"))
+    (before,) = store.day_fingerprints(None).column("mark").to_pylist()
+    server.json("DELETE", name)
+    make_index(server, name, CMS, documents)
+    assert store.day_fingerprints(None).column("mark").to_pylist() == [before]
+    for field in ("CpuTimeHr", "WallClockHr", "KEvents", "RequestCpus"):
+        server.json("DELETE", name)
+        make_index(server, name, CMS, [{**documents[0], field: 8}, *documents[1:]])
+        assert store.day_fingerprints(None).column("mark").to_pylist() != [before], field
+    store.close()
+
+
 CMS: dict[str, Any] = {
     "GlobalJobId": _KEYWORD,
     "WMAgent_SubTaskName": _KEYWORD,

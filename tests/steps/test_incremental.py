@@ -12,8 +12,9 @@ import pytest
 from esjobs.capabilities import TABLES
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError
-from esjobs.core.query import Query
+from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
+from esjobs.jobs.tables import BUCKETS
 from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.speed.tables import VARIANTS
@@ -291,3 +292,21 @@ def test_a_day_that_does_not_balance_is_made_again(times: int, tmp_path: Path) -
             assert session.show("days").empty
         session.aggregate()
         assert_as_made_afresh(session, tmp_path)
+
+
+def test_buckets_that_were_lost_are_noticed_and_made_again(session: Session, tmp_path: Path) -> None:
+    """Deleted by hand, by a policy of the cluster, by another program."""
+    load(session, some_jobs(), tmp_path)
+    session.run()
+    (day,) = {row for row in session.show("buckets")["day"].astype(str) if row.endswith(str(DAY.day + 1))}
+    rows = session.store.read(BUCKETS, [In("day", (day,))])
+    half = pa.Table.from_batches(rows).slice(1)
+    session.store.publish([session.store.replace(BUCKETS, day, half.to_batches())])
+    with pytest.raises(BooksError, match=rf"1 of the days in .*, the first is {day}.*esjobs aggregate"):
+        session.fit()
+    report = session.aggregate()
+    assert report.counts["days recomputed"] == 1
+    assert any("1 of the days were missing" in note for note in report.notes)
+    assert_as_made_afresh(session, tmp_path)
+    assert session.aggregate().counts["days recomputed"] == 0
+    session.fit()

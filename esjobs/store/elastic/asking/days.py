@@ -1,6 +1,7 @@
 """Jobs in time: a window as a clause, jobs per day, marks by which a changed day is noticed."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -54,23 +55,39 @@ def moment_of(milliseconds: float) -> datetime:
 
 
 def fingerprints(
-    at: PointInTime, path: str, clauses: Sequence[Mapping[str, Any]], numbers: Mapping[str, Any]
+    at: PointInTime,
+    path: str,
+    clauses: Sequence[Mapping[str, Any]],
+    numbers: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
+    told: Callable[[Mapping[str, Any]], str] = lambda _: "",
 ) -> pa.Table:
-    """Columns day, n_jobs, mark of the jobs of all clauses; ``numbers``: aggregations that make the mark."""
+    """Columns day, n_jobs, mark of the jobs of all clauses.
+
+    The mark is made of ``numbers``, aggregations with one value each, and of what is ``told`` of the answers
+    to ``more`` aggregations.
+    """
     query = {"bool": {"filter": list(clauses)}}
-    aggs = {"days": per_day(path, numbers)}
+    aggs = {"days": per_day(path, {**numbers, **(more or {})})}
     answer = at.search({"size": 0, "query": query, "aggs": aggs, "track_total_hits": False})
     return pa.Table.from_pylist(
         [
             {
                 "day": day_of(found),
                 "n_jobs": found["doc_count"],
-                "mark": ".".join(str(int(found[name]["value"])) for name in numbers),
+                "mark": ".".join(_digits(found[name]["value"]) for name in numbers) + told(found),
             }
             for found in (answer["aggregations"]["days"]["buckets"] if answer else [])
         ],
         schema=FINGERPRINTS,
     )
+
+
+def _digits(value: float | None) -> str:
+    """A whole number as it is; of any other the digits that do not depend on the order of adding up."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return str(int(value)) if value == int(value) else f"{value:.9e}"
 
 
 def _written(moment: datetime) -> str:

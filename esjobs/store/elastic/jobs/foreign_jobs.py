@@ -1,10 +1,12 @@
 """Jobs in indices of others, read where they are through a field map; nothing is ever written there."""
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -17,8 +19,14 @@ from esjobs.store.elastic.asking.days import fingerprints, moment_of, within
 from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.fields.live_fields import LiveField, live_fields, require_usable
 from esjobs.store.elastic.jobs.job_index import Documents
-from esjobs.store.elastic.transport.cluster import Cluster
-from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
+from esjobs.store.elastic.transport.scan import PATTERN, PointInTime
+
+_USED = ("cpu_s", "wall_s", "events", "cores", "hs06_s")
+"""Numbers whose sums tell that documents differ: those that buckets and declared values are made of."""
+
+_MOST_INDICES = 1000
+"""Indices in which the jobs of one day may lie."""
 
 _TIME_FORMAT = "strict_date_optional_time_nanos"
 
@@ -97,14 +105,37 @@ class ForeignJobs:
         return Span(jobs, first, last)
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Documents per day, with the greatest and the sum of their sequence numbers.
+        """Documents per day, with marks of what they say and of where they lie.
 
-        Every write of a document, also one that changes it in place, gives it a new and greater number.
+        Every write of a document, also one that changes it in place, gives it a new and greater sequence
+        number. An index that was deleted and loaded again in the same order gives the same numbers: it has
+        another identity, if the user may ask for that, and sums that differ if the documents do.
         """
         numbers = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
+        for name in _USED:
+            live = self.live[name]
+            if live.state == "present":
+                numbers |= {path: {"sum": {"field": path}} for path in live.paths}
+        indices = {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}}}
+        known = self._identities()
+
+        def told(day: Mapping[str, Any]) -> str:
+            names = sorted(group["key"] for group in day["indices"]["buckets"])
+            text = " ".join(known.get(name, name) for name in names)
+            return "." + hashlib.sha256(text.encode()).hexdigest()[:8]
+
         clauses = [*self.visible(), *within(self._time, window)]
         with PointInTime(self._cluster, self.index) as at:
-            return fingerprints(at, self._time, clauses, numbers)
+            return fingerprints(at, self._time, clauses, numbers, indices, told)
+
+    def _identities(self) -> dict[str, str]:
+        """The identity of each index, by its name; none where the user may not ask."""
+        path = f"/{quote(self.index, safe=PATTERN)}/_settings/index.uuid"
+        try:
+            found = self._cluster.call("GET", path)
+        except RefusedError:
+            return {}
+        return {name: held["settings"]["index"]["uuid"] for name, held in found.items()}
 
 
 def _documents(found: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:
