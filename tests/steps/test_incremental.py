@@ -219,7 +219,7 @@ def test_flagging_alone_asks_for_the_variants_of_the_fit(session: Session, tmp_p
 def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp_path: Path) -> None:
     load(session, some_jobs(), tmp_path)
     session.aggregate()
-    assert session.fit().notes == ("no record names a CPU model, so no CPU model has a factor",)
+    assert not any("not in the buckets" in note for note in session.fit().notes)
     load(session, some_jobs(2, prefix="late").iloc[[1]], tmp_path, "late")
     said = " ".join(session.fit().notes)
     assert "1 of the days have jobs that are not in the buckets yet" in said
