@@ -49,15 +49,15 @@ def conditions(where: Where) -> tuple[str, ...]:
     """
     if isinstance(where, str):
         return (where,)
-    found: list[str] = []
+    texts: list[str] = []
     for item in where.items() if isinstance(where, Mapping) else where:
         if isinstance(item, str):
-            found.append(item)
+            texts.append(item)
             continue
         name, value = item
         values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
         if not values:
             # left out, it would answer another question than the one that was asked
             raise UsageError(f"no value of {name} is given; leave {name} out to choose every one")
-        found += [f"{name}={'' if one is None else one}" for one in values]
-    return tuple(found)
+        texts += [f"{name}={'' if one is None else one}" for one in values]
+    return tuple(texts)

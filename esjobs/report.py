@@ -44,33 +44,36 @@ def report_page(store: JobStore, run: str | None = None, method: str | None = No
 
 def report_data(store: JobStore, run: str | None = None, method: str | None = None) -> ReportData:
     """The tables of one run, its books and its provenance, as the report takes them."""
-    found = find_run(store, SPEED, SPEED.steps, run)
-    question = SpeedQuestion.of_run(found)
+    stored_run = find_run(store, SPEED, SPEED.steps, run)
+    question = SpeedQuestion.of_run(stored_run)
     headline, *_ = question.fit.methods
-    (shown,) = as_stored(f"run {found.run} has no method", [method or headline], question.fit.methods)
+    (shown,) = as_stored(f"run {stored_run.run} has no method", [method or headline], question.fit.methods)
     taken = {field.name for field in fields(ReportData)}
-    frames = {table.name: read_results(store, table, found) for table in SPEED.tables if table.name in taken}
+    frames = {
+        table.name: read_results(store, table, stored_run) for table in SPEED.tables if table.name in taken
+    }
     loads = read_table(store, LOADS).to_pylist()
-    days = Days.of_window(found.window)
-    stored = store.day_fingerprints(found.window)
+    days = Days.of_window(stored_run.window)
+    stored = store.day_fingerprints(stored_run.window)
     return ReportData(
         **frames,
         days=read_table(store, DAYS, [days]),
-        runs=read_table(store, RUNS, [In("run", (found.run,))]),
+        runs=read_table(store, RUNS, [In("run", (stored_run.run,))]),
         corepower=read_table(store, COREPOWER),
         provenance={
-            "Cleaning rules": json.dumps(found.settings["rules"]),
-            "Settings of the fit": json.dumps(found.settings["fit"]),
-            "Restricted to": ", ".join(found.restriction) or "nothing, all buckets",
-            "Loads": "; ".join(_load(row) for row in loads if _touches(row, found.window)) or "none listed",
-            "CPU resolver": str(found.settings["resolver"]),
-            "Method version": str(found.settings["method_version"]),
+            "Cleaning rules": json.dumps(stored_run.settings["rules"]),
+            "Settings of the fit": json.dumps(stored_run.settings["fit"]),
+            "Restricted to": ", ".join(stored_run.restriction) or "nothing, all buckets",
+            "Loads": "; ".join(_load(row) for row in loads if _touches(row, stored_run.window))
+            or "none listed",
+            "CPU resolver": str(stored_run.settings["resolver"]),
+            "Method version": str(stored_run.settings["method_version"]),
             "Report written by": f"esjobs {__version__}",
         },
         method=shown,
         headline=headline,
         limit=question.fit.deviation_limit,
-        restriction=found.restriction,
+        restriction=stored_run.restriction,
         jobs_in=sum(stored.column("n_jobs").to_pylist()),
     )
 

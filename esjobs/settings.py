@@ -159,8 +159,8 @@ class Settings(BaseSettings):
     @field_validator("rules")
     @classmethod
     def _usable(cls, rules: CleaningRules) -> CleaningRules:
-        if (found := unusable(rules)) is not None:
-            raise _rule_error(*found)
+        if (problem := unusable(rules)) is not None:
+            raise _rule_error(*problem)
         return rules
 
     @property
@@ -289,11 +289,11 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
         "retention": RetentionSettings.model_fields,
     }
     for section, known in sections.items():
-        found = values if not section else values.get(section)
-        if isinstance(found, Mapping):
+        given = values if not section else values.get(section)
+        if isinstance(given, Mapping):
             names = list(known)
             prefix = f"{section}." if section else ""
-            for key in found:
+            for key in given:
                 if key not in names:
                     accepted = ", ".join(prefix + name for name in names)
                     raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")
@@ -301,14 +301,14 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
 
 def _named_in_environment() -> dict[str, object]:
     """The settings that environment variables name, nested by two underscores; values are not read here."""
-    found: dict[str, object] = {}
+    named: dict[str, object] = {}
     for variable in os.environ:
         if variable.startswith("ESJOBS_"):
             section, _, key = variable.removeprefix("ESJOBS_").lower().partition("__")
             if key:
-                inner = found.setdefault(section, {})
+                inner = named.setdefault(section, {})
                 if isinstance(inner, dict):
                     inner[key] = None
             else:
-                found.setdefault(section, None)
-    return found
+                named.setdefault(section, None)
+    return named

@@ -83,11 +83,11 @@ def _open_cluster(settings: Settings) -> JobStore:
         timeout_s=given.timeout_s,
         retries=given.retries,
     )
-    held = load_field_map(given.field_map) if given.field_map is not None else None
+    field_map = load_field_map(given.field_map) if given.field_map is not None else None
     return ElasticStore(
         connect(access, given.product),
         given.prefix,
         tables=TABLES,
         jobs_index=given.jobs_index,
-        field_map=held,
+        field_map=field_map,
     )

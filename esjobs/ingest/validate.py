@@ -62,9 +62,9 @@ def rows_of(
     code = np.zeros(block.rows, dtype=np.uint8)
     arrays: list[pa.Array] = []
     for number, known in enumerate(JOB_FIELDS):
-        found = values.get(known.name)
-        array = pa.nulls(block.rows, arrow_type(known.type)) if found is None else found.values
-        problems = None if found is None else found.problems
+        converted = values.get(known.name)
+        array = pa.nulls(block.rows, arrow_type(known.type)) if converted is None else converted.values
+        problems = None if converted is None else converted.problems
         if array.null_count:
             array = _filled(array, known, problems, context)
         arrays.append(array)
@@ -128,18 +128,18 @@ def _column(block: Block, binding: Binding, index: int) -> Values:
         cells = block.cells.get(name)
         if cells is None:
             continue
-        found = convert(cells, column, binding.layout)
-        found.column = name
+        converted = convert(cells, column, binding.layout)
+        converted.column = name
         if best is None:
-            best = found
+            best = converted
         elif best.values.null_count:
             missing = _nulls(best.values)
             if best.problems is not None:
                 missing &= best.problems == 0
-            best.values = pc.if_else(pa.array(missing), found.values, best.values)
-            if found.problems is not None and (missing & (found.problems > 0)).any():
+            best.values = pc.if_else(pa.array(missing), converted.values, best.values)
+            if converted.problems is not None and (missing & (converted.problems > 0)).any():
                 base = np.zeros(block.rows, dtype=np.uint8) if best.problems is None else best.problems
-                best.problems = np.where(missing, found.problems, base)
+                best.problems = np.where(missing, converted.problems, base)
                 best.column = name
     if best is None:
         return convert(pa.nulls(block.rows), column, binding.layout)
@@ -189,21 +189,21 @@ def _refuse(block: Block, binding: Binding, context: Context, row: int, known: F
         fix = "" if known.name == "job_id" else f", or --set {known.name}=VALUE"
         detail = f"{known.name} is missing or empty; accepted: a value in {wanted}{fix}"
         return Reject(_reason(known, code), context.file, line, known.name, detail, excerpt)
-    name, found = _offending_cell(block, binding, row, names)
+    name, text = _offending_cell(block, binding, row, names)
     column = f"column {name}" if name != known.name else known.name
-    shown = found if len(found) <= _SHOWN else found[:_SHOWN] + "…"
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
     detail = f"{column} holds '{shown}'; accepted: {_accepted(binding, known, code)}"
     return Reject(_reason(known, code), context.file, line, known.name, detail, excerpt)
 
 
 def _offending_cell(block: Block, binding: Binding, row: int, names: Sequence[str]) -> tuple[str, str]:
     """The first of some columns that has a value in a row, and the value."""
-    found, name = "", names[0]
+    text, name = "", names[0]
     for name in names:
-        found = block.cell(row, name)
-        if found.strip() and found.strip() not in binding.layout.nulls:
+        text = block.cell(row, name)
+        if text.strip() and text.strip() not in binding.layout.nulls:
             break
-    return name, found
+    return name, text
 
 
 def _layout_column(binding: Binding, known: Field) -> Column:

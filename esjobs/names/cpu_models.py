@@ -213,11 +213,11 @@ def _whole(raw: str) -> str | None:
 
 def _take_flags(text: str) -> tuple[str, tuple[str, ...]]:
     """Split ``+AVX2`` off the end; the plus of ``8592+`` or ``2.5+`` belongs to the name."""
-    found = _FLAGS.search(text)
-    if found is None:
+    match = _FLAGS.search(text)
+    if match is None:
         return text, ()
-    flags = (flag for flag in re.split(r"[+| ]", found[0]) if flag)
-    return text[: found.start()].rstrip(), tuple(flag.upper() for flag in flags)
+    flags = (flag for flag in re.split(r"[+| ]", match[0]) if flag)
+    return text[: match.start()].rstrip(), tuple(flag.upper() for flag in flags)
 
 
 def _name(head: str, clock: float | None, *, masked: bool) -> tuple[str, str | None, bool] | None:
@@ -287,22 +287,22 @@ def _has_number(words: list[str], vendor: str) -> bool:
 
 
 def _last_int(pattern: re.Pattern[str], text: str) -> int | None:
-    found = pattern.findall(text)
-    return int(found[-1]) if found else None
+    numbers = pattern.findall(text)
+    return int(numbers[-1]) if numbers else None
 
 
 def _clock_ghz(text: str) -> float | None:
-    found = _CLOCK.search(text)
-    if found is None:
+    match = _CLOCK.search(text)
+    if match is None:
         return None
-    return float(found[1]) if found[1] else float(found[2]) / 1000.0
+    return float(match[1]) if match[1] else float(match[2]) / 1000.0
 
 
 def _cores(text: str) -> int | None:
-    found = _CORES.findall(text)
-    if not found:
+    counts = _CORES.findall(text)
+    if not counts:
         return None
-    digits, word = found[-1]
+    digits, word = counts[-1]
     return int(digits) if digits else _CORE_WORDS[word.lower()]
 
 

@@ -19,14 +19,14 @@ def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema, what: str) ->
     Columns are matched by name. Raises :class:`UsageError` when names or types do not fit the schema;
     ``what`` names the rows in the message.
     """
-    found: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     for block in blocks(batches, schema, what):
-        found.append(block)
-        if len(found) == _BLOCKS or sum(held.nbytes for held in found) >= _BYTES:
-            yield pa.Table.from_batches(found, schema)
-            found = []
-    if found:
-        yield pa.Table.from_batches(found, schema)
+        waiting.append(block)
+        if len(waiting) == _BLOCKS or sum(batch.nbytes for batch in waiting) >= _BYTES:
+            yield pa.Table.from_batches(waiting, schema)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting, schema)
 
 
 def blocks(
@@ -40,21 +40,21 @@ def blocks(
 
     Raises as :func:`gathered` does.
     """
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         left = conformed(batch, schema, what)
         while left.num_rows:
             part = left.slice(0, longest - rows)
             left = left.slice(part.num_rows)
-            held.append(part)
+            waiting.append(part)
             rows += part.num_rows
             size += part.nbytes
             if rows == longest or size >= largest:
-                yield pa.concat_batches(held)
-                held, rows, size = [], 0, 0
-    if held:
-        yield pa.concat_batches(held)
+                yield pa.concat_batches(waiting)
+                waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordBatch:
@@ -64,8 +64,10 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema, what: str) -> pa.RecordB
     missing = [name for name in schema.names if name not in batch.schema.names]
     extra = [name for name in batch.schema.names if name not in schema.names]
     if missing or extra or len(batch.schema.names) != len(schema.names):
-        found = f"lack {', '.join(missing)}" if missing else f"have {', '.join(extra) or 'a column twice'}"
-        raise UsageError(f"{what} {found}; the columns are {', '.join(schema.names)}")
+        difference = (
+            f"lack {', '.join(missing)}" if missing else f"have {', '.join(extra) or 'a column twice'}"
+        )
+        raise UsageError(f"{what} {difference}; the columns are {', '.join(schema.names)}")
     try:
         columns = [batch.column(item.name).cast(item.type) for item in schema]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -105,10 +105,10 @@ def _sieve(lines: Lines, index: Index, header: Header, refusals: Refusals) -> tu
     suspect[np.searchsorted(index.ends, np.flatnonzero(view >= 0x80))] = True
     for row in np.flatnonzero(suspect):
         raw = lines.data[index.starts[row] : index.ends[row]]
-        found = _split(raw, int(index.numbers[row]), len(header.names), refusals.file)
-        suspect[row] = isinstance(found, Reject)
-        if isinstance(found, Reject):
-            refusals.add(found)
+        cells = _split(raw, int(index.numbers[row]), len(header.names), refusals.file)
+        suspect[row] = isinstance(cells, Reject)
+        if isinstance(cells, Reject):
+            refusals.add(cells)
     starts, ends = index.starts[~suspect], index.ends[~suspect]
     kept = [lines.data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     joined = Lines(b"\n".join(kept), 0, final=True)
@@ -195,10 +195,10 @@ def _careful(feed: LineFeed, lines: Lines, header: Header, refusals: Refusals) -
         end = newline if newline >= 0 else len(data)
         physical = data[at:end]
         stop = end
-        found: list[str] | Reject | None = None
+        cells: list[str] | Reject | None = None
         if b'"' not in physical or len(physical) > MAX_LINE:
             if physical.rstrip(b"\r"):
-                found = _split(physical, line, columns, feed.file.name)
+                cells = _split(physical, line, columns, feed.file.name)
         else:
             record = record_at(data, at)
             runs_out = record.open_quote and record.end - at < MAX_LINE
@@ -207,14 +207,14 @@ def _careful(feed: LineFeed, lines: Lines, header: Header, refusals: Refusals) -
                 break
             if record.open_quote or record.end - at > MAX_LINE:
                 detail = f"a quoted cell is not closed within {MAX_LINE} bytes; accepted: a closing quote"
-                found = Reject("unclosed quote", feed.file.name, line, "", detail, excerpt(physical))
+                cells = Reject("unclosed quote", feed.file.name, line, "", detail, excerpt(physical))
             else:
-                found = _split(data[at : record.end], line, columns, feed.file.name, record.cells)
-                stop = end if isinstance(found, Reject) else record.end
-        if isinstance(found, Reject):
-            refusals.add(found)
-        elif found is not None:
-            rows.append(found)
+                cells = _split(data[at : record.end], line, columns, feed.file.name, record.cells)
+                stop = end if isinstance(cells, Reject) else record.end
+        if isinstance(cells, Reject):
+            refusals.add(cells)
+        elif cells is not None:
+            rows.append(cells)
             raw.append(data[at:stop])
             numbers.append(line)
         line += data.count(b"\n", at, stop) + 1

@@ -37,11 +37,11 @@ def read_json_lines(
     Rows that are refused for their form go to ``refusals``.
     """
     for lines in feed:
-        found = None
+        block_and_binding = None
         if way == "typed" and not lines.overlong:
-            found = _columnar(feed, lines, layout)
-        if found is not None:
-            yield found
+            block_and_binding = _columnar(feed, lines, layout)
+        if block_and_binding is not None:
+            yield block_and_binding
         elif way != "typed" or lines.overlong or not feed.split(lines):
             yield _careful(feed, lines, layout, refusals)
 
@@ -154,22 +154,22 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
 
 def _readable(cells: pa.Array, kind: str) -> bool:
     """Whether inference kept what the cells say: no times made of text, no number rewritten that is text."""
-    found = cells.type
-    if pa.types.is_string(found) or pa.types.is_null(found):
+    inferred = cells.type
+    if pa.types.is_string(inferred) or pa.types.is_null(inferred):
         return True
     number = kind in ("number", "integer", "time")
-    if pa.types.is_integer(found):
+    if pa.types.is_integer(inferred):
         # a zero may have been written -0, which only the text of the line tells
         return number or not pc.any(pc.equal(cells, 0), min_count=0).as_py()
-    if not pa.types.is_floating(found):
+    if not pa.types.is_floating(inferred):
         return False
     if not pc.all(pc.is_finite(cells), min_count=0).as_py():
         return False
     if number:
         return True
     numbers = np.asarray(cells.drop_null())
-    whole = (np.abs(numbers) <= MAX_INTEGER) & (numbers == np.floor(numbers)) & (numbers != 0)
-    return bool(whole.all())
+    integral = (np.abs(numbers) <= MAX_INTEGER) & (numbers == np.floor(numbers)) & (numbers != 0)
+    return bool(integral.all())
 
 
 class _RawRows:
@@ -199,19 +199,27 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
     for number, line in enumerate(physical, lines.first):
         if not line.strip():
             continue
-        found = _read_line(line, layout, overlong=lines.overlong)
-        if isinstance(found, dict):
+        record_or_reason = _read_line(line, layout, overlong=lines.overlong)
+        if isinstance(record_or_reason, dict):
             nested = next(
-                (name for name in found if name in read and isinstance(found[name], dict | list)), None
+                (
+                    name
+                    for name in record_or_reason
+                    if name in read and isinstance(record_or_reason[name], dict | list)
+                ),
+                None,
             )
             if nested is not None:
-                found = "not a plain value", f"{nested} holds an object or a list; accepted: text or a number"
-        if isinstance(found, dict):
-            records.append(found)
+                record_or_reason = (
+                    "not a plain value",
+                    f"{nested} holds an object or a list; accepted: text or a number",
+                )
+        if isinstance(record_or_reason, dict):
+            records.append(record_or_reason)
             raw.append(line)
             numbers.append(number)
         else:
-            reason, detail = found
+            reason, detail = record_or_reason
             refusals.add(Reject(reason, feed.file.name, number, "", detail, excerpt(line[: 8 * EXCERPT])))
     names = dict.fromkeys(name for record in records for name in record)
     binding = bind(layout, list(names), feed.file.name)
@@ -237,27 +245,27 @@ def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, obje
     except UnicodeDecodeError as error:
         return "not UTF-8", f"byte {line[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
     try:
-        found = json.loads(text, parse_constant=str, parse_int=_integer)
+        value = json.loads(text, parse_constant=str, parse_int=_integer)
         if "\\ud" in text.lower():
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return "bad JSON", "half of a surrogate pair; accepted: whole characters"
     except ValueError as error:
         return "bad JSON", f"{str(error)[:EXCERPT]}; accepted: one JSON object a line"
     except RecursionError:
         return "bad JSON", "nested too deeply; accepted: one plain JSON object a line"
-    if not isinstance(found, dict):
-        return "bad JSON", f"a {type(found).__name__}; accepted: one JSON object a line"
-    return _record(found, layout)
+    if not isinstance(value, dict):
+        return "bad JSON", f"a {type(value).__name__}; accepted: one JSON object a line"
+    return _record(value, layout)
 
 
-def _record(found: dict[str, object], layout: Layout) -> dict[str, object]:
-    inner = found.get("_source")
+def _record(parsed: dict[str, object], layout: Layout) -> dict[str, object]:
+    inner = parsed.get("_source")
     if not isinstance(inner, dict):
-        return {name.lower(): value for name, value in found.items()}
+        return {name.lower(): value for name, value in parsed.items()}
     record: dict[str, object] = {name.lower(): value for name, value in inner.items()}
-    if layout.hit_id and record.get(layout.hit_id) is None and "_id" in found:
-        record[layout.hit_id] = found["_id"]
+    if layout.hit_id and record.get(layout.hit_id) is None and "_id" in parsed:
+        record[layout.hit_id] = parsed["_id"]
     return record
 
 
@@ -280,6 +288,6 @@ def _text(value: object) -> str | None:
             return "1e999" if value > 0 else "-1e999"
         if value == 0 and math.copysign(1.0, value) < 0:
             return "-0.0"
-        whole = value == int(value) and abs(value) <= MAX_INTEGER
-        return str(int(value)) if whole else repr(value)
+        integral = value == int(value) and abs(value) <= MAX_INTEGER
+        return str(int(value)) if integral else repr(value)
     return str(value)

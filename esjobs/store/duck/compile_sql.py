@@ -187,14 +187,14 @@ def metric_type(query: Query, metric: Metric) -> FieldType:
 
 def _column(name: str) -> Column:
     """A job's field, stored or derived, as SQL; the one place where derivations are compiled."""
-    found = fields.field(name)
-    return Column(_expression(found), found.type, name)
+    asked = fields.field(name)
+    return Column(_expression(asked), asked.type, name)
 
 
-def _expression(found: Field) -> str:
-    match found.derived:
+def _expression(asked: Field) -> str:
+    match asked.derived:
         case None:
-            return quote(found.name)
+            return quote(asked.name)
         case DayOf(source):
             return f"CAST({_column(source).sql} AS DATE)"
         case CoreClassOf(source):
@@ -204,7 +204,7 @@ def _expression(found: Field) -> str:
             product = _product(over)
             return f"({product} / nullif({_product(under)}, 0))" if under else f"({product})"
         case Resolved(source):
-            raise UsageError(f"'{found.name}' is resolved above the store; ask for '{source}'")
+            raise UsageError(f"'{asked.name}' is resolved above the store; ask for '{source}'")
 
 
 def _product(names: Sequence[str]) -> str:

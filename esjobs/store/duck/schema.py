@@ -130,7 +130,7 @@ def _view(name: str, table: Table, generations: str) -> str:
     )
 
 
-def migration_statements(found: Layout, tables: Collection[Table]) -> list[str]:
+def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]:
     """What brings a file written by an earlier version up to date: tables and columns are only added.
 
     Raises :class:`SchemaError` when the file holds a column that this version does not know (a later
@@ -138,16 +138,16 @@ def migration_statements(found: Layout, tables: Collection[Table]) -> list[str]:
     """
     statements: list[str] = []
     for name, columns in expected_layout(tables).items():
-        if name not in found:
+        if name not in layout:
             statements.append(f"CREATE TABLE {_qualified(name)} ({_column_list(columns, set())})")
             continue
-        _refuse_unknown(name, found[name], columns)
+        _refuse_unknown(name, layout[name], columns)
         statements += [
             f"ALTER TABLE {_qualified(name)} ADD COLUMN {quote(column)} {kind}"
             for column, kind in columns.items()
-            if column not in found[name]
+            if column not in layout[name]
         ]
-    return [*statements, *view_statements(tables), *_lengths(found, tables)] if statements else []
+    return [*statements, *view_statements(tables), *_lengths(layout, tables)] if statements else []
 
 
 def _lengths(found: Layout, tables: Iterable[Table]) -> list[str]:
@@ -161,17 +161,17 @@ def _lengths(found: Layout, tables: Iterable[Table]) -> list[str]:
     ]
 
 
-def _refuse_unknown(table: str, found: Mapping[str, str], columns: Mapping[str, str]) -> None:
-    unknown = [column for column in found if column not in columns]
+def _refuse_unknown(table: str, stored: Mapping[str, str], columns: Mapping[str, str]) -> None:
+    unknown = [column for column in stored if column not in columns]
     if unknown:
         raise SchemaError(
             f"table {table} has a column '{unknown[0]}' that this version of esjobs does not know: "
             "a later version wrote the store; use that version or a later one"
         )
     for column, kind in columns.items():
-        if found.get(column, kind) != kind:
+        if stored.get(column, kind) != kind:
             raise SchemaError(
-                f"column '{column}' of table {table} is {found[column]}, this version of esjobs has {kind}; "
+                f"column '{column}' of table {table} is {stored[column]}, this version of esjobs has {kind}; "
                 "export the jobs with the version that wrote the store and ingest them into a new file"
             )
 

@@ -210,30 +210,30 @@ class DuckStore:
 
 def _layout(session: "_Session") -> schema.Layout:
     """The tables of the file with their columns; of an empty file, none."""
-    found: schema.Layout = {}
+    layout: schema.Layout = {}
     for table, column, kind in session.rows(
         "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
         "WHERE NOT internal"
     ):
-        found.setdefault(table, {})[column] = kind
-    return found
+        layout.setdefault(table, {})[column] = kind
+    return layout
 
 
-def _lay_out(session: "_Session", found: schema.Layout, tables: KnownTables) -> None:
+def _lay_out(session: "_Session", layout: schema.Layout, tables: KnownTables) -> None:
     """Create the tables in an empty file, or add what a later version brought."""
-    if not found:
+    if not layout:
         statements = schema.create_statements(tables.values())
     else:
-        _require_layout(session, found)
-        statements = schema.migration_statements(found, tables.values())
+        _require_layout(session, layout)
+        statements = schema.migration_statements(layout, tables.values())
     if statements:
         with session.transaction():
             for statement in statements:
                 session.run(statement)
 
 
-def _require_layout(session: "_Session", found: schema.Layout) -> None:
-    if "internal.layout" not in found:
+def _require_layout(session: "_Session", layout: schema.Layout) -> None:
+    if "internal.layout" not in layout:
         raise SchemaError(
             f"{session.location} is a DuckDB file but not a store of esjobs; name another file or a new one"
         )
@@ -361,8 +361,8 @@ class _Session:
     def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
         """Execute a query inside the current transaction, the answer in memory and of this schema."""
         with self._translated():
-            found = self._open().sql(sql, params=list(params)).to_arrow_table()
-            return found.cast(schema)
+            rows = self._open().sql(sql, params=list(params)).to_arrow_table()
+            return rows.cast(schema)
 
     def stream(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
         """Execute a query on a snapshot of its own and yield batches of this schema as they are made."""

@@ -41,12 +41,12 @@ class State:
 
     def commit(self) -> Commit:
         """What is committed now."""
-        found = self._get(_COMMIT)
-        if found is None:
+        document = self._get(_COMMIT)
+        if document is None:
             return Commit()
-        held = found["_source"]["commit"]
-        place = (found["_seq_no"], found["_primary_term"])
-        return Commit(held["number"], dict(held["loads"]), held["next_load"], place)
+        committed = document["_source"]["commit"]
+        version = (document["_seq_no"], document["_primary_term"])
+        return Commit(committed["number"], dict(committed["loads"]), committed["next_load"], version)
 
     def advance(self, old: Commit, new: Commit) -> None:
         """Switch readers of jobs to the next commit; :class:`StoreBusyError` if another was first."""
@@ -73,21 +73,25 @@ class State:
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
         name = _name(key)
-        found = self._get(name)
-        if _value(found) != old:
+        document = self._get(name)
+        if _value(document) != old:
             return False
         if old is None and new is None:
             return True
-        place = (found["_seq_no"], found["_primary_term"]) if found else None
+        version = (document["_seq_no"], document["_primary_term"]) if document else None
         body = {"kind": "value"} if new is None else {"kind": "value", "value": new}
-        return self._put(name, body, place)
+        return self._put(name, body, version)
 
     def _get(self, name: str) -> Any:
         return ask(self._cluster, f"/{self._index}/_doc/{name}")
 
-    def _put(self, name: str, body: Mapping[str, Any], place: tuple[int, int] | None) -> bool:
+    def _put(self, name: str, body: Mapping[str, Any], version: tuple[int, int] | None) -> bool:
         ensure_index(self._cluster, self._index, state_index())
-        how = {"op_type": "create"} if place is None else {"if_seq_no": place[0], "if_primary_term": place[1]}
+        how = (
+            {"op_type": "create"}
+            if version is None
+            else {"if_seq_no": version[0], "if_primary_term": version[1]}
+        )
         mark = uuid.uuid4().hex
         try:
             self._cluster.call("PUT", f"/{self._index}/_doc/{name}", {**body, "mark": mark}, params=how)
@@ -95,8 +99,8 @@ class State:
             conflict = isinstance(error, RefusedError) and error.status == _CONFLICT
             if not conflict and not error.passing:
                 raise
-            found = self._get(name)
-            if found is not None and found["_source"].get("mark") == mark:
+            document = self._get(name)
+            if document is not None and document["_source"].get("mark") == mark:
                 return True
             if conflict:
                 return False
@@ -105,13 +109,13 @@ class State:
 
 
 def _commit_body(commit: Commit) -> dict[str, Any]:
-    held = {"number": commit.number, "loads": dict(commit.loads), "next_load": commit.next_load}
-    return {"kind": _COMMIT, "commit": held}
+    committed = {"number": commit.number, "loads": dict(commit.loads), "next_load": commit.next_load}
+    return {"kind": _COMMIT, "commit": committed}
 
 
-def _value(found: Any) -> str | None:
+def _value(document: Any) -> str | None:
     """The value in a document; one that was taken away leaves a document without."""
-    return None if found is None else found["_source"].get("value")
+    return None if document is None else document["_source"].get("value")
 
 
 def _name(key: str) -> str:

@@ -46,11 +46,11 @@ def aggregate(cluster: Cluster, jobs: JobIndex, query: Query, *, by_reading: boo
             return read_groups(at, jobs, query, NONE)
         if not by_reading:
             try:
-                found = _grouped(at, jobs, query)
+                answer = _grouped(at, jobs, query)
             except composite.NotExactError:
-                found = None
-            if found is not None:
-                return found
+                answer = None
+            if answer is not None:
+                return answer
         return read_groups(at, jobs, query, EVERY)
 
 
@@ -62,10 +62,10 @@ def read_groups(at: PointInTime, jobs: JobIndex, query: Query, clause: Clause) -
     invalid: Counter[date] = Counter()
     with DuckScratch.of_jobs() as scratch:
         if clause != NONE:
-            whole = all_of([*jobs.visible(), *within(_time(jobs), query.window), clause])
-            for found in jobs.documents(at, whole, used_fields(query)):
-                scratch.add(found.jobs)
-                invalid += found.invalid
+            asked = all_of([*jobs.visible(), *within(_time(jobs), query.window), clause])
+            for page in jobs.documents(at, asked, used_fields(query)):
+                scratch.add(page.jobs)
+                invalid += page.invalid
         answer = scratch.aggregate(query)
     extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in invalid.items()})
     return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
@@ -79,16 +79,16 @@ def used_fields(query: Query) -> frozenset[str]:
 
 def stored_fields(names: Iterable[str]) -> frozenset[str]:
     """The stored fields that some fields are made of, and the end time."""
-    found: set[str] = {"end_time"}
+    stored: set[str] = {"end_time"}
     for name in names:
         match fields.field(name).derived:
             case Quotient(over, under):
-                found |= {*over, *under}
+                stored |= {*over, *under}
             case DayOf(source) | CoreClassOf(source):
-                found.add(source)
+                stored.add(source)
             case _:
-                found.add(name)
-    return frozenset(found)
+                stored.add(name)
+    return frozenset(stored)
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ class _Rules:
 
     def doubted(self) -> Clause:
         """What passes the rules before one that cannot judge it."""
-        found = []
+        clauses = []
         for number, doubt in enumerate(self.doubts):
             if doubt != NONE:
                 holds, fails = self.passed(number)
-                found.append(all_of([*holds, doubt], fails))
-        return any_of(found)
+                clauses.append(all_of([*holds, doubt], fails))
+        return any_of(clauses)
 
 
 def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
@@ -173,10 +173,10 @@ def _rules(drops: Sequence[DropRule], clauses: Clauses) -> _Rules | None:
     for number, rule in enumerate(drops):
         keep, doubt = clauses.keep(rule), NONE
         if keep is None:
-            found = judged(rule, drops[:number], clauses)
-            if found is None:
+            judgement = judged(rule, drops[:number], clauses)
+            if judgement is None:
                 return None
-            keep, doubt = found.keep, found.doubt
+            keep, doubt = judgement.keep, judgement.doubt
         keeps.append(keep)
         doubts.append(doubt)
     return _Rules(tuple(keeps), tuple(doubts))
@@ -226,18 +226,18 @@ def _counted(
         **_values_and_documents(jobs, query),
     }
     answer = at.search({"size": 0, "query": all_of(parts.base), "aggs": body, "track_total_hits": False})
-    found = answer["aggregations"]
-    for name in found:
-        if name.startswith(_VALUES) and found[name]["value"] != found[_DOCUMENTS + name]["doc_count"]:
+    counts = answer["aggregations"]
+    for name in counts:
+        if name.startswith(_VALUES) and counts[name]["value"] != counts[_DOCUMENTS + name]["doc_count"]:
             return None
     books: Counter[Outcome] = Counter()
     binned: dict[date, int] = {}
-    for bucket in found["sane"]["days"]["buckets"]:
+    for bucket in counts["sane"]["days"]["buckets"]:
         day = day_of(bucket)
         for number, (name, kind, _) in enumerate(outcomes):
             books[Outcome(day, name, kind)] += bucket["outcomes"]["buckets"][str(number)]["doc_count"]
         binned[day] = books[Outcome(day, "binned", "binned")]
-    return _Counted(books, binned, found["odd"]["doc_count"], found["doubted"]["doc_count"])
+    return _Counted(books, binned, counts["odd"]["doc_count"], counts["doubted"]["doc_count"])
 
 
 _VALUES, _DOCUMENTS = "values_of_", "documents_with_"
@@ -247,12 +247,12 @@ def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
     """Aggregations that tell whether a document has several values of a field."""
     if not jobs.several_values:
         return {}
-    found: dict[str, Any] = {}
+    aggregations: dict[str, Any] = {}
     for name in sorted(used_fields(query)):
         for path in jobs.live[name].paths:
-            found[f"{_VALUES}{path}"] = {"value_count": {"field": path}}
-            found[f"{_DOCUMENTS}{_VALUES}{path}"] = {"filter": {"exists": {"field": path}}}
-    return found
+            aggregations[f"{_VALUES}{path}"] = {"value_count": {"field": path}}
+            aggregations[f"{_DOCUMENTS}{_VALUES}{path}"] = {"filter": {"exists": {"field": path}}}
+    return aggregations
 
 
 def _groups(
@@ -268,7 +268,7 @@ def _groups(
     for day, n_jobs in counted.binned.items():
         if n_jobs:
             inside = all_of([kept, *within(time, Window.of_days(day, day))])
-            found = composite.groups(at, asked, inside, n_jobs)
-            whole = found.append_column("day", pa.repeat(pa.scalar(day), found.num_rows))
-            parts.append(whole.select(names))
+            of_day = composite.groups(at, asked, inside, n_jobs)
+            with_day = of_day.append_column("day", pa.repeat(pa.scalar(day), of_day.num_rows))
+            parts.append(with_day.select(names))
     return pa.concat_tables(parts).unify_dictionaries()

@@ -45,9 +45,9 @@ class Clauses:
 
     def filters(self, items: Sequence[Filter]) -> list[Clause] | None:
         """All filters, to be joined by and; None when one of them cannot be said."""
-        found = [self.filter(item) for item in items]
-        said = [clause for clause in found if clause is not None]
-        return said if len(said) == len(found) else None
+        clauses = [self.filter(item) for item in items]
+        exact = [clause for clause in clauses if clause is not None]
+        return exact if len(exact) == len(clauses) else None
 
     def narrowing(self, items: Sequence[Filter]) -> list[Clause]:
         """Those filters that can be said: what they let through holds all that the filters let through."""
@@ -105,13 +105,13 @@ class Clauses:
         live = self.live[name]
         if not live.askable:
             return None
-        found: set[Any] = {live.source.constant} if live.state == "constant" else set()
+        canonical: set[Any] = {live.source.constant} if live.state == "constant" else set()
         for path in live.paths:
             values = self._distinct(path)
             if values is None:
                 return None
-            found |= {translated(live, value) for value in values}
-        return sorted(value for value in found if value is not None)
+            canonical |= {translated(live, value) for value in values}
+        return sorted(value for value in canonical if value is not None)
 
     def _membership(self, name: str, values: Sequence[Any]) -> Clause | None:
         item = self._field(name)
@@ -167,8 +167,8 @@ class Clauses:
         if not all(text.isascii() for text in (*values, *patterns)):
             return None  # engines differ in how they fold other letters
         hit = tuple(value for value in values if any(_like(value, pattern) for pattern in patterns))
-        found = self.filter(In(name, hit))
-        return None if found is None else negated(found)
+        alike = self.filter(In(name, hit))
+        return None if alike is None else negated(alike)
 
     def _on_day(self, source: str, day: date) -> Clause:
         return within(self.live[source].paths[0], Window.of_days(day, day))[0]
@@ -225,22 +225,22 @@ def translated(live: LiveField, value: Any) -> Any:
 def foreign_texts(live: LiveField, value: str) -> list[Any]:
     """The foreign texts that stand for one of the catalogue's."""
     values = live.source.values
-    found = [raw for raw, canonical in values.items() if canonical == value]
+    texts = [raw for raw, canonical in values.items() if canonical == value]
     if value not in values:
-        found.append(value)
+        texts.append(value)
     if live.whole:
-        return [int(text) for text in found if text.lstrip("-").isdecimal() and str(int(text)) == text]
-    return [text for text in found if len(text) <= LONGEST_TERM]
+        return [int(text) for text in texts if text.lstrip("-").isdecimal() and str(int(text)) == text]
+    return [text for text in texts if len(text) <= LONGEST_TERM]
 
 
 def _first_of(live: LiveField, leaf: Callable[[str], Clause]) -> Clause:
     """A condition on the first path that has a value."""
     *before, last = live.paths
-    found = leaf(last)
+    clause = leaf(last)
     for path in reversed(before):
         there = has_value(live, path)
-        found = any_of([all_of([there, leaf(path)]), all_of([found], [there])])
-    return found
+        clause = any_of([all_of([there, leaf(path)]), all_of([clause], [there])])
+    return clause
 
 
 def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
@@ -264,9 +264,9 @@ def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
     def leaf(path: str) -> Clause:
         if not limits:
             return has_value(live, path)
-        found: Clause = {"range": {path: limits}}
+        inside: Clause = {"range": {path: limits}}
         unset = live.source.unset
-        return found if unset is None else all_of([found], [{"term": {path: unset}}])
+        return inside if unset is None else all_of([inside], [{"term": {path: unset}}])
 
     return leaf
 

@@ -103,15 +103,15 @@ def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    found = [part for part in parts if part.num_rows]
-    return pa.concat_tables(found).unify_dictionaries() if found else asked.schema().empty_table()
+    filled = [part for part in parts if part.num_rows]
+    return pa.concat_tables(filled).unify_dictionaries() if filled else asked.schema().empty_table()
 
 
 def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
     """The distinct values of a path; None when there are more than 10 000."""
     counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
-    found = [key for key, _ in counts]
-    return found if len(found) <= _MOST_VALUES else None
+    values = [key for key, _ in counts]
+    return values if len(values) <= _MOST_VALUES else None
 
 
 def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> Iterator[Clause]:
@@ -122,15 +122,15 @@ def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> It
         return
     without = n_jobs
     first: Any = None
-    held = 0
+    n_inside = 0
     for key, count in _counts(at, path, clause, _PAGE):
-        if held and held + count > _SLICE:
+        if n_inside and n_inside + count > _SLICE:
             yield all_of([clause, {"range": {path: {"gte": first, "lt": key}}}])
-            first, held = key, 0
-        first = key if held == 0 else first
-        held += count
+            first, n_inside = key, 0
+        first = key if n_inside == 0 else first
+        n_inside += count
         without -= count
-    if held:
+    if n_inside:
         yield all_of([clause, {"range": {path: {"gte": first}}}])
     if without:
         yield all_of([clause, negated({"exists": {"field": path}})])
@@ -155,8 +155,8 @@ def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[t
     def ask(composite: dict[str, Any]) -> _Page:
         groups_of = {"values": {"composite": composite}}
         answer = at.search({"size": 0, "query": clause, "aggs": groups_of, "track_total_hits": False})
-        found = answer["aggregations"]["values"]
-        return found["buckets"], found.get("after_key")
+        grouped = answer["aggregations"]["values"]
+        return grouped["buckets"], grouped.get("after_key")
 
     for buckets in _paged(ask, sources, page):
         for bucket in buckets:
@@ -192,10 +192,10 @@ def _range_groups(
 ) -> pa.Table:
     """The groups of one range, page after page."""
     pages = [_columns(asked, buckets) for buckets in _pages(at, asked, clause, decoder)]
-    found = pa.concat_tables(pages) if pages else asked.schema().empty_table()
+    rows = pa.concat_tables(pages) if pages else asked.schema().empty_table()
     if asked.coarser:
-        found = merged(found, asked.keys)
-    return found
+        rows = merged(rows, asked.keys)
+    return rows
 
 
 def _pages(
@@ -220,8 +220,8 @@ def _pages(
         body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
         answer = at.decoded_search(body, decoder.decode)
         answer.require_whole(at)
-        found = answer.aggregations.groups
-        return found.buckets, found.after_key
+        groups = answer.aggregations.groups
+        return groups.buckets, groups.after_key
 
     yield from _paged(ask, sources, _PAGE)
 
@@ -252,11 +252,11 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
         if term is None:
             columns.append(pa.nulls(len(buckets), kind))
             continue
-        found, null = asked.sums.values(term, constants, atoms)
+        numbers, null = asked.sums.values(term, constants, atoms)
         if pa.types.is_integer(kind):
-            columns.append(pa.array(found.astype(np.int64)))
+            columns.append(pa.array(numbers.astype(np.int64)))
         else:
-            columns.append(pa.array(found, mask=null))
+            columns.append(pa.array(numbers, mask=null))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -269,20 +269,22 @@ def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: 
     live = asked.live[name]
     if not live.paths:
         return [live.source.constant] * rows
-    found: list[Any] | None = None
+    filled: list[Any] | None = None
     for answered, column in asked.columns.items():
         if column.field != name:
             continue
-        mine = list(raw[answered])
+        of_source = list(raw[answered])
         if live.field.type == "day":
-            mine = [None if value is None else moment_of(value).date() for value in mine]
+            of_source = [None if value is None else moment_of(value).date() for value in of_source]
         elif not live.plain or live.whole != (live.field.type == "integer"):
-            known = {value: translated(live, value) for value in set(mine)}
-            mine = list(map(known.__getitem__, mine))
-        if found is not None:
-            mine = [other if value is None else value for value, other in zip(found, mine, strict=True)]
-        found = mine
-    return found or []
+            known = {value: translated(live, value) for value in set(of_source)}
+            of_source = list(map(known.__getitem__, of_source))
+        if filled is not None:
+            of_source = [
+                other if value is None else value for value, other in zip(filled, of_source, strict=True)
+            ]
+        filled = of_source
+    return filled or []
 
 
 def _numbers(sums: Sums, buckets: Sequence[Any], atom: Atom) -> Floats:
@@ -295,10 +297,10 @@ def _numbers(sums: Sums, buckets: Sequence[Any], atom: Atom) -> Floats:
 def _floats(values: Sequence[Any]) -> Floats:
     """Numbers, NaN where there is none. Raises :class:`NotExactError` for a sum beyond all numbers."""
     try:
-        found = pa.array(values, pa.float64())
+        numbers = pa.array(values, pa.float64())
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise NotExactError("a sum is beyond all numbers") from error
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
 
 
 class _Value(msgspec.Struct, gc=False):
@@ -339,8 +341,8 @@ def _answer_type(asked: Grouping) -> type[Any]:
         target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.present else inner
         if atom.kind != "count":
             target.append((asked.sums.name(atom), _Value))
-    for name, held in filters.items():
-        kind = msgspec.defstruct("Filtered", [("doc_count", int), *held], gc=False)
+    for name, sums in filters.items():
+        kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
         inner.append((name, kind))
     if not asked.columns:
         optional = [(name, kind | None, None) for name, kind in inner]

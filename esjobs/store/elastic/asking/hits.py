@@ -57,20 +57,20 @@ class Reader:
 
     def decode(self, raw: bytes | str) -> Answer:
         """An answer to a search; raises :class:`msgspec.MsgspecError` for anything else."""
-        found: Any = self._decoder.decode(raw)
-        hits = found.hits.hits
+        answer: Any = self._decoder.decode(raw)
+        hits = answer.hits.hits
         return Answer(
             [hit.source for hit in hits],
             msgspec.json.decode(hits[-1].sort) if hits else None,
-            found.hits.total.value if found.hits.total else None,
-            found.timed_out,
-            found.shards,
-            found.pit_id,
+            answer.hits.total.value if answer.hits.total else None,
+            answer.timed_out,
+            answer.shards,
+            answer.pit_id,
         )
 
     def batch(self, rows: Sequence[Any]) -> pa.RecordBatch:
         """Rows as columns; what a document lacks is null."""
-        odd = [(row, found.hidden) for row, found in enumerate(rows) if found.hidden]
+        odd = [(row, hit.hidden) for row, hit in enumerate(rows) if hit.hidden]
         arrays = []
         for number, item in enumerate(self.schema):
             values = list(map(attrgetter(f"c{number}"), rows))

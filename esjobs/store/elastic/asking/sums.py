@@ -87,18 +87,18 @@ class Sums:
 
     def body(self) -> dict[str, Any]:
         """The aggregations inside a group; those over jobs that lack nothing stand at the top."""
-        found: dict[str, Any] = {}
+        aggregations: dict[str, Any] = {}
         for atom in self.atoms():
-            inside = found
+            inside = aggregations
             if atom.present:
-                place = found.setdefault(self.filter_name(atom), self._filter(atom.present))
-                inside = place["aggs"]
+                atom_filter = aggregations.setdefault(self.filter_name(atom), self._filter(atom.present))
+                inside = atom_filter["aggs"]
             if atom.kind != "count":
                 inside[self.name(atom)] = self._aggregation(atom)
-        for held in found.values():
-            if held.get("aggs") == {}:
-                del held["aggs"]
-        return found
+        for aggregation in aggregations.values():
+            if aggregation.get("aggs") == {}:
+                del aggregation["aggs"]
+        return aggregations
 
     def values(
         self, term: Term, constants: Mapping[str, Floats], atoms: Mapping[Atom, Floats]
@@ -109,19 +109,19 @@ class Sums:
         """
         count = atoms[Atom("count", (), term.present)]
         null = count == 0
-        found = count.astype(np.float64)
+        total = count.astype(np.float64)
         if term.summed:
             first = atoms[Atom("sum", term.summed[-1:], term.present)]
-            found = first * self._factor(term.summed[-1])
+            total = first * self._factor(term.summed[-1])
         if len(term.summed) == 2:
             mean = np.nan_to_num(atoms[Atom("mean", term.summed, term.present)])
-            found = found * mean * self._factor(term.summed[0])
+            total = total * mean * self._factor(term.summed[0])
         for name, power in term.constants:
             value = constants[name]
             null = null | np.isnan(value) | ((value == 0) & (power < 0))
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = found * value**power
-        return np.where(null, 0.0, found), null
+                total = total * value**power
+        return np.where(null, 0.0, total), null
 
     def _factor(self, name: str) -> float:
         return self.live[name].source.factor
@@ -144,10 +144,10 @@ def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
     """How to make the metrics of a query; None when one of them is no such sum, or a field forbids it."""
     factors: dict[str, tuple[dict[str, int], frozenset[str]]] = {}
     for metric in query.metrics:
-        found = _factors(query, metric)
-        if found is None:
+        of_metric = _factors(query, metric)
+        if of_metric is None:
             return None
-        factors[metric.name] = found
+        factors[metric.name] = of_metric
     lacking = {name for name, item in live.items() if item.state == "absent"}
     factors = {
         name: (powers, having)
@@ -177,17 +177,17 @@ def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
 def present_in(query: Query) -> set[str]:
     """The stored fields that every row has which passes filters and rules."""
     kept: list[Filter] = [*query.where, *(rule.keep for rule in query.drops if rule.missing == "drop")]
-    found: set[str] = set()
+    present: set[str] = set()
     for item in kept:
         if isinstance(item, In | Present | Range):
-            found |= _behind(query, item.field)
+            present |= _behind(query, item.field)
         elif isinstance(item, Either) and item.filters:
             each = [
                 _behind(query, part.field) if isinstance(part, In | Present | Range) else set()
                 for part in item.filters
             ]
-            found |= set.intersection(*each)
-    return found
+            present |= set.intersection(*each)
+    return present
 
 
 def _behind(query: Query, name: str) -> set[str]:
@@ -256,9 +256,9 @@ def _term(
 
 
 def _atoms(term: Term) -> list[Atom]:
-    found = [Atom("count", (), term.present)]
+    atoms = [Atom("count", (), term.present)]
     if term.summed:
-        found.append(Atom("sum", term.summed[-1:], term.present))
+        atoms.append(Atom("sum", term.summed[-1:], term.present))
     if len(term.summed) == 2:
-        found.append(Atom("mean", term.summed, term.present))
-    return found
+        atoms.append(Atom("mean", term.summed, term.present))
+    return atoms

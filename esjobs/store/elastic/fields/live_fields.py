@@ -75,16 +75,17 @@ def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveFie
     }
 
 
-def live_fields(cluster: Cluster, index: str, held: FieldMap) -> dict[str, LiveField]:
+def live_fields(cluster: Cluster, index: str, field_map: FieldMap) -> dict[str, LiveField]:
     """Every stored field of the catalogue, as the index has it now.
 
     Needs the right to read only. Raises :class:`StoreError` when no index matches.
     """
-    names = {name for source in held.sources.values() for name in source.names}
+    names = {name for source in field_map.sources.values() for name in source.names}
     asked = sorted(name + sub for name in names for sub in _SUB_FIELDS)
-    found = capabilities_of(cluster, index, asked)
+    capabilities = capabilities_of(cluster, index, asked)
     return {
-        item.name: _live(item, held.sources.get(item.name, Source()), found) for item in fields.JOB_FIELDS
+        item.name: _live(item, field_map.sources.get(item.name, Source()), capabilities)
+        for item in fields.JOB_FIELDS
     }
 
 
@@ -102,8 +103,8 @@ def capabilities_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mappi
             f"no index of {cluster.location} matches '{index}' (or none that this user may read); "
             "name the jobs' index with --jobs-index"
         )
-    held = answer.get("fields", {})
-    return {name: types for name, types in held.items() if set(types) != {_UNMAPPED}}
+    by_name = answer.get("fields", {})
+    return {name: types for name, types in by_name.items() if set(types) != {_UNMAPPED}}
 
 
 def require_usable(live: Mapping[str, LiveField], index: str) -> None:
@@ -119,7 +120,7 @@ def require_usable(live: Mapping[str, LiveField], index: str) -> None:
             raise StoreError(f"{index}: {item.note}; the time field must be a date: name another one")
 
 
-def _live(item: Field, source: Source, found: Mapping[str, Mapping[str, Any]]) -> LiveField:
+def _live(item: Field, source: Source, capabilities: Mapping[str, Mapping[str, Any]]) -> LiveField:
     if source.constant is not None:
         return LiveField(item, source, "constant")
     paths: list[str] = []
@@ -128,10 +129,10 @@ def _live(item: Field, source: Source, found: Mapping[str, Mapping[str, Any]]) -
     notes: list[str] = []
     usable = True
     for name in source.names:
-        if name not in found:
+        if name not in capabilities:
             continue
         read.append(name)
-        path, kind, note = _path(item, name, found)
+        path, kind, note = _path(item, name, capabilities)
         types.append(kind)
         if path is None:
             usable = False
@@ -141,26 +142,30 @@ def _live(item: Field, source: Source, found: Mapping[str, Mapping[str, Any]]) -
     if not read:
         asked = " or ".join(source.names)
         return LiveField(item, source, "absent", note=f"{asked} is not mapped" if asked else "not in the map")
-    whole = bool(types) and all(kind in _WHOLE for kind in types)
+    integral = bool(types) and all(kind in _WHOLE for kind in types)
     state: State = "present" if usable else "unindexed"
     return LiveField(
-        item, source, state, tuple(paths), tuple(read), whole, ", ".join(types), "; ".join(notes)
+        item, source, state, tuple(paths), tuple(read), integral, ", ".join(types), "; ".join(notes)
     )
 
 
-def _path(item: Field, name: str, found: Mapping[str, Mapping[str, Any]]) -> tuple[str | None, str, str]:
+def _path(
+    item: Field, name: str, capabilities: Mapping[str, Mapping[str, Any]]
+) -> tuple[str | None, str, str]:
     """What queries call a foreign field, its type, and what is wrong when there is no such name."""
     wanted = {"integer": _NUMBERS, "number": _NUMBERS, "time": _TIMES}.get(item.type, _TEXTS | _WHOLE)
-    types = sorted(set(found[name]) - {_UNMAPPED})
+    types = sorted(set(capabilities[name]) - {_UNMAPPED})
     own = ", ".join(types)
     if len(types) > 1:
         return None, own, f"{name} is of different types in different indices ({own})"
     for sub in _SUB_FIELDS:
-        held = found.get(name + sub, {})
-        kinds = set(held) - {_UNMAPPED}
+        of_subfield = capabilities.get(name + sub, {})
+        kinds = set(of_subfield) - {_UNMAPPED}
         # where an index has the field without its sub-field, its documents would be passed over
-        lacking = _lacking(held) - _lacking(found[name])
-        able = all(held[kind].get("searchable") and held[kind].get("aggregatable") for kind in kinds)
+        lacking = _lacking(of_subfield) - _lacking(capabilities[name])
+        able = all(
+            of_subfield[kind].get("searchable") and of_subfield[kind].get("aggregatable") for kind in kinds
+        )
         if kinds and len(kinds) == 1 and kinds <= wanted and able and not lacking:
             return name + sub, f"{own} with {sub[1:]}" if sub else own, ""
     if "text" in types and item.type == "keyword":
@@ -168,6 +173,6 @@ def _path(item: Field, name: str, found: Mapping[str, Mapping[str, Any]]) -> tup
     return None, own, f"{name} is {own}, not {_CALLED.get(item.type, 'a keyword')}"
 
 
-def _lacking(held: Mapping[str, Any]) -> set[str]:
+def _lacking(types: Mapping[str, Any]) -> set[str]:
     """The indices that do not have a field."""
-    return set(held.get(_UNMAPPED, {}).get("indices") or ())
+    return set(types.get(_UNMAPPED, {}).get("indices") or ())

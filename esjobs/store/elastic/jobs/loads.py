@@ -159,8 +159,8 @@ class Jobs:
             # a row may be among the stored ones: it was written before another of its request, or a request
             # was repeated and met itself
             versions[version.identity].setdefault((version.load, version.row), version)
-        for identity, found in versions.items():
-            yield Contest(list(found.values()), merged.get(identity))
+        for identity, of_job in versions.items():
+            yield Contest(list(of_job.values()), merged.get(identity))
 
     def _stored(
         self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int | None = None
@@ -175,9 +175,9 @@ class Jobs:
                 query["must_not"] = [{"term": {"load": gone}}]
             for hits in at.pages({"bool": query}):
                 for hit in hits:
-                    held = hit["_source"]
-                    visible, fresh = _was_visible(held, number), held["born"] == number
-                    if not (visible if held["load"] == MERGED else fresh or held["load"] in loads):
+                    document = hit["_source"]
+                    visible, fresh = _was_visible(document, number), document["born"] == number
+                    if not (visible if document["load"] == MERGED else fresh or document["load"] in loads):
                         continue  # of a load that was taken back, or merged and out of date
                     yield _version(hit, visible, stored=not fresh)
 
@@ -206,7 +206,7 @@ class Jobs:
 
             write(self._cluster, actions())
             refresh(self._cluster, self._index)
-            loads = {name: held for name, held in old.loads.items() if name != load_id}
+            loads = {name: commit_number for name, commit_number in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.place))
         except BaseException:
             self._take_back()
@@ -229,7 +229,7 @@ class Jobs:
                 merged[version.identity] = version
             else:
                 versions.setdefault(version.identity, []).append(version)
-        contests = [Contest(found, merged.pop(identity, None)) for identity, found in versions.items()]
+        contests = [Contest(of_job, merged.pop(identity, None)) for identity, of_job in versions.items()]
         return contests, list(merged.values())
 
     def _removal(self, name: str, identity: str, others: Set[str]) -> Action:
@@ -290,12 +290,14 @@ class Jobs:
                 write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
 
     def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
-        held = hit["_source"]
-        if held["born"] > number or (held["load"] == MERGED and held.get("until", number + 1) <= number):
+        document = hit["_source"]
+        if document["born"] > number or (
+            document["load"] == MERGED and document.get("until", number + 1) <= number
+        ):
             return delete(self._index, hit["_id"])
-        if held["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
-            return self._removal(hit["_id"], held["identity"], {held["identity"]})
-        if held["from"] > number:
+        if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
+            return self._removal(hit["_id"], document["identity"], {document["identity"]})
+        if document["from"] > number:
             return update(self._index, hit["_id"], {"from": 0, "until": 0})
         return update(self._index, hit["_id"], {"until": None})
 
@@ -332,15 +334,22 @@ class Jobs:
             return fingerprints(at, "end_time", clauses, sums)
 
 
-def _was_visible(held: Mapping[str, Any], number: int) -> bool:
+def _was_visible(document: Mapping[str, Any], number: int) -> bool:
     """Whether readers saw a version just before a commit."""
-    return 0 < held["from"] < number and (held.get("until") or number) >= number
+    return 0 < document["from"] < number and (document.get("until") or number) >= number
 
 
 def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
-    held = hit["_source"]
+    document = hit["_source"]
     return Version(
-        hit["_id"], held["identity"], held["end_time"], held["load"], held["row"], visible, stored, held
+        hit["_id"],
+        document["identity"],
+        document["end_time"],
+        document["load"],
+        document["row"],
+        visible,
+        stored,
+        document,
     )
 
 
@@ -362,13 +371,13 @@ def _moment(text: str) -> datetime:
 def _by_job(again: Sequence[pa.RecordBatch], common: Mapping[str, int]) -> Iterator[list[Document]]:
     """Rows as documents, about 1000 at a time, those of a job together."""
     rows = pa.Table.from_batches(again).combine_chunks().sort_by("identity").to_batches()
-    held: list[Document] = []
+    of_job: list[Document] = []
     for batch in rows:
         for start in range(0, batch.num_rows, _CHUNK):
             for document in documents(batch.slice(start, _CHUNK), common):
-                if len(held) >= _CHUNK and document["identity"] != held[-1]["identity"]:
-                    yield held
-                    held = []
-                held.append(document)
-    if held:
-        yield held
+                if len(of_job) >= _CHUNK and document["identity"] != of_job[-1]["identity"]:
+                    yield of_job
+                    of_job = []
+                of_job.append(document)
+    if of_job:
+        yield of_job

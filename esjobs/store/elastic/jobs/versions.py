@@ -50,9 +50,9 @@ class Version:
     @property
     def known(self) -> Known:
         """What it knows of the job."""
-        found = {name: value for name, value in self.document.items() if name in _NAMES}
-        found |= self.document.get(NOT_FINITE, {})
-        return found
+        values = {name: value for name, value in self.document.items() if name in _NAMES}
+        values |= self.document.get(NOT_FINITE, {})
+        return values
 
     @classmethod
     def incoming(cls, document: Document) -> "Version":
@@ -89,8 +89,8 @@ class Contest:
         if self.mine:
             own = together(_at(self.mine[0].end_time, self.mine))
             self.folded = own if own != self.mine[0].known else None
-        said = self.folded if self.folded is not None and top is self.mine[0] else top.known
-        self._shown_by = top if said == self.shown else None
+        known = self.folded if self.folded is not None and top is self.mine[0] else top.known
+        self._shown_by = top if known == self.shown else None
         self.merging = self._shown_by is None and (merged is None or merged.known != self.shown)
 
     @property
@@ -111,8 +111,8 @@ class Contest:
 
     def kept(self) -> list[str]:
         """The fields that no incoming row knows, and another version does."""
-        mine = together(self.incoming)
-        return [name for name in JOB_SCHEMA.names if name in self.shown and name not in mine]
+        of_load = together(self.incoming)
+        return [name for name in JOB_SCHEMA.names if name in self.shown and name not in of_load]
 
     def actions(
         self, where: str, number: int, folded: Document | None, merged: Document | None

@@ -257,15 +257,15 @@ def _described(error: object) -> tuple[str, str]:
             text = error.decode(errors="replace") if isinstance(error, bytes) else error
             return NO_JSON, text[:200]
     if isinstance(error, Mapping):
-        found = error.get("error", error)
-        if isinstance(found, Mapping):
-            causes = found.get("root_cause") or []
+        cause = error.get("error", error)
+        if isinstance(cause, Mapping):
+            causes = cause.get("root_cause") or []
             first = causes[0] if causes and isinstance(causes[0], Mapping) else {}
-            kind = str(found.get("type") or first.get("type") or "error")
+            kind = str(cause.get("type") or first.get("type") or "error")
             if kind == "search_phase_execution_exception":
                 # the cause of a failed reduction stands beside the empty list of causes in shards
-                first = first or found.get("caused_by") or {}
+                first = first or cause.get("caused_by") or {}
                 kind = str(first.get("type") or kind)
-            return kind, str(first.get("reason") or found.get("reason") or "")
-        return "error", str(found)
+            return kind, str(first.get("reason") or cause.get("reason") or "")
+        return "error", str(cause)
     return NO_JSON, str(error)[:200]
