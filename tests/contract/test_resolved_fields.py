@@ -80,10 +80,10 @@ def test_groups_by_site_add_up_exactly(filled: JobStore) -> None:
 
 def test_a_resolved_field_stands_beside_its_source_and_others(filled: JobStore) -> None:
     table = query_jobs(filled, ["rc_site", "queue", "cpu_model", "cpu_raw"], ["jobs"])
-    assert table.column_names == ["rc_site", "site", "cpu_model", "cpu_raw", "jobs"]
+    assert table.column_names == ["rc_site", "queue", "cpu_model", "cpu_raw", "jobs"]
     expected = Counter((site_of(str(row["site"])), row["site"], row["cpu_raw"]) for row in jobs())
     rows = table.to_pylist()
-    assert {(row["rc_site"], row["site"], row["cpu_raw"]): row["jobs"] for row in rows} == expected
+    assert {(row["rc_site"], row["queue"], row["cpu_raw"]): row["jobs"] for row in rows} == expected
     by_model = query_jobs(filled, ["cpu_model", "rc_site"], ["jobs"]).to_pylist()
     assert len(by_model) == 6
     assert sum(row["jobs"] for row in by_model) == 60
