@@ -10,12 +10,14 @@ import pyarrow as pa
 from esjobs import __version__
 from esjobs.capabilities import KINDS, TABLES
 from esjobs.core.errors import EsjobsError
+from esjobs.core.query import NotLike
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.field_check import COSTS, check_fields
 from esjobs.jobs.tables import LOADS
-from esjobs.runs.publication import read_table
+from esjobs.runs.latest import latest_run
+from esjobs.runs.publication import count_rows, read_table
 from esjobs.runs.stored import stored_runs
 from esjobs.session import Session
 from esjobs.session import open as open_session
@@ -87,12 +89,9 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         return
     yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
     for table in TABLES:
-        count = read_table(session.store, table, columns=[table.partition]).num_rows
-        yield f"table {table.name}", "ok", f"{count:,} rows", ""
-    unfinished = [
-        row["load_id"] for row in read_table(session.store, LOADS).to_pylist() if row["state"] != "complete"
-    ]
-    for load_id in unfinished:
+        yield f"table {table.name}", "ok", f"{count_rows(session.store, table):,} rows", ""
+    unfinished = read_table(session.store, LOADS, [NotLike("state", ("complete",))], ["load_id"])
+    for load_id in unfinished.column("load_id").to_pylist():
         yield (
             "load",
             FAILED,
@@ -105,6 +104,12 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         return
     newest = runs[0]
     yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
+    for kind in KINDS:
+        latest = latest_run(session.store, kind)
+        if latest is None:
+            yield "latest run", "missing", "no unrestricted run has all its steps", "esjobs run"
+        else:
+            yield "latest run", "ok", latest.title.removeprefix("run "), ""
     yield from _result_findings(session)
 
 
@@ -125,7 +130,7 @@ def _result_findings(session: Session) -> Iterator[_Finding]:
             reasons.setdefault(row["level"], row["reason"])
     for level, reason in reasons.items():
         yield f"fit by {level}", "missing", reason, "see: esjobs show components"
-    declared = read_table(session.store, COREPOWER, columns=["name"]).num_rows
+    declared = count_rows(session.store, COREPOWER)
     if not declared:
         yield (
             "declared corepower",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from esjobs.core import tables
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import StoreError
+from esjobs.core.query import Count, Filter, Query
 from esjobs.core.report import RunReport
 from esjobs.store.base import Change, JobStore
 
@@ -70,3 +71,9 @@ def read_table(
     if columns:
         schema = pa.schema([schema.field(name) for name in columns])
     return pa.Table.from_batches(store.read(table, where, columns), schema=schema)  # type: ignore[arg-type]
+
+
+def count_rows(store: JobStore, table: tables.Table, where: Sequence[Filter] = ()) -> int:
+    """How many visible rows a table has; counted by the store, no row is read."""
+    answer = store.aggregate(Query((), (Count("n_rows"),), where=tuple(where), over=table)).table
+    return int(answer.column("n_rows")[0].as_py())

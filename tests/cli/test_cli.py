@@ -219,6 +219,33 @@ def test_compare_and_prune(tmp_path: Path) -> None:
     assert json.loads(run("show", "buckets", "--format", "json", store=store).stdout)
 
 
+def test_prune_by_a_rule(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    for window in ("2018-08-10/2018-08-13", "2018-08-11/2018-08-14", "2018-08-12/2018-08-15"):
+        assert run("run", "--window", window, store=store).exit_code == 0
+    assert "kept" in run("prune", store=store).stdout
+
+    def left() -> int:
+        rows = json.loads(run("show", "runs", "--format", "json", store=store).stdout)
+        return len({row["run"] for row in rows})
+
+    assert left() == 3  # the settings keep every night of two months
+    both = run("prune", "--keep", "1", "--keep-daily", "1", store=store)
+    assert (both.exit_code, "leave one out" in both.stderr) == (2, True)
+    assert run("prune", "--keep-daily", "0", store=store).exit_code == 2
+    dry = run("prune", "--keep-daily", "2", "--dry-run", store=store)
+    assert "would go: run" in dry.stdout
+    assert "[2018-08-10/2018-08-13]" in dry.stdout
+    assert left() == 3
+    assert run("prune", "--keep-daily", "2", store=store).exit_code == 0
+    assert left() == 2
+    config = tmp_path / "esjobs.toml"
+    config.write_text("[retention]\nkeep_newest = 1\nkeep_daily = 0\nkeep_weekly = 0\nkeep_monthly = 0\n")
+    assert run("--config", str(config), "prune", store=store).exit_code == 0
+    assert left() == 1
+
+
 def test_export_round_trip(filled: Path, tmp_path: Path) -> None:
     for form in ("csv", "jsonl", "parquet"):
         out = tmp_path / f"jobs.{form}"
@@ -258,6 +285,13 @@ def test_doctor_and_fields(filled: Path) -> None:
     rows = json.loads(run("doctor", "--format", "json", store=filled).stdout)
     assert {row["state"] for row in rows} <= {"ok", "missing"}
     assert any(row["check"] == "last run" and row["state"] == "ok" for row in rows)
+    said = {row["check"]: row["value"] for row in rows}
+    for what in ("buckets", "days", "runs", "loads"):
+        shown = json.loads(run("show", what, "--format", "json", store=filled).stdout)
+        assert said[f"table {what}"] == f"{len(shown):,} rows", what
+    flags = json.loads(run("show", "flags", "--format", "json", store=filled).stdout)
+    (run_id,) = {row["run"] for row in flags}
+    assert said["latest run"].startswith(run_id)
     listed = json.loads(run("fields", "--format", "json").stdout)
     assert {"field", "metric"} == {row["kind"] for row in listed}
 

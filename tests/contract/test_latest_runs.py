@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.runs.account import entry, record
 from esjobs.runs.finding import find_run, retired_results
 from esjobs.runs.kinds import Kind
 from esjobs.runs.latest import latest_run, publish
-from esjobs.runs.publication import Outcome, read_table, rows_table
+from esjobs.runs.publication import Outcome, count_rows, read_table, rows_table
 from esjobs.runs.publisher import Publisher
 from esjobs.runs.question import Question
-from esjobs.runs.tables import LATEST_RUNS
+from esjobs.runs.tables import LATEST_RUNS, RUNS
 from esjobs.speed.tables import FACTORS, FLAGS
 from esjobs.store.base import JobStore
 from tests.contract.engines import Engine, Latest
@@ -182,6 +183,16 @@ def test_days_to_come_make_no_run_newer(nights: Nights, shown: Callable[..., lis
     assert shown() == [next_day]
     unknown = nights.publish(Question(TRIAL, endless.window, {}, (), (), {"method": "9"}))
     assert shown() == [unknown]  # what does not say how far its data reach, reaches to the day it was made
+
+
+def test_rows_are_counted_by_the_store(store: JobStore, nights: Nights) -> None:
+    """Also those of a table that nothing was ever written to."""
+    assert [count_rows(store, table) for table in (FACTORS, RUNS)] == [0, 0]
+    runs = [nights.publish(asked(last)) for last in (1, 2)]
+    assert [count_rows(store, table) for table in (FACTORS, FLAGS, RUNS)] == [4, 4, 4]
+    assert count_rows(store, FACTORS, [In("run", (runs[0],))]) == 2
+    nights.publish(asked(1), ["fit"], outdated=["flag"])
+    assert [count_rows(store, table) for table in (FACTORS, FLAGS, RUNS)] == [4, 2, 3]
 
 
 def test_a_store_of_before_has_none_until_something_is_published(
