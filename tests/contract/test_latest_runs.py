@@ -31,9 +31,14 @@ FIRST = date(2018, 8, 1)
 
 def asked(last: int, days: int = 7, where: Sequence[str] = ()) -> Question:
     """A question about a window of some days, the last of them so many after the first of August."""
+    return asked_of(TRIAL, last, days, where)
+
+
+def asked_of(kind: Kind, last: int, days: int = 7, where: Sequence[str] = ()) -> Question:
+    """The same of another kind."""
     end = FIRST + timedelta(days=last)
     window = Window.of_days(end - timedelta(days=days - 1), end)
-    return Question(TRIAL, window, {}, (), tuple(where), {})
+    return Question(kind, window, {}, (), tuple(where), {})
 
 
 class Nights:
