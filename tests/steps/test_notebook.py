@@ -51,6 +51,20 @@ def test_pandas_is_imported_by_frames_only() -> None:
     assert done.stdout == "False\n"
 
 
+def test_who_aggregates_does_not_wait_for_the_fits(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("job_id,site,end_time\n1,A,2018-08-10T12:00:00Z\n")
+    code = f"""
+import sys, esjobs
+with esjobs.open("duckdb::memory:") as session:
+    session.ingest("jobs", {str(jobs)!r})
+    session.aggregate()
+print([name for name in ("scipy", "numba", "fitters") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stderr
+
+
 def test_arrow_answers_are_what_frames_are_made_of(session: Session) -> None:
     asked = {"by": "site", "metrics": ["jobs", "efficiency"], "clean": True}
     for frame, table in (
