@@ -6,17 +6,20 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from dashboards.panels import tables_read
 from dashboards.targets.html.report import ReportData, render
 from esjobs import __version__
+from esjobs.capabilities import table
 from esjobs.core.query import Days, In
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.declared.tables import COREPOWER
-from esjobs.jobs.tables import DAYS, LOADS
+from esjobs.jobs.tables import LOADS
 from esjobs.names.spelling import as_stored
 from esjobs.output.destination import writing_text
-from esjobs.runs.finding import find_run, read_results
+from esjobs.runs.finding import StoredRun, find_run, read_results
 from esjobs.runs.publication import read_table
-from esjobs.runs.tables import RUNS
 from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore
@@ -48,18 +51,13 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
     question = SpeedQuestion.of_run(stored_run)
     headline, *_ = question.fit.methods
     (shown,) = as_stored(f"run {stored_run.run} has no method", [method or headline], question.fit.methods)
-    taken = {field.name for field in fields(ReportData)}
-    frames = {
-        table.name: read_results(store, table, stored_run) for table in SPEED.tables if table.name in taken
-    }
+    rows = {name: _rows(store, table(name), stored_run) for name in tables_read()}
+    usual = {field.name for field in fields(ReportData)}
     loads = read_table(store, LOADS).to_pylist()
-    days = Days.of_window(stored_run.window)
     stored = store.day_fingerprints(stored_run.window)
     return ReportData(
-        **frames,
-        days=read_table(store, DAYS, [days]),
-        runs=read_table(store, RUNS, [In("run", (stored_run.run,))]),
-        corepower=read_table(store, COREPOWER),
+        **{name: each for name, each in rows.items() if name in usual},
+        more={name: each for name, each in rows.items() if name not in usual},
         provenance={
             "Cleaning rules": json.dumps(stored_run.settings["rules"]),
             "Settings of the fit": json.dumps(stored_run.settings["fit"]),
@@ -76,6 +74,16 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
         restriction=stored_run.restriction,
         jobs_in=sum(stored.column("n_jobs").to_pylist()),
     )
+
+
+def _rows(store: JobStore, asked: Table, run: StoredRun) -> pa.Table:
+    """The rows of a table that belong to a run: its results, what was kept of its days; else all."""
+    if asked in SPEED.tables:
+        return read_results(store, asked, run)
+    if "run" in asked.column_names:
+        return read_table(store, asked, [In("run", (run.run,))])
+    by_day = asked.time and asked.column(asked.time).type == "day"
+    return read_table(store, asked, [Days.of_window(run.window, asked.time)] if by_day else [])
 
 
 def _touches(load: Mapping[str, Any], window: Window) -> bool:

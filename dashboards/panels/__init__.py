@@ -84,10 +84,21 @@ REPORT: tuple[Panel, ...] = (
 def panel(identity: str) -> Panel:
     """Look a panel up by its id.
 
-    >>> panel("deviating").table
+    >>> panel("deviating").view.table
     'flags'
     """
     for candidate in REPORT:
         if candidate.id == identity:
             return candidate
     raise LookupError(f"no panel '{identity}'; there are {', '.join(p.id for p in REPORT)}")
+
+
+def tables_read() -> tuple[str, ...]:
+    """The tables from which the report is made: what its panels are about, what they join, what was declared.
+
+    >>> {"flags", "factors", "days"} <= set(tables_read())
+    True
+    """
+    asked = [name for each in REPORT for name in (each.view.table, *(join.view.table for join in each.joins))]
+    borrowed = [field.table for each in REPORT for field in each.fields]
+    return tuple(dict.fromkeys(name for name in (*asked, *borrowed, "corepower") if name))

@@ -2,6 +2,7 @@
 
 from dashboards.panels.columns import JOBS, TASKS
 from dashboards.spec import Entry, Panel, View
+from esjobs.core.query import Sum
 from esjobs.core.words import FALSE_DISCOVERY_RATE, HALF_WIDTH_90
 
 TYPES = Panel(
@@ -33,7 +34,7 @@ BOOKS = Panel(
     "The books",
     "books",
     "The books",
-    View("days"),
+    View("days", by=("day", "kind", "outcome"), metrics=(Sum("n_jobs", "n_jobs"),), sort=("day",)),
     "Every job of the window is either in a bucket or counted under the first rule that it fails.",
     fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     empty="No day was aggregated.",

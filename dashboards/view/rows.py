@@ -5,13 +5,14 @@ Missing is ``None`` from here on, whatever kind of null the frame held.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from dashboards.spec import Entry, View, Where
 from esjobs.capabilities import table
+from esjobs.core.query import Count, Maximum, Metric, Minimum, SumProduct, metric_fields
 from esjobs.core.words import ALL_TYPES
 
 Row = dict[str, Any]
@@ -124,7 +125,43 @@ def select(
             continue
         if keeps(row, view.where):
             chosen.append(row)
-    return sort_rows(chosen, view.sort)
+    return sort_rows(grouped(view, chosen) if view.by else chosen, view.sort)
+
+
+def grouped(view: View, rows: Iterable[Row]) -> list[Row]:
+    """The groups of a view with what is added up over each: as a store would answer its query.
+
+    >>> from esjobs.core.query import Sum
+    >>> grouped(View("days", by=("kind",), metrics=(Sum("n_jobs", "n"),)), [{"kind": "binned", "n_jobs": 3}])
+    [{'kind': 'binned', 'n': 3.0}]
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[column] for column in view.by), []).append(row)
+    return [
+        dict(zip(view.by, key, strict=True)) | {each.name: _measured(each, members) for each in view.metrics}
+        for key, members in groups.items()
+    ]
+
+
+def _measured(metric: Metric, rows: Sequence[Row]) -> Any:
+    """One metric over the rows of a group; null where no row has a value."""
+    if isinstance(metric, Count):
+        return len(rows)
+    wanted = metric_fields(metric)
+    values = [[row[field] for field in wanted] for row in rows]
+    known = [each for each in values if None not in each]
+    if not known:
+        return None
+    match metric:
+        case Minimum():
+            return float(min(value for (value,) in known))
+        case Maximum():
+            return float(max(value for (value,) in known))
+        case SumProduct():
+            return float(sum(left * right for left, right in known))
+        case _:
+            return float(sum(value for value, *_ in known))
 
 
 def joined(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dashboards.panels import REPORT, panel
+from dashboards.panels import REPORT, panel, tables_read
 from dashboards.spec import Panel, View
 from dashboards.targets.html.cells import count, level_name, number, readable_json
 from dashboards.targets.html.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
@@ -47,20 +47,6 @@ from dashboards.view.rows import (
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
 
-_TABLES = (
-    "factors",
-    "fits",
-    "pulls",
-    "components",
-    "lines",
-    "flags",
-    "conclusions",
-    "tasks",
-    "residuals",
-    "days",
-    "runs",
-    "corepower",
-)
 _SUMMARY = (
     ("n_confirmed", CONFIRMED),
     ("n_candidates", CANDIDATE),
@@ -77,8 +63,9 @@ _LEAST_SCATTER = 0.05
 class ReportData:
     """The results of one run, as frames or Arrow tables with the columns of the result tables.
 
-    A table may be ``None`` or empty, and may lack columns: what is missing is null. ``provenance``: what else
-    a reader should know about the origin of the numbers, as text by term. ``method``: whose results are
+    A table may be ``None`` or empty, and may lack columns: what is missing is null. ``more``: by name, the
+    tables that panels are about beside these. ``provenance``: what else a reader should know about the origin
+    of the numbers, as text by term. ``method``: whose results are
     shown; ``headline``: that on which the run's conclusion rests, where it is another. ``limit``: the
     accepted deviation. ``jobs_in``: jobs stored in the window, counted independently of the books, so that a
     reader sees them balance; ``None`` when nobody counted.
@@ -97,6 +84,7 @@ class ReportData:
     days: Tabular | None = None
     runs: Tabular | None = None
     corepower: Tabular | None = None
+    more: Mapping[str, Tabular] = field(default_factory=dict)
     provenance: Mapping[str, object] = field(default_factory=dict)
     method: str = "gamma"
     headline: str | None = None
@@ -112,7 +100,8 @@ class Composer:
         """Turn the tables into plain rows; ``data`` itself is not changed."""
         self.data = data
         self.charts = Charts()
-        self.tables = brought_up({name: rows_of(name, getattr(data, name)) for name in _TABLES})
+        given = {name: getattr(data, name, data.more.get(name)) for name in tables_read()}
+        self.tables = brought_up({name: rows_of(name, rows) for name, rows in given.items()})
         factors = self.tables["factors"]
         methods = dict.fromkeys(row["method"] for row in factors)
         self.method = data.method if data.method in methods or not methods else next(iter(methods))
