@@ -18,8 +18,9 @@ from esjobs.core.window import Window
 from esjobs.jobs.tables import LOADS
 from esjobs.names.spelling import as_stored
 from esjobs.output.destination import writing_text
-from esjobs.runs.finding import StoredRun, find_run, read_results
+from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.publication import read_table
+from esjobs.runs.stored import StoredRun
 from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore

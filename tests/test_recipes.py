@@ -33,6 +33,47 @@ WEATHER = Table(
 )
 '''
 
+PANEL = '''"""A panel that a test makes up."""
+
+from dashboards.spec import Entry, Panel, View, Where
+
+WARMTH = Panel(
+    "warmth",
+    "How warm it was where jobs ran",
+    "dots-with-errors",
+    "Weather",
+    View("weather", where=(Where("degrees"),), sort=("-degrees",)),
+    fields=(Entry("name", "Queue", "name", "label"), Entry("degrees", "Temperature, K", "number", "x")),
+    empty="Nobody looked out of the window.",
+)
+'''
+
+DRAW = """
+import json, sys
+import esjobs
+from dashboards.panels import panel, tables_read
+from dashboards.targets.html.report import ReportData, render
+from dashboards.targets.vegalite.charts import from_index
+from dashboards.view.ask import asked
+
+with esjobs.open(sys.argv[1]) as session:
+    rows = session.weather()
+    names = [row["name"] for row in asked(session.store, panel("warmth").view)]
+page = render(ReportData(more={"weather": rows}))
+block = page[page.index('id="warmth"'):]
+(chart,) = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])
+spec = from_index(panel("warmth"))
+print(json.dumps({
+    "names": names,
+    "read": "weather" in tables_read(),
+    "title": "How warm it was" in page,
+    "marks": block.partition('data-marks="')[2].partition('"')[0],
+    "drawn": len(chart["datasets"]["rows"]["rows"]),
+    "index": spec["data"]["url"]["index"],
+    "columns": spec["data"]["url"]["body"]["_source"],
+}))
+"""
+
 SCRIPT = """
 import datetime, sys
 import pyarrow as pa
@@ -62,13 +103,21 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "esjobs" / "weather" / "tables.py").write_text(TABLES)
     listed = home / "esjobs" / "capabilities.py"
     text = listed.read_text()
-    entry = '    Capability("runs", ACCOUNT),\n'
-    assert text.count(entry) == 1
+    (entry,) = (line for line in text.splitlines(keepends=True) if line.startswith('    Capability("runs"'))
     text = text.replace(entry, entry + '    Capability("weather", (WEATHER,)),\n')
     listed.write_text(
         text.replace("\n\n@dataclass", "\nfrom esjobs.weather.tables import WEATHER\n\n\n@dataclass", 1)
     )
+    (home / "dashboards" / "panels" / "weather.py").write_text(PANEL)
+    listed = home / "dashboards" / "panels" / "__init__.py"
+    text = listed.read_text()
+    assert text.count("    PROVENANCE,\n)") == 1
+    text = text.replace("    PROVENANCE,\n)", "    PROVENANCE,\n    WARMTH,\n)")
+    listed.write_text(
+        text.replace("\n\nREPORT:", "\nfrom dashboards.panels.weather import WARMTH\n\nREPORT:", 1)
+    )
     (home / "write.py").write_text(SCRIPT)
+    (home / "draw.py").write_text(DRAW)
     return home
 
 
@@ -123,3 +172,18 @@ def test_a_table_is_one_folder_and_one_line(copy: Path, tmp_path: Path) -> None:
     pages = run(copy, "-c", "from docs.generate import pages; print(pages()['tables.md'])")
     assert "## weather" in pages
     assert "| `degrees` | number | K | temperature outside |" in pages
+
+
+def test_a_panel_is_one_file_and_one_line(copy: Path, tmp_path: Path) -> None:
+    """Its rows are asked of the store, the page draws them, and so would a dashboard from the index."""
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    run(copy, "write.py", store)
+    assert json.loads(run(copy, "draw.py", store)) == {
+        "names": ["BNL", "CERN"],
+        "read": True,
+        "title": True,
+        "marks": "2",
+        "drawn": 2,
+        "index": "esjobs-weather",
+        "columns": ["name", "degrees"],
+    }

@@ -8,7 +8,7 @@ from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES, Entry, Look, Pane
 from dashboards.targets.html.cells import read
 from dashboards.targets.html.scales import Axis
 from dashboards.targets.vegalite.charts import from_rows
-from dashboards.targets.vegalite.marks import Paint, Scale, Spec, columns_of
+from dashboards.targets.vegalite.marks import PLAIN_LOOK, Paint, Scale, Spec, category_of, columns_of
 from dashboards.view.rows import Row
 from esjobs.core.text import visible
 
@@ -69,7 +69,9 @@ def shown(row: Row, columns: Iterable[str]) -> Row:
 
 def look(panel: Panel, row: Row) -> Look:
     """How a row is drawn: by its verdict, or by its component or status where the panel asks for that."""
-    column = panel.entry("category").column
+    column = category_of(panel)
+    if not column:
+        return PLAIN_LOOK
     if column == "component":
         return GROUPS["other" if row["component"] else "largest"]
     if column == "status":

@@ -98,6 +98,10 @@ def assembled(source: Source, steps: Sequence[Step], layers: Sequence[Spec], pai
     return made
 
 
+PLAIN_LOOK = GROUPS["largest"]
+"""How rows are drawn that a panel tells apart by nothing."""
+
+
 def columns_of(panel: Panel, *, told: bool = False) -> list[str]:
     """The columns of its own table that the chart of a panel reads.
 
@@ -119,24 +123,31 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
 
 
 def _look_columns(panel: Panel) -> tuple[str, ...]:
-    column = _category(panel)
+    column = category_of(panel)
     return ("standing", "origin") if column == "verdict" else (column,) if column else ()
 
 
-def _category(panel: Panel) -> str:
+def category_of(panel: Panel) -> str:
+    """The column by which a panel tells its rows apart; empty where it does not."""
     return next((field.column for field in panel.fields if field.role == "category"), "")
 
 
 def family(panel: Panel) -> tuple[Look, ...]:
     """Every look in which rows of a panel can be drawn."""
+    column = category_of(panel)
+    if not column:
+        return (PLAIN_LOOK,)
     kinds = {"component": GROUPS, "status": STATES}
-    return tuple(kinds.get(_category(panel), LOOKS).values())
+    return tuple(kinds.get(column, LOOKS).values())
 
 
 def looked(panel: Panel) -> list[Step]:
     """Transforms that give each row the label and the colour of its look."""
-    column = _category(panel)
-    if column == "component":
+    column = category_of(panel)
+    cases: list[tuple[str, Look]] = []
+    if not column:
+        otherwise = PLAIN_LOOK
+    elif column == "component":
         cases, otherwise = [("datum.component > 0", GROUPS["other"])], GROUPS["largest"]
     elif column == "status":
         cases = [(_is("status", key), STATES[key]) for key in STATES if key != "other"]
