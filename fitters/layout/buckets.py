@@ -126,8 +126,10 @@ class Buckets:
         task_codes, sizes, task_names = _shared_first(tasks, keep)
         order, unit_codes, ptr, repeated = sort_rows(task_codes, units.codes, sizes, keep)
         unit_names = units.names
-        del tasks, task_codes, units, keep  # tens of bytes a row at the peak are what large fits run out of
-        buckets = _without_impossible(_merge(raw, order, ptr, unit_codes, repeated), dropped)
+        del tasks, task_codes, units, keep, sizes  # bytes a row at the peak are what large fits run out of
+        merged = _merge(raw, order, ptr, unit_codes, repeated)
+        del raw, order, ptr, unit_codes
+        buckets = _without_impossible(merged, dropped)
         used = np.flatnonzero(np.diff(buckets["ptr"]))
         return cls(
             task_names=task_names[used],
