@@ -23,6 +23,7 @@ class BucketVariances:
     rel_var_raw: FloatArray
     per_job: FloatArray
     per_job_of_task: FloatArray
+    stray: npt.NDArray[np.bool_]
 
 
 def bucket_variances(rows: TaskSums, found: Corrected) -> BucketVariances:
@@ -38,6 +39,7 @@ def bucket_variances(rows: TaskSums, found: Corrected) -> BucketVariances:
         rel_var_raw=raw.per_job / n_jobs,
         per_job=corrected.per_job,
         per_job_of_task=corrected.of_task,
+        stray=corrected.is_stray,
     )
 
 

@@ -224,6 +224,7 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 k_err_int=columns["k_err_int"].astype(float),
                 events_per_job=columns["events_per_job"].astype(float),
                 via=_texts(columns["via"]),
+                records=_texts(columns["records"]),
                 n_distinct_tasks=_known(columns["n_distinct_tasks"], columns["n_tasks"]),
                 n_components=int(component.max(initial=-1)) + 1,
             )

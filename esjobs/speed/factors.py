@@ -87,6 +87,8 @@ class Factors:
     """Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost."""
     k_err_class: FloatArray | None = None
     k_err_cost: FloatArray | None = None
+    records: npt.NDArray[np.object_] | None = None
+    """Why the records of a name are in doubt, empty where they are not."""
 
     @property
     def main(self) -> npt.NDArray[np.bool_]:
@@ -153,7 +155,14 @@ def _with_shared(
         k_err_type=parts["type"],
         k_err_class=parts["class"],
         k_err_cost=parts["cost"],
+        records=_records(data, shared, place),
     )
+
+
+def _records(data: FitInput, shared: SharedEffects, place: npt.NDArray[np.intp]) -> npt.NDArray[np.object_]:
+    """Why the records of each name are in doubt: its jobs scatter, or its tasks; empty where they are not."""
+    of_jobs = shared.odd_buckets if data.odd_records is None else data.odd_records
+    return np.where(of_jobs[place] != "", of_jobs[place], shared.odd_buckets[place])
 
 
 def sigma_type_of(fit: Fit) -> float | None:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import fitters
 from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.speed.bucket_variances import bucket_variances
-from esjobs.speed.fixed_costs import common_error, correct, fixed_costs
+from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
+from esjobs.speed.odd_records import costs_without_odd_records
 from esjobs.speed.task_keys import TaskKeys
 from esjobs.speed.task_sums import FloatArray, TaskSums, WindowSums
 from fitters import Labels
@@ -58,6 +59,8 @@ class FitInput:
     """Standard error of the fixed cost of each task key, shape (n_keys,); NaN where there is none."""
     name_costs: NameCosts | None = None
     """Fixed costs of names beside those of their tasks, over all types; by code of the name."""
+    odd_records: npt.NDArray[np.object_] | None = None
+    """Why the records of a name are in doubt, empty where they are not; by code of the name."""
     sigma_type: float | None = None
     """What names do to all tasks of a type, as the fit of all types tells it; for fits of one type."""
 
@@ -66,7 +69,8 @@ class FitInput:
 
     def keep(self, rows: npt.NDArray[np.bool_], **others: Any) -> "FitInput":
         """Some of the rows; ``others``: fields with another value."""
-        about = ("level", "processing_type", "n_jobs_unnamed", "keys", "rho_err", "name_costs", "sigma_type")
+        about = {"level", "processing_type", "n_jobs_unnamed", "keys"}
+        about |= {"rho_err", "name_costs", "odd_records", "sigma_type"}
         columns = {item.name: getattr(self, item.name) for item in fields(self)}
         kept = {name: value if name in about else value[rows] for name, value in columns.items()}
         return FitInput(**{**kept, **others})
@@ -93,9 +97,13 @@ class FitInputs:
 
     def __init__(self, sums: WindowSums, min_bucket_jobs: int) -> None:
         self._sums = sums
-        self.costs: Mapping[str, fitters.FixedCosts | None] = {
-            level: fixed_costs(rows, min_bucket_jobs) for level, rows in sums.levels.items()
+        found = {
+            level: costs_without_odd_records(rows, min_bucket_jobs) for level, rows in sums.levels.items()
         }
+        self.costs: Mapping[str, fitters.FixedCosts | None] = {
+            level: costs for level, (costs, _) in found.items()
+        }
+        self._odd = {level: odd.reason for level, (_, odd) in found.items()}
         self._held: FitInput | None = None
         self._sigma_type: dict[str, float] = {}
 
@@ -166,6 +174,7 @@ class FitInputs:
             n_jobs_unnamed=self.n_jobs(ALL_TYPES) - int(n_jobs.sum()),
             keys=rows.keys,
             rho_err=_rho_err(costs, len(rows.keys)),
+            odd_records=self._odd[level],
             **corrected,
         )
 

@@ -68,10 +68,12 @@ def _shared_parts(item: Fit) -> list[dict[str, object]]:
     standing_out = set() if costs is None else set(costs.standing_out().tolist())
     rows = []
     for place, code in enumerate(np.searchsorted(names, factors.name.astype(str)).tolist()):
+        doubt = None if factors.records is None else factors.records[place]
         row: dict[str, object] = {
             f"k_err_{name}": None if column is None else finite(column[place])
             for name, column in columns.items()
         }
+        row["records"] = doubt or None
         if costs is not None:
             row |= {
                 "cost_factor": finite(np.exp(costs.costs.ln_f[code])),

@@ -33,13 +33,17 @@ class Corrected:
     unknown: Labels
 
 
-def fixed_costs(rows: TaskSums, min_bucket_jobs: int) -> fitters.FixedCosts | None:
+def fixed_costs(
+    rows: TaskSums, min_bucket_jobs: int, without: npt.NDArray[np.bool_] | None = None
+) -> fitters.FixedCosts | None:
     """The fixed cost of a job in every task key, from the rows that enter; None without any.
 
     Units without a row of enough jobs are worked out from what they have: a variant with other minimum jobs
-    may ask for them.
+    may ask for them. ``without``: rows that have no part in it.
     """
     enough = rows.entering(min_bucket_jobs)
+    if without is not None:
+        enough &= ~without
     having = np.zeros(len(rows.task.names), np.bool_)
     having[rows.task.codes[enough]] = True
     chosen = enough | ~having[rows.task.codes]

@@ -17,7 +17,10 @@ import fitters
 from esjobs.core.query import DropRule, Filter, In
 from esjobs.core.window import Window
 from esjobs.jobs.resolution import select
-from esjobs.speed.fixed_costs import correct, fixed_costs
+from esjobs.speed.bucket_variances import bucket_variances
+from esjobs.speed.fixed_costs import correct
+from esjobs.speed.jobs_of_tasks import units_of_enough_jobs, without_worst
+from esjobs.speed.odd_records import costs_without_odd_records
 from esjobs.speed.task_keys import KEY, TaskKeys
 from esjobs.speed.task_sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
 from esjobs.store.base import JobStore
@@ -30,6 +33,10 @@ WIDE = 0.4
 """Scatter of ln(CPU time per event) inside a site above which a task is looked at."""
 FAR = np.log(2.0)
 """Distance of a site from the median of its task, in ln, above which a task is looked at."""
+LEFT_OUT = "left out"
+"""Kind of work of the jobs that are left out of a task which is one without them."""
+
+_APART = ("split", "part")
 _LEAST_JOBS = 20.0
 """Jobs of a task below which nothing can be told."""
 
@@ -49,13 +56,17 @@ _KEY_OF_JOB = KEY[:3]
 
 @dataclass(frozen=True)
 class MixedTask:
-    """A task that was looked at: ``decision`` is ``keep``, ``split`` or ``set aside``."""
+    """A task that was looked at: ``decision`` is ``keep``, ``split``, ``set aside`` or ``part``.
+
+    ``part``: it is kept without its jobs at the queues of ``without``, which alone make it look mixed.
+    """
 
     n_jobs: int
     decision: str
     reason: str
     ratio: float
     share: float
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ def check_buckets(
     sums; one selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
     """
     rows = sums.levels["site"]
-    costs = fixed_costs(rows, min_bucket_jobs)
+    costs, _ = costs_without_odd_records(rows, min_bucket_jobs)
     if costs is None:
         return CheckedBuckets(sums, {}, 0)
     suspects, n_not_read = _suspects(rows, costs)
@@ -123,7 +134,8 @@ def _odd(rows: TaskSums, costs: fitters.FixedCosts) -> npt.NDArray[np.bool_]:
     scatter = np.sqrt(np.log1p(np.nan_to_num(variance)))
     wide = (scatter > WIDE) & (jobs >= _LEAST_JOBS)
     level = np.log(rows.sums["cpu_s"] / np.where(found.use, found.events_eff, rows.sums["events"]))
-    far = np.abs(level - _medians(place, level, len(names))[place]) > FAR
+    doubt = 3.0 * np.sqrt(bucket_variances(rows, found).per_job / jobs)
+    far = np.abs(level - _medians(place, level, len(names))[place]) > FAR + np.nan_to_num(doubt)
     odd = np.bincount(place, wide | far, len(names)) > 0
     unexplained = set(costs.tasks.name[np.isin(costs.tasks.decision.astype(str), ["set aside", "rising"])])
     return np.asarray(odd | np.array([name in unexplained for name in names], np.bool_))
@@ -162,13 +174,17 @@ def _look(
 ) -> tuple[dict[int, MixedTask], dict[tuple[int, str | None], str]]:
     """What became of every task key that was read, and of the kinds of those that are split."""
     key = np.asarray(jobs.column("key"))
-    where = pc.binary_join_element_wise(
-        jobs.column("site"), pc.fill_null(jobs.column("cpu_model"), ""), "|"
-    ).to_numpy(zero_copy_only=False)
     events, cpu_s = (jobs.column(name).to_numpy(zero_copy_only=False) for name in ("events", "cpu_s"))
     residual = fitters.fixed_cost_residuals(costs, key, events, cpu_s)
+    where, residual = units_of_enough_jobs(jobs, rows, costs, key, residual)
     kind = jobs.column("transformation").to_numpy(zero_copy_only=False)
     table = fitters.find_mixtures(key, where, residual, kind=kind).tasks
+    whole = {
+        number
+        for number, what in zip(table.name.tolist(), table.decision, strict=True)
+        if what == "set aside"
+    }
+    without = without_worst(key, jobs.column("site"), where, residual, whole)
     tasks: dict[int, MixedTask] = {}
     kinds: dict[tuple[int, str | None], str] = {}
     jobs_of_task = np.bincount(rows.task.codes, rows.sums["n_jobs"], len(rows.task.names))
@@ -178,12 +194,14 @@ def _look(
         if number in tasks:
             kinds[number, table.kind[place]] = reason if decision == "set aside" else ""
             continue
-        if decision == "split" and table.n_jobs[place] != n_jobs.get(number):
+        left_out = without.get(number, ()) if decision == "set aside" else ()
+        if left_out:
+            decision, reason = "part", f"{reason}; not without its jobs at {', '.join(left_out)}"
+        if decision in ("split", "part") and table.n_jobs[place] != n_jobs.get(number):
             decision = "set aside"
-            reason += "; its jobs changed since they were aggregated, so that it cannot be split"
-        tasks[number] = MixedTask(
-            int(table.n_jobs[place]), decision, reason, float(table.ratio[place]), float(table.share[place])
-        )
+            reason += "; its jobs changed since they were aggregated, so that it cannot be taken apart"
+        evidence = float(table.ratio[place]), float(table.share[place])
+        tasks[number] = MixedTask(int(table.n_jobs[place]), decision, reason, *evidence, left_out)
     return tasks, kinds
 
 
@@ -205,7 +223,7 @@ def _apart(
     levels: dict[str, TaskSums] = {}
     for level, rows in sums.levels.items():
         seen = [looked_at.get(key) for key in rows.task.names.tolist()]
-        split = np.array([task is not None and task.decision == "split" for task in seen], np.bool_)
+        split = np.array([task is not None and task.decision in _APART for task in seen], np.bool_)
         aside = [task.reason if task is not None and task.decision == "set aside" else None for task in seen]
         marked = replace(rows, mixed=_per_row(aside, rows.task))
         if parts is not None:
@@ -249,20 +267,41 @@ def _as_labels(numbers: npt.NDArray[np.int32]) -> Labels:
     return Labels(names.astype(np.int64), codes.astype(np.int32))
 
 
+def _kinds_of_jobs(
+    jobs: pa.Table,
+    key: npt.NDArray[np.int32],
+    looked_at: Mapping[int, MixedTask],
+    kinds: Mapping[tuple[int, str | None], str],
+) -> tuple[list[str | None], list[str | None]]:
+    """The kind of work of every job of tasks that are taken apart, and why it is set aside."""
+    kind: list[str | None] = []
+    aside: list[str | None] = []
+    columns = (jobs.column(name).to_pylist() for name in ("transformation", "site"))
+    for number, transformation, site in zip(key.tolist(), *columns, strict=True):
+        task = looked_at[number]
+        if task.decision == "split":
+            kind.append(transformation)
+            aside.append(kinds.get((number, transformation)) or None)
+        else:
+            out = site in task.without
+            kind.append(LEFT_OUT if out else None)
+            aside.append(task.reason if out else None)
+    return kind, aside
+
+
 def _sums_by_kind(
     jobs: pa.Table, looked_at: Mapping[int, MixedTask], kinds: Mapping[tuple[int, str | None], str]
 ) -> pa.Table | None:
     key = np.asarray(jobs.column("key"))
-    split = np.isin(key, [number for number, task in looked_at.items() if task.decision == "split"])
+    split = np.isin(key, [number for number, task in looked_at.items() if task.decision in _APART])
     if not split.any():
         return None
     mine = jobs.filter(pa.array(split))
-    kind = mine.column("transformation")
-    aside = [kinds.get(pair) or None for pair in zip(key[split].tolist(), kind.to_pylist(), strict=True)]
+    kind, aside = _kinds_of_jobs(mine, key[split], looked_at, kinds)
     events, cpu_s = (pc.cast(mine.column(name), pa.float64()) for name in ("events", "cpu_s"))
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{name: mine.column(name) for name in (*_KEY_OF_JOB, "site", "cpu_model")},
-        "work_kind": kind,
+        "work_kind": pa.array(kind, pa.string()),
         "set_aside": pa.array(aside, pa.string()),
         "n_jobs": pa.repeat(pa.scalar(1, pa.int64()), mine.num_rows),
         "events": events,

@@ -13,6 +13,10 @@ import fitters
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.task_sums import FloatArray
 
+_LEAST_BUCKETS = 10
+_MOST_SCATTER = 2.0
+"""How many times as much as their errors say the buckets of a name may scatter."""
+
 _FAR = 5.0
 """Standard deviations beyond which a bucket says nothing about common effects."""
 
@@ -32,6 +36,8 @@ class SharedEffects:
     of_type: FloatArray
     of_class: FloatArray
     of_cost: FloatArray
+    odd_buckets: npt.NDArray[np.object_]
+    """Why the buckets of a name are in doubt, empty where they are not; by code of the name."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,19 @@ def shared_effects(
         of_type=by_type.unit_variance,
         of_class=np.zeros(n_names) if by_class is None else by_class.unit_variance,
         of_cost=_of_cost(data, rows, chosen) if corrected else np.zeros(n_names),
+        odd_buckets=_odd_buckets(rows, n_names),
     )
+
+
+def _odd_buckets(rows: _Rows, n_names: int) -> npt.NDArray[np.object_]:
+    """Why the buckets of a name are in doubt: they scatter far more than their errors say."""
+    square = np.minimum(rows.residual**2 * rows.weight, _FAR**2)
+    number = np.bincount(rows.name, minlength=n_names)
+    mean = np.bincount(rows.name, square, n_names) / np.maximum(number, 1)
+    reason = np.full(n_names, "", object)
+    for code in np.flatnonzero((number >= _LEAST_BUCKETS) & (mean > _MOST_SCATTER**2)):
+        reason[code] = f"its tasks scatter {np.sqrt(mean[code]):.1f} times as much as elsewhere"
+    return reason
 
 
 def _rows(

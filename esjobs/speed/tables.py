@@ -97,6 +97,7 @@ FACTORS = Table(
         column("cost_factor_err", "number", "its relative standard error"),
         column("cost_stands_out", "boolean", "the fixed cost is four errors away from that of the others"),
         *SCOPE,
+        column("records", "text", "why the records of the name are in doubt; null where they are not"),
     ),
     time="window_end",
     made_by="fit",

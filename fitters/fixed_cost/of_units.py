@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from fitters.fixed_cost.job_sums import ROUND_OFF
 from fitters.fixed_cost.of_buckets import job_noise
 from fitters.layout.arrays import Floats, group_sums
+from fitters.robust import MAD_FACTOR
 from fitters.variance.of_estimates import paule_mandel
 
 LEAST_UNITS = 10
 """Units from which the scatter of fixed costs between them can be had."""
 
-LARGEST_ERROR = 1.0
+LARGEST_ERROR = 0.5
 """Of ln f; what is known worse says nothing about the scatter."""
 
+FAR = 4.0
 _STEPS = 12
 _REACH = 4.0
 
@@ -152,12 +154,14 @@ def unit_costs(slopes: BucketSlopes, rho: Floats, unit: NDArray[Any], n_units: i
             nothing,
             nothing,
         )
-    variance = ln_f_err[known] ** 2
-    scatter, centre, _ = paule_mandel(ln_f[known], variance, np.zeros(number, np.int64), 1)
+    inside = _like_the_others(ln_f, ln_f_err, known)
+    number = int(inside.sum())
+    variance = ln_f_err[inside] ** 2
+    scatter, centre, _ = paule_mandel(ln_f[inside], variance, np.zeros(number, np.int64), 1)
     sigma, ln_f = float(scatter[0]), ln_f - float(centre[0])
     # Var(chi2) = 2 dof at the solution; its slope there turns it into an error of sigma^2
     weight = 1.0 / (variance + sigma**2)
-    slope_of = float(np.sum((weight * ln_f[known]) ** 2))
+    slope_of = float(np.sum((weight * ln_f[inside]) ** 2))
     deviation = np.sqrt(2.0 * (number - 1)) / slope_of if slope_of > 0 else 0.0
     sigma_err = float(np.sqrt(sigma**2 + deviation)) - sigma
     own = np.where(known, ln_f_err**2, np.inf)
@@ -171,3 +175,10 @@ def unit_costs(slopes: BucketSlopes, rho: Floats, unit: NDArray[Any], n_units: i
         drawn=np.where(known, trust * ln_f, 0.0),
         drawn_err=sigma * np.sqrt(1.0 - trust),
     )
+
+
+def _like_the_others(ln_f: Floats, error: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Units within 4 robust standard deviations of the median: wrong records are no scatter of start-up."""
+    distance = np.abs(ln_f - np.median(ln_f[known]))
+    scatter = MAD_FACTOR * float(np.median(distance[known]))
+    return np.asarray(known & (distance <= FAR * np.hypot(np.where(known, error, 0.0), scatter)))

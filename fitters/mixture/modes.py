@@ -14,10 +14,17 @@ GAP_LIMIT = float(np.log(2.0))
 
 SHARE_LIMIT = 0.05
 SIGMA_LIMIT = 0.5
+SIGMA_RATIO = 1.5
+"""How many times the median of its task a unit's sigma must be: noise is as wide everywhere."""
+
+LARGEST_NOISE = 1.0
+"""A sigma beyond which no noise is."""
+
 SIGNIFICANCE = 3.0
 LEAST_JOBS_OF_TASK = 20
 LEAST_JOBS_OF_UNIT = 5
 LEAST_JOBS_FOR_WIDTH = 10
+LEAST_UNITS = 3
 
 GRID_STEP = GAP_LIMIT / 64
 GRID_REACH = 6.0
@@ -174,6 +181,9 @@ def deepest_valley(centred: Floats) -> Valley:
 def too_wide(sigma: Floats, n_jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which groups' robust sigmas exceed 0.5, by more than counting explains in one task of a hundred.
 
+    Where three groups or more are as wide as the others it is the noise of jobs: then a group has to exceed
+    1.5 times their median, or 1.
+
     The relative error of a robust sigma from N jobs is 1.17 / sqrt(N) for normal residuals; the quantile is
     that of 1 % shared by all groups of 10 jobs or more.
 
@@ -182,5 +192,7 @@ def too_wide(sigma: Floats, n_jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """
     tested = n_jobs >= LEAST_JOBS_FOR_WIDTH
     quantile = float(special.ndtri(1.0 - 0.01 / max(int(tested.sum()), 1)))
-    limit = SIGMA_LIMIT * (1.0 + quantile * 1.17 / np.sqrt(np.maximum(n_jobs, 1)))
+    usual = SIGMA_RATIO * float(np.median(sigma[tested])) if tested.sum() >= LEAST_UNITS else 0.0
+    least = min(max(SIGMA_LIMIT, usual), LARGEST_NOISE)
+    limit = least * (1.0 + quantile * 1.17 / np.sqrt(np.maximum(n_jobs, 1)))
     return np.asarray(tested & (sigma > limit))

@@ -41,12 +41,15 @@ class JobScatter:
         where no bucket at all says anything.
     of_task : float64 array, shape (n,)
         The same for the bucket's task, stray buckets left out.
+    is_stray : bool array, shape (n,)
+        Whether a bucket's own variance is far beyond that of its task.
     prior_dof : float
         How many degrees of freedom the task's variance counts for.
     """
 
     per_job: Floats
     of_task: Floats
+    is_stray: NDArray[np.bool_]
     prior_dof: float
 
 
@@ -77,7 +80,7 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
     known = np.isfinite(variance) & (n_jobs > 1)
     n = n_jobs.size
     if not known.any():
-        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), ASSUMED_PRIOR_DOF)
+        return JobScatter(np.full(n, np.nan), np.full(n, np.nan), known, ASSUMED_PRIOR_DOF)
     dof = np.where(known, n_jobs - 1.0, 0.0)
     own = np.where(known, np.maximum(variance, LEAST_VARIANCE), 1.0)
     n_tasks, n_kinds = kind.size, int(kind.max()) + 1
@@ -89,16 +92,24 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
     )
     prior = _prior_dof(excess[dof >= _TELLING_DOF], dof[dof >= _TELLING_DOF])
     base = of_task[task]
-    return JobScatter((dof * own + prior * base) / (dof + prior), base, prior)
+    stray = known & (own > _limits(dof) * base)
+    return JobScatter((dof * own + prior * base) / (dof + prior), base, stray, prior)
+
+
+def _limits(dof: Floats) -> Floats:
+    """How many times the variance of its task a bucket's own may be; infinite without degrees of freedom."""
+    known = dof > 0
+    limit = np.full(dof.size, np.inf)
+    distinct, place = np.unique(dof[known], return_inverse=True)
+    limit[known] = (_STRAY * stats.chi2.isf(1e-4, distinct) / distinct)[place]
+    return limit
 
 
 def _pooled(group: NDArray[Any], own: Floats, dof: Floats, n: int, above: Floats) -> Floats:
     """Variance of each group, from the buckets that are not stray, shrunk to that of the group above it."""
     known = dof > 0
     start = _log_mean(group, own, dof, n, above)
-    limit = np.full(own.size, np.inf)
-    distinct, place = np.unique(dof[known], return_inverse=True)
-    limit[known] = (_STRAY * stats.chi2.isf(1e-4, distinct) / distinct)[place]
+    limit = _limits(dof)
     level = start
     for _ in range(4):
         inside = known & (own <= limit * level[group])

@@ -76,6 +76,7 @@ def judge(
             median_k=median,
             n_line_sites=_other_sites(comparison, declared[name]),
             line_reason=None if comparison is None else comparison.reason,
+            records="" if factors.records is None else factors.records[place],
             mixed=factors.status[place] == MIXED_TASK,
             via=factors.via[place],
         )

@@ -4,7 +4,9 @@ The rules, in the order in which they are asked (the first that applies decides)
 
 1. a name without a factor, or with too few jobs: ``too few`` or ``not comparable``, with the reason;
 2. outside the largest component: ``not comparable``;
-3. a factor more than three times off the median: ``implausible``, check the records;
+3. records that scatter far more than those of the same tasks elsewhere, a factor more than three times off
+the
+   median: ``implausible``, check the records;
 4. no declared value, or a default: ``undeclared``;
 5. no line that verdicts may rest on: ``too few``;
 6. with h the half-width of the 90 % interval of d: ``deviates`` when |d| - h > limit, ``ok`` when |d| + h <
@@ -50,6 +52,8 @@ class Evidence:
     median_k: float | None
     n_line_sites: int
     line_reason: str | None
+    records: str = ""
+    """Why its records are in doubt."""
     mixed: bool = False
     via: str = ""
     """The one name through which this one hangs on the others, or ``few jobs``."""
@@ -118,6 +122,8 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
         return "not comparable", "no task links it with the largest component"
     if evidence.n_jobs < min_jobs:
         return "too few", f"{evidence.n_jobs} jobs in the fit, {min_jobs} are needed for a verdict"
+    if evidence.records:
+        return "implausible", f"{evidence.records}: check the records"
     if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
         ratio = evidence.k / evidence.median_k
         return "implausible", f"{ratio:.2g} times the median factor: check the records"

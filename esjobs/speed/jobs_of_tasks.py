@@ -1,0 +1,108 @@
+"""What jobs are compared within when a task is tested for two kinds of work, and whose jobs spoil it."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import fitters
+from esjobs.speed.fixed_costs import correct
+from esjobs.speed.task_sums import FloatArray, TaskSums
+
+FEW_JOBS = 5
+"""Jobs of a queue in a task below which they are compared together with those of other such queues."""
+
+MOST_LEFT_OUT = 3
+"""Queues that may be left out of a task so that it is not mixed."""
+
+
+def units_of_enough_jobs(
+    jobs: pa.Table,
+    rows: TaskSums,
+    costs: fitters.FixedCosts,
+    key: npt.NDArray[np.int32],
+    residual: FloatArray,
+) -> tuple[npt.NDArray[np.object_], FloatArray]:
+    """What the jobs of a task are compared within: queue and CPU model, the queue, or all queues of few jobs.
+
+    The latter are put on one level by what the queues do in all of their tasks.
+    """
+    site = jobs.column("site").to_numpy(zero_copy_only=False)
+    model = pc.fill_null(jobs.column("cpu_model"), "").to_numpy(zero_copy_only=False)
+    fine = np.array([f"{queue}|{cpu}" for queue, cpu in zip(site, model, strict=True)], object)
+    where = np.where(_group_sizes(key, fine) >= FEW_JOBS, fine, site)
+    few = _group_sizes(key, where) < FEW_JOBS
+    if not few.any():
+        return where, residual
+    effect = _queue_effects(rows, costs)
+    shift = np.array([effect.get(queue, 0.0) for queue in site[few]])
+    residual = residual.copy()
+    residual[few] -= shift
+    return np.where(few, "queues of few jobs", where), residual
+
+
+def _group_sizes(key: npt.NDArray[np.int32], where: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
+    _, codes = np.unique(where.astype(str), return_inverse=True)
+    _, group, size = np.unique(
+        key.astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes,
+        return_inverse=True,
+        return_counts=True,
+    )
+    return np.asarray(size[group], np.int64)
+
+
+def _queue_effects(rows: TaskSums, costs: fitters.FixedCosts) -> dict[str, float]:
+    """By how much ln(CPU time per event) of a queue differs from that of its tasks, by medians."""
+    found = correct(costs, rows)
+    level = np.log(rows.sums["cpu_s"] / np.where(found.use, found.events_eff, rows.sums["events"]))
+    task, name = rows.task.codes, rows.name.codes
+    effect = np.zeros(len(rows.name.names))
+    for _ in range(3):
+        of_task = fitters.grouped_median(task, level - effect[name], len(rows.task.names))
+        effect = fitters.grouped_median(name, level - of_task[task], len(effect))
+    return dict(zip(rows.name.names.tolist(), effect.tolist(), strict=True))
+
+
+def without_worst(
+    key: npt.NDArray[np.int32],
+    sites: pa.ChunkedArray,
+    where: npt.NDArray[np.object_],
+    residual: FloatArray,
+    mixed: set[int],
+) -> dict[int, tuple[str, ...]]:
+    """The queues without whose jobs a mixed task is not mixed: those whose jobs scatter most, three at most.
+
+    One queue with wrong records would set aside all tasks that it ran.
+    """
+    site = sites.to_numpy(zero_copy_only=False).astype(str)
+    left = np.isin(key, list(mixed)) & np.isfinite(residual)
+    removed: dict[int, tuple[str, ...]] = dict.fromkeys(mixed, ())
+    found: dict[int, tuple[str, ...]] = {}
+    for _ in range(MOST_LEFT_OUT):
+        if not removed:
+            break
+        left &= np.isin(key, list(removed))
+        for number, name in _widest(key[left], site[left], residual[left]).items():
+            removed[number] = (*removed[number], name)
+            left &= ~((key == number) & (site == name))
+        if not left.any():
+            break
+        table = fitters.find_mixtures(key[left], where[left], residual[left]).tasks
+        n_units = dict(zip(table.name.tolist(), table.n_units.tolist(), strict=True))
+        for number, decision in zip(table.name.tolist(), table.decision, strict=True):
+            if decision == "keep" and n_units[number] > len(removed[number]):
+                found[number] = removed.pop(number)
+    return found
+
+
+def _widest(key: npt.NDArray[np.int32], site: npt.NDArray[np.str_], residual: FloatArray) -> dict[int, str]:
+    """Of each task, the queue whose jobs scatter most about their mean."""
+    names, codes = np.unique(site, return_inverse=True)
+    cells, group = np.unique(key.astype(np.int64) * len(names) + codes, return_inverse=True)
+    number = np.bincount(group)
+    mean = np.bincount(group, residual) / number
+    square = np.bincount(group, (residual - mean[group]) ** 2)
+    scatter = np.where(number > 1, square / np.maximum(number - 1, 1), 0.0)
+    order = np.lexsort((scatter, cells // len(names)))
+    last = np.flatnonzero(np.diff(cells[order] // len(names), append=-1))
+    return {int(cell // len(names)): str(names[cell % len(names)]) for cell in cells[order][last]}

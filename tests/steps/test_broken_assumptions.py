@@ -1,0 +1,150 @@
+"""Grids that break what the fits assume, through everything that users run: honest queues are not accused.
+
+Each grid is one seed of a case of ``benchmarks.honesty``, whose tables hold the sizes; here they only have
+to be on the right side by far.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import esjobs
+from benchmarks.grids import Grid, Truth, make_jobs, window
+from benchmarks.honesty import Tally, add, run_grid
+from esjobs.settings import Settings
+from esjobs.speed.settings import FitSettings
+
+SMALL = Grid(sites=30, tasks=36, sites_per_task=12)
+
+
+def judged(grid: Grid, seed: int = 5) -> tuple[Tally, Truth, dict[str, Any]]:
+    """Counts, truth and tables of one run of a grid."""
+    tally = Tally()
+    truth, found = run_grid(grid, seed, {})
+    add(tally, truth, found)
+    return tally, truth, found
+
+
+def headline(found: dict[str, Any], table: str) -> Any:
+    chosen = found[table]
+    return chosen[(chosen.level == "site") & (chosen.processing_type == "all")]
+
+
+def width(tally: Tally) -> float:
+    return float(np.concatenate(tally.pulls).std())
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_buckets_of_few_jobs_count(jobs: int) -> None:
+    """With 20 jobs a bucket at least, none of these had a factor."""
+    tally, _, found = judged(SMALL.but(jobs=jobs, tasks=150, noise=0.4))
+    fit = headline(found, "fits").iloc[0]
+    assert fit.jobs_share > 0.95
+    assert tally.judged > 0.8 * tally.honest
+    assert tally.accused == 0
+    assert tally.found >= tally.planted - 1
+    assert 0.5 < width(tally) < 1.4
+
+
+def test_a_fixed_cost_that_cannot_be_told_from_none_accuses_nobody() -> None:
+    """Lengths 11x apart, half of a job is start-up, no task alone tells: one in five was accused."""
+    tally, _, found = judged(SMALL.but(rho=1.0, lengths=11.0, jobs=8, length_scatter=0.15))
+    tasks = found["tasks"]
+    alone = np.abs(tasks.slope) / tasks.slope_err
+    assert np.median(alone.dropna()) < 3.0
+    assert tasks.share.astype(float).mean() == pytest.approx(0.5, abs=0.12)
+    assert tally.judged > 0.7 * tally.honest
+    assert tally.accused == 0
+    assert width(tally) < 1.4
+    assert np.concatenate(tally.moves).std() < 0.12
+
+
+@pytest.mark.parametrize("lengths", [1.0, 3.0])
+def test_fixed_costs_that_differ_by_site_are_seen_and_accuse_nobody(lengths: float) -> None:
+    """ln(fixed cost) scatters by 0.6: 25 % of the honest were accused, pulls were 12 wide."""
+    tally, _, found = judged(SMALL.but(rho=1.0, lengths=lengths, rho_scatter=0.6))
+    fit = headline(found, "fits").iloc[0]
+    assert fit.sigma_cost == pytest.approx(0.6, abs=0.25)
+    assert fit.sigma_cost_kind == "corrected"
+    assert tally.accused == 0
+    assert width(tally) < 1.6
+    assert np.concatenate(tally.moves).std() < 0.2
+
+
+def test_fixed_costs_that_do_not_differ_by_site_are_left_alone() -> None:
+    tally, _, found = judged(SMALL.but(rho=1.0, lengths=3.0))
+    fit = headline(found, "fits").iloc[0]
+    assert fit.sigma_cost < 0.15
+    assert not headline(found, "factors").cost_stands_out.any()
+    assert tally.found == tally.planted
+    assert width(tally) > 0.6
+
+
+@pytest.mark.parametrize("knob", ["type_effect", "core_effect"])
+def test_what_a_site_does_to_all_tasks_of_a_kind_is_in_the_errors(knob: str) -> None:
+    """20 % a type or core class: pulls were 3 to 4 wide."""
+    tally, _, found = judged(SMALL.but(tasks=60, **{knob: 0.20}))
+    fit = headline(found, "fits").iloc[0]
+    assert fit["sigma_type" if knob == "type_effect" else "sigma_class"] == pytest.approx(0.2, abs=0.1)
+    assert fit["sigma_class" if knob == "type_effect" else "sigma_type"] < 0.12
+    assert fit.sigma_inner < 0.75 * fit.sigma_int
+    assert tally.accused <= 1
+    assert width(tally) < 1.6
+
+
+def test_with_one_type_its_effect_is_assumed_and_said_so() -> None:
+    _, _, found = judged(SMALL.but(types=1, multi=0.0))
+    fit = headline(found, "fits").iloc[0]
+    assert (fit.sigma_type, fit.sigma_type_kind) == (0.05, "assumed")
+    factors = headline(found, "factors")
+    assert np.allclose((factors.k_err_type / factors.k).astype(float), 0.05)
+
+
+def test_one_site_of_wrong_records_does_not_spoil_the_others() -> None:
+    """CPU times that mean nothing in half of the jobs at three sites: most of all tasks were set aside."""
+    tally, truth, found = judged(SMALL.but(garbage=3))
+    assert tally.judged + tally.planted_judged > 0.85 * (~truth.broken).sum()
+    assert tally.accused == 0
+    assert tally.found == tally.planted
+    assert tally.broken_implausible == 3
+    flags = headline(found, "flags").set_index("name")
+    broken = [name for name, is_broken in zip(truth.name, truth.broken, strict=True) if is_broken]
+    assert flags.loc[broken].finding.str.contains("check the records").all()
+    tasks = found["tasks"]
+    left_out = tasks[tasks.work_kind == "left out"]
+    assert left_out.n_jobs.sum() < 0.1 * tasks.n_jobs.sum()
+    assert left_out.reason.str.contains("not without its jobs at").all()
+
+
+def test_wrong_numbers_of_events_at_some_sites_do_not_move_the_fixed_cost_of_all() -> None:
+    """30 % of the jobs at three sites: the rho of all tasks was off, pulls of the others 2.2 wide."""
+    tally, _, found = judged(SMALL.but(wrong_events=3, rho=1.0, lengths=3.0))
+    clean = judged(SMALL.but(rho=1.0, lengths=3.0))[2]["tasks"].share.astype(float).mean()
+    assert found["tasks"].share.astype(float).mean() == pytest.approx(clean, abs=0.05)
+    assert tally.accused == 0
+    assert tally.broken_accused == 0
+    assert tally.broken_implausible >= 2
+    assert tally.found == tally.planted
+    assert width(tally) < 1.5
+
+
+def test_noisy_jobs_are_no_mixture() -> None:
+    """Scatter of 0.7 in ln made every task mixed, and nothing was judged."""
+    tally, _, found = judged(SMALL.but(noise=0.7))
+    assert (found["tasks"].decision == "mixed task").mean() < 0.1
+    assert tally.judged > 0.9 * tally.honest
+    assert tally.accused == 0
+
+
+def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> None:
+    pq.write_table(make_jobs(SMALL.but(jobs=5), 1)[0], tmp_path / "jobs.parquet")
+    settings = Settings(fit=FitSettings(methods=("gamma",), min_bucket_jobs=20))
+    with esjobs.open("duckdb::memory:", settings=settings) as session:
+        session.ingest("jobs", tmp_path / "jobs.parquet")
+        reports = session.run(window())
+    notes = " ".join(note for report in reports for note in report.notes)
+    assert "are in the fit of queues; not in it:" in notes
+    assert "in buckets of too few jobs" in notes
