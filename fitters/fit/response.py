@@ -97,7 +97,7 @@ class LinearResponse:
         A unit that has no other task is left out with it. O(sum of cubed task sizes) beside one inverse.
         """
         n = self.units.size
-        low, high = np.full((2, n), np.nan)
+        low, high = np.full(n, np.inf), np.full(n, -np.inf)
         low_task, high_task, lost_task = np.full((3, n), -1, np.int64)
         inverse = self._everything.inverse()
         count = np.bincount(self._unit, minlength=n)
@@ -116,14 +116,12 @@ class LinearResponse:
             else:
                 change[self._unit[start:end][single]] = np.nan
                 change = _gauged(change)
-            for unit, moved in zip(here.tolist(), change[here].tolist(), strict=True):
-                if np.isnan(moved):
-                    lost_task[unit] = self.tasks[number]
-                    continue
-                if not moved >= low[unit]:
-                    low[unit], low_task[unit] = moved, self.tasks[number]
-                if not moved <= high[unit]:
-                    high[unit], high_task[unit] = moved, self.tasks[number]
+            moved = change[here]
+            lost_task[here[np.isnan(moved)]] = self.tasks[number]
+            lower, higher = here[moved < low[here]], here[moved > high[here]]
+            low[lower], low_task[lower] = change[lower], self.tasks[number]
+            high[higher], high_task[higher] = change[higher], self.tasks[number]
+        low[low_task < 0], high[high_task < 0] = np.nan, np.nan
         return TasksLeftOut(self.units, low, high, low_task, high_task, lost_task, count)
 
 
@@ -135,15 +133,19 @@ def _without(inverse: Floats, here: Ints, weight: Floats, value: Floats) -> Floa
     """
     if here.size < 2:
         return np.zeros(inverse.shape[0])  # what is left of the task fits exactly
-    block = np.diag(weight) - np.outer(weight, weight) / weight.sum()
-    gradient = weight * (value - weight @ value / weight.sum())
-    system = np.eye(here.size) - block @ inverse[np.ix_(here, here)]
+    total = weight.sum()
+    gradient = weight * (value - weight @ value / total)
+    # I - B C, with B = diag(w) - w w^T / W
+    response = inverse[here]
+    small = response[:, here]
+    system = np.outer(weight, (weight / total) @ small) - weight[:, None] * small
+    system.flat[:: here.size + 1] += 1.0
     factor, pivots, _ = linalg.lapack.dgetrf(system)
     condition, _ = linalg.lapack.dgecon(factor, np.abs(system).sum(axis=0).max())
     if condition < LOST_LINK:
         return None
     step, _ = linalg.lapack.dgetrs(factor, pivots, gradient)
-    change: Floats = inverse[:, here] @ step
+    change: Floats = step @ response
     return change
 
 
