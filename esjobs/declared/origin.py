@@ -18,7 +18,11 @@ Origin = Literal["own", "inherited", "default", "changed", "none"]
 DEFAULTS = (10.0, 12.0)
 """Values that information systems fill in where nobody declared any: CRIC 10, APEL 12."""
 DEFAULT_TOLERANCE = 0.02
-"""A queue was seen that is served 10.01: still the default."""
+"""A table was seen that serves a queue 10.01: still the default."""
+SERVED_DEFAULTS = (*DEFAULTS, 10.01)
+"""What records of queues without a declaration carry."""
+WORK_UNIT = 1.0
+"""Normalised work is kept in whole units, rounded or cut off: by up to one unit of each job."""
 SAME_VALUE = 1e-3
 """Relative difference below which two declarations are the same (records give three digits)."""
 CHANGED_SPREAD = 2e-3
@@ -97,15 +101,16 @@ class Declared:
 def is_default(value: float, core_s_per_job: float | None = None) -> bool:
     """Whether a value is what a system fills in where nobody declared any.
 
-    With ``core_s_per_job``, a value that differs from 10 by no more than one unit of the rounded ``hs06_s``
-    of a mean job counts as 10.
+    ``core_s_per_job``: of a value that follows from records, the mean wall time x cores of a job. It tells
+    how well the records know the value, and only a default that they allow is one: jobs of 9000 core seconds
+    with 9.98 exclude 10. An imported value has no such width; it is a default within 0.02.
 
-    >>> is_default(10.01), is_default(12.0), is_default(10.4)
-    (True, True, False)
+    >>> is_default(10.01), is_default(12.0), is_default(10.4), is_default(9.98, 9000.0)
+    (True, True, False, False)
     """
-    if any(abs(value - default) <= DEFAULT_TOLERANCE + 1e-12 for default in DEFAULTS):
-        return True
-    return core_s_per_job is not None and abs(value - DEFAULTS[0]) * core_s_per_job <= 1.0 + 1e-9
+    if core_s_per_job is None:
+        return any(abs(value - default) <= DEFAULT_TOLERANCE + 1e-12 for default in DEFAULTS)
+    return any(abs(value - default) * core_s_per_job <= WORK_UNIT + 1e-9 for default in SERVED_DEFAULTS)
 
 
 def same_value(left: float | None, right: float | None, tolerance: float = SAME_VALUE) -> bool:

@@ -38,6 +38,10 @@ _LINE = (
 )
 
 
+SCALE = "per component the factors sum to their number; k_err is the error of k in that scale"
+"""The gauge of a fit, which its errors depend on: in that of one fixed unit they would be larger."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """Which column of the file holds what; ``value``, or ``cpu`` and ``events``."""
@@ -116,7 +120,8 @@ def fit_file(
     """Fit the speed factors of a table, each value of the group column on its own.
 
     ``options``: keyword arguments of :func:`fitters.fit_speed_factors`. Returns the rows and, per group, a
-    summary: rows in and dropped by reason, components with Minuit's verdict, f, S, dof, seconds per stage.
+    summary: rows in and dropped by reason, the scale of k and k_err, components with Minuit's verdict, f, S,
+    dof, seconds per stage.
     """
     labels = [columns.task, columns.unit, columns.group]
     numbers = [columns.value, columns.cpu, columns.events, columns.jobs]
@@ -186,6 +191,7 @@ def _summary(result: fitters.FitResult) -> dict[str, Any]:
         "rows_in": result.n_rows,
         "rows_used": result.n_used,
         "dropped": dict(result.dropped),
+        "scale": SCALE,
         "f": _plain(sum(row["f"] for row in components if row["f"] is not None)),
         "S": _plain(result.S),
         "dof": result.dof,

@@ -77,10 +77,12 @@ def unit_table(
                 n_used[units] >= SANDWICH_TASKS, propagation.k * np.sqrt(spread), np.nan
             )
         known = outcome.part.rel_var.size > 0
-        basis = np.hypot(stat[units], interaction[units]) if known else model[units]
+        # without loops of its own a component shows no scatter, and that of another one is not its own
+        scatter_of_its_own = model[units] if outcome.part.dof > 0 else np.full(units.size, np.nan)
+        basis = np.hypot(stat[units], interaction[units]) if known else scatter_of_its_own
         err[units] = basis
         status[units] = np.where(np.isfinite(basis), "ok", "no dof")
-        reason[units] = "no degrees of freedom and no rel_var: no error can be given"
+        reason[units] = "its component has no independent loop, and no rel_var is given: no error can be had"
         remarks = [_remark(int(tasks), known=known, dof=dof) for tasks in n_used[units]]
         reason[units] = np.where(np.isfinite(basis), np.array(remarks, object), reason[units])
     return Units(

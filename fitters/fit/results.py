@@ -35,7 +35,8 @@ class Units(Table):
         From rel_var, and from the interaction scatter sigma_int (widened for its own uncertainty, see
         `SigmaInt.widening`). NaN without rel_var.
     k_err_model : float64 array
-        From the Hessian, scaled with S^2. NaN without degrees of freedom.
+        From the Hessian, scaled with S^2, which is pooled over components; NaN without degrees of freedom. It
+        is no error of k for a component that has none of its own.
     k_err_sandwich : float64 array
         Clustered by task. NaN below 20 tasks or without degrees of freedom.
     component : int64 array

@@ -167,3 +167,20 @@ def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
     assert float(found["proposed_corepower"]) == pytest.approx(10 * SPEEDS["s03"], rel=0.02)
     assert rows.pop("nothing")["verdict"] == ""
     assert {row["verdict"] for row in rows.values()} == {"ok"}
+
+
+def test_no_error_is_borrowed_from_another_component(tmp_path: Path) -> None:
+    """Two sites that meet in one bucket each, of one job: k_err of the others' scatter would be no error."""
+    lone = pd.DataFrame({"task": ["x", "x"], "site": ["p", "q"], "value": [1.0, 1.3], "jobs": [50, 1]})
+    pd.concat([toy(), lone]).to_csv(path := tmp_path / "toy.csv", index=False)
+    summary = tmp_path / "summary.json"
+    columns = ("--task", "task", "--unit", "site", "--value", "value", "--jobs", "jobs")
+    rows = {
+        row["name"]: row
+        for row in rows_of(run("fit-file", path, *columns, "--summary", summary, "--format", "csv"))
+    }
+    assert float(rows["s01"]["k_err"]) > 0
+    for name in ("p", "q"):
+        assert (rows[name]["component"], rows[name]["status"], rows[name]["k_err"]) == ("1", "no dof", "")
+        assert "no independent loop" in rows[name]["reason"]
+    assert "the factors sum to their number" in json.loads(summary.read_text())["scale"]

@@ -61,14 +61,35 @@ def test_two_values_in_the_window_are_changed() -> None:
 
 
 @pytest.mark.parametrize("value", [10.0, 10.01, 9.98, 12.0, 12.02])
-def test_defaults_declare_nothing(value: float) -> None:
+def test_imported_defaults_declare_nothing(value: float) -> None:
     assert settle(row(value), None).origin == "default"
-    assert settle(None, recorded([value] * 50, [9000.0] * 50)).origin == "default"
 
 
-def test_rounding_of_short_jobs_hides_a_default() -> None:
-    assert is_default(10.05, core_s_per_job=20)
-    assert not is_default(10.05, core_s_per_job=2000)
+@pytest.mark.parametrize(
+    ("value", "core_s", "origin"),
+    [
+        (10.0, 9000.0, "default"),
+        (10.01, 9000.0, "default"),
+        (12.0, 333.0, "default"),
+        (9.98, 9000.0, "own"),
+        (12.02, 9000.0, "own"),
+        (9.98, 30.0, "default"),
+        (10.05, 20.0, "default"),
+    ],
+)
+def test_what_records_allow_decides_whether_they_carry_a_default(
+    value: float, core_s: float, origin: str
+) -> None:
+    assert settle(None, recorded([value] * 92, [core_s] * 92)).origin == origin
+
+
+@given(st.lists(st.integers(20, 900_000), min_size=1, max_size=200), st.sampled_from([np.round, np.floor]))
+def test_a_default_in_records_is_one_however_its_work_was_rounded(
+    core_s: list[int], rounding: np.ufunc
+) -> None:
+    x = np.array(core_s, float)
+    for value in (10.0, 10.01, 12.0):
+        assert is_default(float(rounding(value * x).sum() / x.sum()), float(x.mean()))
 
 
 def test_the_imported_value_wins_and_both_are_shown_beyond_one_percent() -> None:

@@ -57,22 +57,23 @@ def test_the_books_of_the_fit() -> None:
     assert components.dof.tolist() == [2, 0, 0]
     assert components.status.tolist() == ["ok", "no dof", "no common task"]
     assert result.dof == 2
-    assert result.tasks.status.tolist() == ["ok", "ok", "ok", "one unit", "one unit", "one unit"]
+    assert result.tasks.status.tolist() == ["ok", "ok", "no dof", "one unit", "one unit", "one unit"]
     assert np.isnan(result.tasks.A[3:]).all()
     assert result.units.n_tasks.tolist() == [2, 2, 2, 0, 1, 1]
     assert isinstance(components.verdict[0], Verdict)
     assert components.verdict[2] is None
 
 
-def test_a_pair_is_scaled_to_two_with_the_pooled_spread_as_error() -> None:
+def test_a_pair_without_loops_has_no_error_from_the_scatter_of_others() -> None:
+    """P and Q share one task: nothing in the data says how well their ratio is known."""
     result = fit(MIXED)
+    assert np.isfinite(result.S)
     pair = result.units.row("P")
-    assert pair["status"] == "ok"
-    assert pair["reason"].startswith("one task: its residual is zero by construction")
-    assert pair["k_err"] == pytest.approx(result.units.row("Q")["k_err"])  # sum k = 2
-    # d ln k_P = p_Q (e_Q - e_P)
-    q = result.units.row("Q")["k"] / 2
-    assert pair["k_err"] == pytest.approx(pair["k"] * q * np.sqrt(2) * result.S, rel=1e-6)
+    assert pair["k"] + result.units.row("Q")["k"] == pytest.approx(2)
+    assert (pair["status"], pair["component"]) == ("no dof", 1)
+    assert np.isnan(pair["k_err"])
+    assert result.units.row("A")["k_err"] > 0
+    assert "no independent loop" in pair["reason"]
 
 
 def test_no_error_without_degrees_of_freedom_and_without_rel_var() -> None:
@@ -80,7 +81,10 @@ def test_no_error_without_degrees_of_freedom_and_without_rel_var() -> None:
     assert result.units.status.tolist() == ["no dof", "no dof"]
     assert result.units.k.tolist() == pytest.approx([1.5, 0.5])
     assert np.isnan(result.units.k_err).all()
-    assert result.units.reason[0] == "no degrees of freedom and no rel_var: no error can be given"
+    assert (
+        result.units.reason[0]
+        == "its component has no independent loop, and no rel_var is given: no error can be had"
+    )
     assert np.isnan(result.S)
     assert result.sigma_int.source == "unknown"
     assert result.tasks.status.tolist() == ["no dof"]
