@@ -33,6 +33,8 @@ VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core clas
 
 HALF_WIDTH_90 = 1.645
 """Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""
+INTERVAL_LEVEL = 0.90
+"""How often an interval that people read holds the true value."""
 FALSE_DISCOVERY_RATE = 0.05
 """Expected share of false ones among what is called significant."""
 DEVIATION_LIMIT = 0.20

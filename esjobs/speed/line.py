@@ -27,7 +27,9 @@ class Comparison:
 
     ``places`` are positions in the factors; the points of ``line`` are aligned with them, and so are those of
     ``raw``, the line of the factors without correction for fixed cost. Only names with a factor in the
-    largest component take part. ``reason``: why no verdict may rest on the line; None: may.
+    largest component take part; those that declare nothing stand beside the line of most names, which says
+    what they would declare. ``reason``: why no verdict may rest on the line; None: may. ``groups``: what
+    keeps every verdict from being sent, when declarations fall into two groups; else empty.
     """
 
     benchmark: str
@@ -35,6 +37,7 @@ class Comparison:
     line: fitters.LineResult
     raw: fitters.LineResult
     reason: str | None
+    groups: str = ""
 
 
 def compare_with_declared(
@@ -44,21 +47,20 @@ def compare_with_declared(
 
     Defaults are listed and never fitted; the line leaves out the whole site of the name it judges.
     """
-    comparable = [
-        int(place)
-        for place in np.flatnonzero(factors.main)
-        if declared[factors.name[place]].corepower is not None
-    ]
-    benchmarks = sorted({declared[factors.name[place]].benchmark or "" for place in comparable})
+    of_benchmark: dict[str, list[int]] = {}
+    without: list[int] = []
+    for place in np.flatnonzero(factors.main).tolist():
+        item = declared[factors.name[place]]
+        if item.corepower is None:
+            without.append(place)
+        else:
+            of_benchmark.setdefault(item.benchmark or "", []).append(place)
+    most = max(of_benchmark, key=lambda benchmark: len(of_benchmark[benchmark]), default="")
     return [
         _compare(
-            factors,
-            declared,
-            benchmark,
-            [place for place in comparable if declared[factors.name[place]].benchmark == benchmark],
-            limit,
+            factors, declared, benchmark, sorted(places + without if benchmark == most else places), limit
         )
-        for benchmark in benchmarks
+        for benchmark, places in sorted(of_benchmark.items())
     ]
 
 
@@ -73,7 +75,7 @@ def _compare(
         return fitters.fit_line(
             k[chosen],
             factors.k_err[chosen] * k[chosen] / factors.k[chosen],
-            np.array([item.corepower for item in those], float),
+            np.array([np.nan if item.corepower is None else item.corepower for item in those]),
             group=[item.rc_site for item in those],
             in_line=measured,
             name=[item.name for item in those],
@@ -86,7 +88,35 @@ def _compare(
     reason = None
     if line.status != "ok" or line.n_groups < MIN_LINE_SITES:
         reason = _too_few(factors.level, benchmark, int(line.n_groups))
-    return Comparison(benchmark, chosen, line, raw, reason)
+    groups = "" if reason or line.groups is None else _two_groups(factors, chosen, those, line)
+    return Comparison(benchmark, chosen, line, raw, reason, groups)
+
+
+_MOST_NAMED = 5
+
+
+def _two_groups(
+    factors: Factors, chosen: npt.NDArray[np.int64], those: Sequence[Declared], line: fitters.LineResult
+) -> str:
+    """Both groups, with the WLCG sites (or CPU models) of the smaller one."""
+    if line.groups is None:
+        return ""
+    sides: dict[bool, set[str]] = {True: set(), False: set()}
+    for place, item, inside in zip(chosen, those, line.points.in_line, strict=True):
+        if inside and item.corepower is not None:
+            is_low = np.log(factors.k[place] / item.corepower) < line.groups.cut
+            sides[bool(is_low)].add(item.rc_site)
+    declares_more = len(sides[True]) <= len(sides[False])
+    few, many = sides[declares_more], sides[not declares_more]
+    ratio = line.groups.ratio if declares_more else 1 / line.groups.ratio
+    named = ", ".join(sorted(few)[:_MOST_NAMED])
+    named += f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
+    whose, have = ("WLCG sites", "declare") if factors.level == "site" else ("CPU models", "have a score")
+    return (
+        f"Declarations fall into two groups: {len(few)} {whose} ({named}) {have} {ratio:.2f} times of what "
+        f"{len(many)} others {have} for the same speed. Which group is right cannot be known, so no verdict "
+        "may be sent."
+    )
 
 
 def _too_few(level: str, benchmark: str, count: int) -> str:
@@ -171,4 +201,5 @@ def _line_rows(factors: Factors, found: Sequence[Comparison]) -> Iterator[dict[s
             "spearman": finite(line.correlation_points.spearman),
             "pearson_sites": finite(line.correlation_groups.pearson),
             "spearman_sites": finite(line.correlation_groups.spearman),
+            "groups_ratio": None if line.groups is None else line.groups.ratio,
         }

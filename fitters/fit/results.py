@@ -239,6 +239,8 @@ class FitResult:
                 )
             known = part.rel_var.size > 0 and np.isfinite(self.sigma_int.value)
             spread = found.level * np.sqrt(found.propagated if known else self.S**2 * found.model)
+            if not known and part.dof <= 0:  # the spread is that of other components
+                spread = np.full(part.n_tasks, np.nan)
             level[part.tasks], err[part.tasks] = found.level, spread
             status[part.tasks] = "ok"
             status[part.tasks[~np.isfinite(spread)]] = "no dof"

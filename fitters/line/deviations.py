@@ -20,7 +20,6 @@ LEAST_ENTRIES = 3
 TAU_FLOOR = 0.05
 """Least relative scatter between groups."""
 STUDENT_BELOW = 10
-SMALLEST_PROPOSAL_ERROR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +45,8 @@ class LinePoints(Table):
     significant : bool array
         Verdict ``deviates`` and q <= 0.05.
     equivalent_c, equivalent_c_err : float64 arrays
-        k / s_(-g): the declared value that the others' declarations correspond to; error with the line's,
-        never below 5 %. Also for points without a declared value.
+        k / s_(-g): the value that the others would declare for such a k, and its standard error: that of k
+        and that of the line. Also for points without a declared value.
     proposed_c, proposed_c_err : float64 arrays
         The same where the verdict is ``deviates``, otherwise NaN.
     in_line : bool array
@@ -55,6 +54,10 @@ class LinePoints(Table):
     status : array of str
         ``ok``, ``no k``, ``no k error``, ``no declared value`` or ``no line``.
     reason : array of str
+    equivalent_low, equivalent_high : float64 arrays
+        The 90 % interval of `equivalent_c`, symmetric in its logarithm.
+    quantile : float64 array
+        z of the verdict and of the interval.
     """
 
     name: Texts
@@ -72,6 +75,9 @@ class LinePoints(Table):
     in_line: NDArray[np.bool_]
     status: Texts
     reason: Texts
+    equivalent_low: Floats
+    equivalent_high: Floats
+    quantile: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +201,7 @@ class Deviations:
         d_err[rows] = (1.0 + d[rows]) * np.sqrt(columns.ln_variance(rows) + error[rows] ** 2)
         equivalent[has_line] = columns.k[has_line] / np.exp(mean[has_line])
         relative = np.hypot(columns.k_err[has_line] / columns.k[has_line], error[has_line])
-        equivalent_err[has_line] = equivalent[has_line] * np.maximum(relative, SMALLEST_PROPOSAL_ERROR)
+        equivalent_err[has_line] = equivalent[has_line] * relative
         z = np.array([one_sided_quantile(int(m)) for m in others]) if n else np.empty(0)
         size = np.abs(d)
         excess = np.full(n, -np.inf)
@@ -239,4 +245,7 @@ class Deviations:
             in_line=columns.used.copy(),
             status=status,
             reason=reason,
+            equivalent_low=equivalent * np.exp(-z * equivalent_err / equivalent),
+            equivalent_high=equivalent * np.exp(z * equivalent_err / equivalent),
+            quantile=z,
         )

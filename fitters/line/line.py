@@ -24,6 +24,7 @@ from fitters.line.deviations import (
     line_entries,
     one_sided_quantile,
 )
+from fitters.line.groups import TwoGroups, two_groups
 from fitters.line.location import locate, minuit_location
 
 USUAL_LIMIT = 0.20
@@ -71,6 +72,8 @@ class LineResult:
     correlation_points, correlation_entries, correlation_groups : Correlation
         Between points of the line, entries, and groups (geometric means).
     points : LinePoints
+    groups : TwoGroups or None
+        Two groups of entries, where declarations fall into two: then no line can tell who is wrong.
     """
 
     status: str
@@ -90,6 +93,7 @@ class LineResult:
     correlation_entries: Correlation
     correlation_groups: Correlation
     points: LinePoints
+    groups: TwoGroups | None
 
 
 def fit_line(
@@ -166,6 +170,7 @@ def fit_line(
         correlation_entries=_correlation(entries.k, entries.c),
         correlation_groups=_correlation(*_group_means(entries)),
         points=points.table(n_groups, min_groups),
+        groups=two_groups(entries.y, entries.variance, TAU_FLOOR),
     )
 
 

@@ -151,7 +151,10 @@ def test_the_verdicts_are_those_of_the_interval() -> None:
     np.testing.assert_array_equal(points.significant, (points.q_value <= 0.05) & (expected == "deviates"))
     proposed = expected == "deviates"
     np.testing.assert_allclose(points.proposed_c[proposed], (c * (1 + points.deviation))[proposed])
-    assert (points.proposed_c_err[proposed] >= 0.05 * points.proposed_c[proposed]).all()
+    relative = points.deviation_err / (1 + points.deviation)
+    np.testing.assert_allclose(points.equivalent_c_err, points.equivalent_c * relative)
+    np.testing.assert_allclose(points.equivalent_high, points.equivalent_c * np.exp(1.6448536 * relative))
+    np.testing.assert_allclose(points.equivalent_low * points.equivalent_high, points.equivalent_c**2)
     assert np.isnan(points.proposed_c[~proposed]).all()
 
 

@@ -23,12 +23,14 @@ def conclude(
     *,
     limit: float,
     no_line: str = "",
+    groups: str = "",
     restriction: Sequence[str] = (),
 ) -> dict[str, object]:
     """The row of ``conclusions`` about the flags of one fit, without what names the fit.
 
     ``limit``: the accepted relative deviation. ``no_line``: why no verdict can rest on any line; empty when
-    one can. ``restriction``: the conditions to which the run was restricted, as people write them.
+    one can. ``groups``: both groups, when declarations fall into two; no verdict is sent then.
+    ``restriction``: the conditions to which the run was restricted, as people write them.
     ``evidence`` is None where no name deviates.
     """
     verdicts = [str(flag["verdict"]) for flag in flags]
@@ -65,6 +67,8 @@ def conclude(
         else:
             text = _none_confirmed(counts, level, limit)
         text += _needed(counts, level)
+        if groups:
+            text = f"{groups} {_none_confirmed(counts, level, limit)}"
     where = f"Restricted to {', '.join(restriction)}. " if restriction else ""
     return {**counts, "sentence": where + text, "evidence": _evidence(confirmed, candidates)}
 

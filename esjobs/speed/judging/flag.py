@@ -12,7 +12,16 @@ import pyarrow as pa
 import fitters
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, CONFIRMED, FALSE_DISCOVERY_RATE, JUDGED, Verdict, noun, standing
+from esjobs.core.words import (
+    ALL_TYPES,
+    CONFIRMED,
+    FALSE_DISCOVERY_RATE,
+    INTERVAL_LEVEL,
+    JUDGED,
+    Verdict,
+    noun,
+    standing,
+)
 from esjobs.declared.origin import Declared
 from esjobs.runs.publication import Outcome, finite, rows_table
 from esjobs.speed.factors import MIXED_TASK, Factors
@@ -20,7 +29,7 @@ from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
 from esjobs.speed.judging.sentences import told
 from esjobs.speed.judging.stability import changes_of, unstable_names
-from esjobs.speed.judging.verdicts import SURVIVING, Evidence, decide, is_confirmed
+from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.settings import FitSettings
 from esjobs.speed.tables import CONCLUSIONS, FLAGS
@@ -51,14 +60,18 @@ def judge(
     settings: FitSettings,
 ) -> list[Judged]:
     """The verdict of every name of one fit, in the order of the factors."""
-    lines: dict[int, tuple[Comparison, int]] = {
-        int(place): (item, position) for item in comparisons for position, place in enumerate(item.places)
+    lines: dict[int, tuple[int, int]] = {
+        int(place): (number, position)
+        for number, item in enumerate(comparisons)
+        for position, place in enumerate(item.places)
     }
+    in_lines = [_sites_in_line(item, factors, declared) for item in comparisons]
     main_k = factors.k[factors.main]
     median = float(np.median(main_k)) if len(main_k) else None
     judged = []
     for place, name in enumerate(factors.name):
-        comparison, position = lines.get(place, (None, 0))
+        number, position = lines.get(place, (None, 0))
+        comparison = None if number is None else comparisons[number]
         line = None if comparison is None else comparison.line.points
         deviation = None if line is None else finite(line.deviation[position])
         evidence = Evidence(
@@ -74,17 +87,18 @@ def judge(
             deviation=deviation,
             deviation_err=None if line is None else finite(line.deviation_err[position]),
             median_k=median,
-            n_line_sites=_other_sites(comparison, declared[name]),
+            n_line_sites=0 if number is None else len(in_lines[number] - {declared[name].rc_site}),
             line_reason=None if comparison is None else comparison.reason,
             records="" if factors.records is None else factors.records[place],
             mixed=factors.status[place] == MIXED_TASK,
             via=factors.via[place],
+            estimate=_estimate(comparison, position),
         )
-        verdict, why = decide(
-            evidence,
-            None if line is None else line.verdict[position] or None,
-            settings.min_name_jobs,
-        )
+        compared: Verdict | None = None
+        if line is not None and evidence.deviation is not None and evidence.deviation_err is not None:
+            half_width = float(line.quantile[position]) * evidence.deviation_err
+            compared = compare(evidence.deviation, half_width, settings.deviation_limit)
+        verdict, why = decide(evidence, compared, settings.min_name_jobs)
         judged.append(
             Judged(
                 evidence,
@@ -103,6 +117,26 @@ def judge(
     return judged
 
 
+def _estimate(comparison: Comparison | None, position: int) -> Estimate | None:
+    """What a name would declare, where a line that verdicts may rest on says it."""
+    if comparison is None or comparison.reason is not None:
+        return None
+    points = comparison.line.points
+    numbers = [
+        finite(column[position])
+        for column in (
+            points.equivalent_c,
+            points.equivalent_c_err,
+            points.equivalent_low,
+            points.equivalent_high,
+        )
+    ]
+    value, error, low, high = numbers
+    if value is None or error is None or low is None or high is None:
+        return None
+    return Estimate(value, error, low, high, comparison.benchmark)
+
+
 def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, float]:
     """Squares add up to that of the error; what the factor does not explain is the line's."""
     if evidence.deviation is None or evidence.deviation_err is None or evidence.k is None:
@@ -115,10 +149,10 @@ def _err_parts(factors: Factors, place: int, evidence: Evidence) -> dict[str, fl
     return {"stat": stat, "int": interaction, "line": math.sqrt(max(rest, 0.0))}
 
 
-def _other_sites(comparison: Comparison | None, declared: Declared) -> int:
-    if comparison is None:
-        return 0
-    return comparison.line.n_groups - (declared.origin not in ("default", "none"))
+def _sites_in_line(comparison: Comparison, factors: Factors, declared: Mapping[str, Declared]) -> set[str]:
+    """The WLCG sites (or CPU models) that a line rests on."""
+    inside = comparison.places[comparison.line.points.in_line]
+    return {declared[factors.name[place]].rc_site for place in inside}
 
 
 def flag(
@@ -149,6 +183,7 @@ def flag(
                 [(item.evidence, item.verdict) for item in judged],
                 changes.get((factors.level, factors.processing_type, factors.method), {}),
                 settings.deviation_limit,
+                two_groups=any(item.groups for item in found),
             )
         mine = list(_flag_rows(factors, judged, values, unstable, settings))
         flags.extend(mine)
@@ -157,6 +192,7 @@ def flag(
             factors.level,
             limit=settings.deviation_limit,
             no_line=_why_no_line(factors, found),
+            groups=" ".join(item.groups for item in found if item.groups),
             restriction=restriction,
         )
         conclusions.append({**_fit_of(factors), **said})
@@ -281,7 +317,22 @@ def _flag_rows(
             "finding": words.finding,
             "advice": words.advice or None,
             "standing": standing(item.verdict, confirmed),
+            **_estimated(item),
         }
+
+
+def _estimated(item: Judged) -> dict[str, object]:
+    """The estimate of a name with enough evidence, whatever it declares."""
+    estimate = item.evidence.estimate
+    if estimate is None or item.verdict not in (*JUDGED, "undeclared"):
+        return {}
+    return {
+        "estimate": estimate.corepower,
+        "estimate_low": estimate.low,
+        "estimate_high": estimate.high,
+        "estimate_level": INTERVAL_LEVEL,
+        "estimate_benchmark": estimate.benchmark,
+    }
 
 
 def _is_stable(item: Judged, unstable: Mapping[str, str] | None) -> bool | None:

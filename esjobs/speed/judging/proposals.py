@@ -12,7 +12,6 @@ from itertools import combinations
 from esjobs.core.words import Verdict
 from esjobs.speed.judging.verdicts import Evidence
 
-MIN_PROPOSAL_ERROR = 0.05
 MIN_PROPOSAL_TASKS = 2
 SIBLING_SIGMAS = 3.0
 NOT_CONFIRMED = "the deviation is not confirmed"
@@ -21,7 +20,7 @@ NOT_CONFIRMED = "the deviation is not confirmed"
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the jobs ran like, in units of the benchmark.
+    """What the jobs ran like, in units of the benchmark, with its 90 % interval.
 
     ``reason`` says why there is none; ``note`` what the other queues of the site propose.
     """
@@ -30,14 +29,12 @@ class Proposal:
     corepower_err: float | None
     reason: str = ""
     note: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: bool | None) -> Proposal:
-    """The corepower at which the name would lie on the line of the others, if one may be proposed.
-
-    Its error is that of the deviation (statistics, interaction, line), never below 5 %. ``confirmed``: the
-    deviation is significant and stable.
-    """
+    """The estimate of the name if it may be proposed. ``confirmed``: significant and stable."""
     declared = evidence.declared
     if verdict != "deviates":
         return Proposal(None, None, f"the verdict is {verdict}")
@@ -49,19 +46,19 @@ def propose(evidence: Evidence, verdict: Verdict, min_jobs: int, *, confirmed: b
         return Proposal(None, None, "too few jobs")
     if not confirmed:
         return Proposal(None, None, NOT_CONFIRMED)
-    value, deviation, error = declared.corepower, evidence.deviation, evidence.deviation_err
-    if value is None or deviation is None or error is None:
+    estimate = evidence.estimate
+    if estimate is None:
         return Proposal(None, None, "no deviation")
-    proposed = value * (1 + deviation)
-    return Proposal(proposed, max(value * error, MIN_PROPOSAL_ERROR * proposed))
+    return Proposal(estimate.corepower, estimate.error, low=estimate.low, high=estimate.high)
 
 
 def share_among_siblings(evidence: Sequence[Evidence], proposals: Sequence[Proposal]) -> list[Proposal]:
     """One proposal for queues of one site, unless two of them differ by more than three of their errors.
 
     ``evidence`` and ``proposals`` are of the same names in the same order; so is the answer. The shared
-    number is the mean weighted with 1 / error^2. Its error is the smallest of theirs, since the line's part
-    is common to them and does not average. Queues that differ keep their own numbers, and the note says so.
+    number is the mean weighted with 1 / error^2. Its relative error is the smallest of theirs, since the
+    line's part is common to them and does not average. Queues that differ keep their own numbers, and the
+    note says so.
     """
     found = list(proposals)
     sites: dict[tuple[str, str | None], list[int]] = {}
@@ -81,9 +78,14 @@ def share_among_siblings(evidence: Sequence[Evidence], proposals: Sequence[Propo
             continue
         weights = [error**-2 for _, error in numbers]
         mean = sum(w * value for w, (value, _) in zip(weights, numbers, strict=True)) / sum(weights)
-        error = max(min(error for _, error in numbers), MIN_PROPOSAL_ERROR * mean)
+        relative = min(error / value for value, error in numbers)
+        half = min(
+            math.log((proposals[place].high or mean) / (proposals[place].corepower or mean))
+            for place in places
+        )
+        low, high = mean * math.exp(-half), mean * math.exp(half)
         for place in places:
             others = ", ".join(evidence[other].name for other in places if other != place)
-            note = f"One value, {mean:.1f}, serves {others} of {site} as well."
-            found[place] = Proposal(mean, error, note=note)
+            note = f"One value, {mean:.1f} ({low:.1f} to {high:.1f}), serves {others} of {site} as well."
+            found[place] = Proposal(mean, relative * mean, note=note, low=low, high=high)
     return found

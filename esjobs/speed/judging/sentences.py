@@ -1,9 +1,8 @@
 """Verdicts in words that may be sent to a site: relative to the others, with an interval, never an order."""
 
-import math
 from dataclasses import dataclass
 
-from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
+from esjobs.core.words import INTERVAL_LEVEL, JUDGED, Verdict
 from esjobs.declared.origin import Declared
 from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
 from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE, Evidence
@@ -51,7 +50,8 @@ def told(
     """
     declared = evidence.declared
     if verdict not in JUDGED:
-        return Told(_joined(f"{verdict.capitalize()}: {why}.", _declared_note(declared)))
+        would = _ran_like(evidence, level) if verdict == "undeclared" and evidence.estimate else ""
+        return Told(_joined(f"{verdict.capitalize()}: {why}.", would, _declared_note(declared)))
     ran = _joined(_ran_like(evidence, level), _bridge(evidence.via))
     note = _declared_note(declared)
     if verdict != "deviates":
@@ -68,17 +68,20 @@ def told(
 
 def _ran_like(evidence: Evidence, level: str) -> str:
     """What the jobs ran like, and relative to whom: a line has one entry per WLCG site or CPU model."""
-    declared = evidence.declared
-    deviation, error = evidence.deviation or 0.0, evidence.deviation_err or 0.0
-    value = declared.corepower or 0.0
-    low, high = interval(deviation, error)
+    estimate = evidence.estimate
+    if estimate is None:
+        return ""
     whose, own = f"what {evidence.n_line_sites} other WLCG sites declare", "is declared"
     if level == "cpu_model":
         whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
-    return (
-        f"Relative to {whose}, these jobs ran like {value * (1 + deviation):.1f} ({value * low:.1f} to "
-        f"{value * high:.1f}, 90 %) {declared.benchmark} per core; {value:.2f} {own} ({percent(deviation)})."
+    ran = (
+        f"Relative to {whose}, these jobs ran like {estimate.corepower:.1f} ({estimate.low:.1f} to "
+        f"{estimate.high:.1f}, {percent(INTERVAL_LEVEL, '')}) {estimate.benchmark} per core"
     )
+    declared = evidence.declared
+    if declared.origin in ("none", "default"):
+        return f"{ran}."
+    return f"{ran}; {declared.corepower:.2f} {own} ({percent(evidence.deviation or 0.0)})."
 
 
 def _lacking(significant: bool | None, stable: bool | None, unstable_under: str | None) -> list[str]:
@@ -112,15 +115,6 @@ def percent(value: float, sign: str = "+") -> str:
     """
     digits = f"{100 * value:{sign}.0f}" if sign else f"{100 * value:.3g}"
     return f"{'0' if digits in ('+0', '-0') else digits} %"
-
-
-def interval(deviation: float, error: float) -> tuple[float, float]:
-    """The 90 % interval of 1 + deviation, symmetric in the logarithm and so never negative."""
-    centre = 1 + deviation
-    if centre <= 0 or error <= 0:
-        return centre, centre
-    factor = math.exp(HALF_WIDTH_90 * error / centre)
-    return centre / factor, centre * factor
 
 
 def _declared_note(declared: Declared) -> str:

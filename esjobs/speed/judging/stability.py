@@ -60,13 +60,23 @@ def unstable_under(
     return None
 
 
+TWO_GROUPS = "declarations fall into two groups"
+"""What no verdict survives: with the other group for a line, most would be others."""
+
+
 def unstable_names(
-    judged: Sequence[tuple[Evidence, Verdict]], changes: Mapping[str, Sequence[Change]], limit: float
+    judged: Sequence[tuple[Evidence, Verdict]],
+    changes: Mapping[str, Sequence[Change]],
+    limit: float,
+    *,
+    two_groups: bool = False,
 ) -> dict[str, str]:
     """Of the names that deviate or are ok, those whose verdict does not survive, with the change."""
     found = {}
     for evidence, verdict in judged:
-        if verdict in SURVIVING:
+        if verdict in SURVIVING and two_groups:
+            found[evidence.name] = TWO_GROUPS
+        elif verdict in SURVIVING:
             under = unstable_under(evidence, verdict, changes.get(evidence.name, ()), limit)
             if under is not None:
                 found[evidence.name] = under

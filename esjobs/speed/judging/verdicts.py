@@ -16,7 +16,7 @@ the
 import math
 from dataclasses import dataclass
 
-from esjobs.core.words import HALF_WIDTH_90, JUDGED, Verdict
+from esjobs.core.words import JUDGED, Verdict
 from esjobs.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
@@ -26,6 +26,21 @@ SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
 """The verdicts that claim something, and so are tested for stability."""
 FEW_JOBS_BRIDGE = "few jobs"
 """In the place of a name: the link to the others rests on buckets of few jobs only."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The corepower at which a name would lie on the line of the others, in their benchmark.
+
+    ``error``: its standard error, statistics, interaction, weak bridges and the line together. ``low`` and
+    ``high``: the 90 % interval, symmetric in the logarithm. Table, sentence and proposal give these numbers.
+    """
+
+    corepower: float
+    error: float
+    low: float
+    high: float
+    benchmark: str
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,7 @@ class Evidence:
     mixed: bool = False
     via: str = ""
     """The one name through which this one hangs on the others, or ``few jobs``."""
+    estimate: Estimate | None = None
 
 
 def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tuple[Verdict, str]:
@@ -73,15 +89,15 @@ def decide(evidence: Evidence, comparison: Verdict | None, min_jobs: int) -> tup
     return comparison, ""
 
 
-def compare(deviation: float, error: float, limit: float) -> Verdict:
-    """Rule 6 alone, for many degrees of freedom.
+def compare(deviation: float, half_width: float, limit: float) -> Verdict:
+    """Rule 6 alone; ``half_width``: of the 90 % interval of the deviation.
 
-    >>> compare(-0.47, 0.1, 0.2), compare(0.05, 0.05, 0.2), compare(0.25, 0.1, 0.2)
+    >>> compare(-0.47, 0.16, 0.2), compare(0.05, 0.08, 0.2), compare(0.25, 0.16, 0.2)
     ('deviates', 'ok', 'undecided')
     """
-    if abs(deviation) - HALF_WIDTH_90 * error > limit:
+    if abs(deviation) - half_width > limit:
         return "deviates"
-    if abs(deviation) + HALF_WIDTH_90 * error < limit:
+    if abs(deviation) + half_width < limit:
         return "ok"
     return "undecided"
 
