@@ -39,15 +39,17 @@ def from_index(
     method: str | None = None,
     level: Level = "site",
     prefix: str = PREFIX,
+    history: bool = False,
 ) -> Spec:
     """The same chart asking for its rows itself, in a dashboard of Kibana or OpenSearch Dashboards.
 
-    ``level``: that which is drawn of a panel that is about every level.
+    ``level``: that which is drawn of a panel that is about every level. ``history``: of every run rather than
+    of the latest.
     """
     view = replace(panel.view, level=panel.view.level or level)
 
     def source(view: View, columns: Iterable[str]) -> Source:
-        return hits(view, list(columns), processing_type, method, prefix=prefix)
+        return hits(view, list(columns), processing_type, method, prefix=prefix, history=history)
 
     joins = {join.name: source(join.view, (join.on, *join.columns)) for join in panel.joins}
     return CHARTS[panel.kind](panel, source(view, columns_of(panel)), joins, paint)

@@ -5,13 +5,15 @@ from typing import Any
 
 from dashboards.spec import View, Where
 from dashboards.targets.vegalite.sources import Source
-from esjobs.capabilities import table
+from esjobs.capabilities import kind_of, table
+from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum
 from esjobs.core.words import ALL_TYPES
 
 MOST_ROWS = 1000
 """A panel asks for no more rows."""
-PREFIX = "esjobs-"
+PREFIX = "esjobs"
 
+_GROUPS = "groups"
 _CONTEXT = ("must", "filter", "must_not")
 
 Clauses = dict[str, list[Any]]
@@ -58,7 +60,7 @@ def body(
     *,
     context: bool = True,
 ) -> dict[str, Any]:
-    """The search for the rows of a view.
+    """The search for the rows of a view, or for its groups.
 
     ``context``: with the placeholders that a dashboard server replaces by its filters, its search bar and,
     where the table belongs to moments, its time picker. A request with conditions of its own needs them: a
@@ -72,6 +74,8 @@ def body(
             query.setdefault(clause, []).append(f"%dashboard_context-{clause}_clause%")
         if time:
             query["filter"].append({"range": {time: {"%timefilter%": True}}})
+    if view.by:
+        return {"size": 0, "query": {"bool": query}, "aggs": {_GROUPS: _groups(view)}}
     return {
         "size": MOST_ROWS,
         "_source": list(dict.fromkeys(columns)),
@@ -80,9 +84,38 @@ def body(
     }
 
 
+def _groups(view: View) -> dict[str, Any]:
+    """An aggregation with a bucket per group; a missing key is one of its own, as in every store."""
+    sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
+    sums = {metric.name: _metric(metric) for metric in view.metrics if not isinstance(metric, Count)}
+    return {"composite": {"size": MOST_ROWS, "sources": sources}, **({"aggs": sums} if sums else {})}
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    match metric:
+        case Sum(column):
+            return {"sum": {"field": column}}
+        case Minimum(column):
+            return {"min": {"field": column}}
+        case Maximum(column):
+            return {"max": {"field": column}}
+        case _:
+            raise ValueError(f"no index adds up '{metric.name}' without a script; make it a column")
+
+
 def _order(column: str) -> dict[str, Any]:
     order = "desc" if column.startswith("-") else "asc"
     return {column.removeprefix("-"): {"order": order, "missing": "_last"}}
+
+
+def index_of(view: View, prefix: str = PREFIX, *, history: bool = False) -> str:
+    """The name under which readers find the rows of a view: of the latest run where runs make them.
+
+    >>> index_of(View("flags")), index_of(View("flags"), history=True), index_of(View("run_counts"))
+    ('esjobs-latest-flags', 'esjobs-flags', 'esjobs-run-counts')
+    """
+    of_latest = not history and kind_of(table(view.table)) is not None
+    return f"{prefix}-{'latest-' if of_latest else ''}{view.table.replace('_', '-')}"
 
 
 def hits(
@@ -92,13 +125,19 @@ def hits(
     method: str | None = None,
     *,
     prefix: str = PREFIX,
+    history: bool = False,
 ) -> Source:
-    """The rows of a view, asked of its index by the chart itself."""
-    asked = body(view, columns, processing_type, method)
-    return Source(
-        {
-            "url": {"index": f"{prefix}{view.table}", "body": asked},
-            "format": {"property": "hits.hits"},
-        },
-        "_source",
-    )
+    """The rows or groups of a view, asked of its index by the chart itself.
+
+    ``history``: of every run rather than of the latest.
+    """
+    url = {
+        "index": index_of(view, prefix, history=history),
+        "body": body(view, columns, processing_type, method),
+    }
+    if not view.by:
+        return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
+    paths = {column: f"key.{column}" for column in view.by}
+    for metric in view.metrics:
+        paths[metric.name] = "doc_count" if isinstance(metric, Count) else f"{metric.name}.value"
+    return Source({"url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}, paths=paths)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Step = dict[str, Any]
@@ -11,25 +11,27 @@ Step = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """Rows: what Vega-Lite is told of them, and the object in each row below which its columns stand.
+    """Rows: what Vega-Lite is told of them, and where in each row its columns stand.
 
-    A row of a table has its columns itself; a hit of an index has them in ``_source``.
+    A row of a table has its columns itself; a hit of an index has them ``below`` its ``_source``; a group has
+    some in its key and each sum in an object of its own, which ``paths`` says by column, with dots.
     """
 
     data: Mapping[str, Any]
     below: str = ""
+    paths: Mapping[str, str] = field(default_factory=dict)
 
     def path(self, column: str) -> str:
         """How a lookup names a column."""
-        return f"{self.below}.{column}" if self.below else column
+        return self.paths.get(column, f"{self.below}.{column}" if self.below else column)
 
     def lifted(self, columns: Iterable[str]) -> list[Step]:
         """Transforms after which the columns are the row's own."""
-        if not self.below:
-            return []
+        paths = {column: self.path(column) for column in columns}
         return [
-            {"calculate": f"datum[{json.dumps(self.below)}][{json.dumps(column)}]", "as": column}
-            for column in dict.fromkeys(columns)
+            {"calculate": "datum" + "".join(f"[{json.dumps(part)}]" for part in path.split(".")), "as": name}
+            for name, path in paths.items()
+            if path != name
         ]
 
     def lookup(self, on: str, columns: Sequence[str]) -> Step:
