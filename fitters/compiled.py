@@ -1,7 +1,7 @@
 """Compilation by Numba; nothing else in the package imports it.
 
 Only loops that NumPy cannot do in one pass are compiled (`layout.kernels`, `fit.kernels`), since every line
-of them costs time to compile, about 2 s together, once per machine. One set of types throughout, so that each
+of them costs time to compile, some 2 s together, once per machine. One set of types throughout, so that each
 is compiled once: codes int32, positions int64, everything else float64, contiguous and writeable; what is not
 there is an array of length 0. Output comes from outside, zeroed where it is added to: allocating inside costs
 compile time.

@@ -166,24 +166,10 @@ def hessian_and_scores(
 
 
 @compiled
-def split_pairs(pairs: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> None:
-    """Lay the two symmetric matrices out of `pairs`, whose lower triangle is read, whole and apart."""
-    n = first.shape[0]
-    for top in range(0, n, 16):  # squares small enough that both sides of the diagonal stay in the cache
-        for left in range(0, top + 1, 16):
-            for i in range(top, min(top + 16, n)):
-                for j in range(left, min(left + 16, i + 1)):
-                    first[i, j] = pairs[i, j, 0]
-                    first[j, i] = pairs[i, j, 0]
-                    second[i, j] = pairs[i, j, 1]
-                    second[j, i] = pairs[i, j, 1]
-
-
-@compiled
 def mirror(matrix: NDArray[np.float64]) -> None:
     """Copy the lower triangle to the upper one."""
     n = matrix.shape[0]
-    for top in range(0, n, 16):
+    for top in range(0, n, 16):  # squares small enough that both sides of the diagonal stay in the cache
         for left in range(0, top + 1, 16):
             for i in range(top, min(top + 16, n)):
                 for j in range(left, min(left + 16, i)):

@@ -9,7 +9,6 @@ from fitters.fit.kernels import (
     cost_and_gradient,
     hessian_and_scores,
     mirror,
-    split_pairs,
     sweep,
     times_vector,
 )
@@ -44,8 +43,9 @@ def curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]
     n = part.n_units
     gradient, room, pairs = np.zeros(n), np.empty((3, n)), np.zeros((n, n, 2))
     hessian_and_scores(part.ptr, part.unit, part.value, part.weight, k, mode, room, gradient, pairs)
-    hessian, scores = np.empty((n, n)), np.empty((n, n))
-    split_pairs(pairs, hessian, scores)
+    hessian, scores = pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
+    mirror(hessian)
+    mirror(scores)
     return hessian, scores, gradient
 
 
