@@ -116,7 +116,6 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
     "task-curves": ("n_jobs", "rho", "decision"),
     "matrix": ("n_jobs",),
     "pulls": ("low", "high"),
-    "scatter-line": ("confirmed",),
     "siblings": ("component",),
 }
 """What charts of a kind read besides the fields of their panel."""
