@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from fitters.errors import InputError
 from fitters.layout.arrays import Floats, Texts, texts
@@ -165,7 +165,7 @@ def line_entries(columns: LineColumns) -> LineEntries:
 
 def one_sided_quantile(n: int) -> float:
     """95 % one-sided quantile: normal, Student's t below 10 entries."""
-    return float(stats.t.ppf(0.95, n - 1) if n < STUDENT_BELOW else stats.norm.ppf(0.95))
+    return float(special.stdtrit(n - 1, 0.95) if n < STUDENT_BELOW else special.ndtri(0.95))
 
 
 class Deviations:
@@ -209,8 +209,8 @@ class Deviations:
         excess[rows & (d_err == 0)] = np.where(size[rows & (d_err == 0)] > self.limit, np.inf, -np.inf)
         p[rows] = np.where(
             others[rows] < STUDENT_BELOW,
-            stats.t.sf(excess[rows], np.maximum(others[rows] - 1, 1)),
-            stats.norm.sf(excess[rows]),
+            special.stdtr(np.maximum(others[rows] - 1, 1), -excess[rows]),
+            special.ndtr(-excess[rows]),
         )
         q = benjamini_hochberg(p)
         verdict, status, reason = texts(n), texts(n), texts(n)

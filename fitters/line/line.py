@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from fitters.errors import SettingError
 from fitters.layout.arrays import Floats
+from fitters.line.correlation import Correlation, correlate
 from fitters.line.deviations import (
     LEAST_ENTRIES,
     TAU_FLOOR,
@@ -28,17 +28,6 @@ from fitters.line.groups import TwoGroups, two_groups
 from fitters.line.location import locate, minuit_location
 
 USUAL_LIMIT = 0.20
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """Pearson's r and Spearman's rank correlation of k and c, each with its two-sided p; NaN below n = 3."""
-
-    n: int
-    pearson: float
-    pearson_p: float
-    spearman: float
-    spearman_p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +155,9 @@ def fit_line(
         n_groups=n_groups,
         ols=_least_squares(columns.k[used], columns.c[used], np.ones(int(used.sum()))),
         wls=_least_squares(columns.k[used], columns.c[used], columns.k_err[used]),
-        correlation_points=_correlation(columns.k[used], columns.c[used]),
-        correlation_entries=_correlation(entries.k, entries.c),
-        correlation_groups=_correlation(*_group_means(entries)),
+        correlation_points=correlate(columns.k[used], columns.c[used]),
+        correlation_entries=correlate(entries.k, entries.c),
+        correlation_groups=correlate(*_group_means(entries)),
         points=points.table(n_groups, min_groups),
         groups=two_groups(entries.y, entries.variance, TAU_FLOOR),
     )
@@ -213,17 +202,3 @@ def _group_means(entries: LineEntries) -> tuple[Floats, Floats]:
     count = np.bincount(index, minlength=groups.size)
     k = np.exp(np.bincount(index, np.log(entries.k), groups.size) / count)
     return k, np.exp(np.bincount(index, np.log(entries.c), groups.size) / count)
-
-
-def _correlation(k: Floats, c: Floats) -> Correlation:
-    nothing = float("nan")
-    n = int(k.size)
-    if n < 3 or np.ptp(k) == 0 or np.ptp(c) == 0:
-        return Correlation(n, nothing, nothing, nothing, nothing)
-    k, c = k / k.max(), c / c.max()
-    if np.std(k) < 1e-12 or np.std(c) < 1e-12:  # constant but for round-off
-        return Correlation(n, nothing, nothing, nothing, nothing)
-    pearson, spearman = stats.pearsonr(k, c), stats.spearmanr(k, c)
-    return Correlation(
-        n, float(pearson.statistic), float(pearson.pvalue), float(spearman.statistic), float(spearman.pvalue)
-    )

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from fitters.errors import InputError
 from fitters.layout.arrays import Floats
@@ -38,5 +37,14 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
         raise InputError("p holds values outside 0..1")
     q = np.full(values.shape, np.nan)
     if inside.size:
-        q[tested] = stats.false_discovery_control(inside, method="bh")
+        q[tested] = _step_up(inside)
     return q
+
+
+def _step_up(p: Floats) -> Floats:
+    """The least p_j n / rank_j among the p_j that are not smaller, at most 1."""
+    order = np.argsort(p)
+    of_rank = p[order] * (p.size / np.arange(1, p.size + 1))
+    q = np.empty_like(p)
+    q[order] = np.minimum.accumulate(of_rank[::-1])[::-1]
+    return np.clip(q, 0.0, 1.0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from fitters.layout.arrays import Floats, group_sums
 from fitters.robust import MAD_FACTOR
@@ -101,7 +101,7 @@ def _limits(dof: Floats) -> Floats:
     known = dof > 0
     limit = np.full(dof.size, np.inf)
     distinct, place = np.unique(dof[known], return_inverse=True)
-    limit[known] = (_STRAY * stats.chi2.isf(1e-4, distinct) / distinct)[place]
+    limit[known] = (_STRAY * special.chdtri(distinct, 1e-4) / distinct)[place]
     return limit
 
 

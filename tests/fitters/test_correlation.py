@@ -1,0 +1,56 @@
+"""What is computed with special functions is what scipy.stats says, and that package stays unread."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fitters import benjamini_hochberg
+from fitters.line.correlation import correlate
+from fitters.line.deviations import one_sided_quantile
+from tests.fitters.toys import Floats
+
+
+def columns() -> list[tuple[Floats, Floats]]:
+    """Loose, close, exact and opposed ones, with ties and without, 3 to 400 points, many decades."""
+    rng = np.random.default_rng(21)
+    pairs = []
+    for n in (3, 4, 5, 9, 10, 57, 400):
+        x = rng.uniform(5, 25, n)
+        pairs += [
+            (x, rng.uniform(5, 25, n)),
+            (x, x * np.exp(0.05 * rng.normal(size=n))),
+            (x, 1e-3 * x),
+            (x, 30.0 - x),
+            (np.append(np.round(x[1:] / 4), 99.0), np.append(np.round(rng.uniform(1, 5, n - 1)), 7.0)),
+            (np.exp(20 * rng.normal(size=n)), np.exp(20 * rng.normal(size=n))),
+        ]
+    return pairs
+
+
+def test_correlations_are_those_of_scipy() -> None:
+    for x, y in columns():
+        own, pearson, spearman = correlate(x, y), stats.pearsonr(x, y), stats.spearmanr(x, y)
+        theirs = [pearson.statistic, pearson.pvalue, spearman.statistic, spearman.pvalue]
+        ours = [own.pearson, own.pearson_p, own.spearman, own.spearman_p]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
+
+
+def test_q_values_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(22)
+    for p in (rng.random(1), rng.random(200), rng.random(50) ** 4, np.round(rng.random(300), 1), np.zeros(4)):
+        np.testing.assert_array_equal(benjamini_hochberg(p), stats.false_discovery_control(p, method="bh"))
+
+
+@pytest.mark.parametrize("n", [2, 3, 9, 10, 500])
+def test_quantiles_are_those_of_scipy(n: int) -> None:
+    theirs = stats.t.ppf(0.95, n - 1) if n < 10 else stats.norm.ppf(0.95)
+    assert one_sided_quantile(n) == pytest.approx(theirs, rel=1e-14)
+
+
+def test_who_fits_does_not_wait_for_scipy_stats() -> None:
+    lines = "import sys, esjobs.speed.chain, fitters; print('scipy.stats' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
