@@ -64,14 +64,19 @@ def two_groups(y: Floats, variance: Floats, tau_floor: float) -> TwoGroups | Non
     n = y.size
     if n < LEAST_IN_ALL or np.ptp(y) < LEAST_GAP * tau_floor:
         return None
+    high = _cut(y)
+    below, above = y[~high], y[high]
+    # A cut makes groups look farther apart than they are: what is too near even so needs no closer look.
+    inside = np.sqrt((below.size * np.var(below) + above.size * np.var(above)) / n)
+    if above.mean() - below.mean() < LEAST_GAP * max(float(inside), tau_floor):
+        return None
     widest = max(float(np.std(y)) * 1.5, 2 * tau_floor)
     scatter = np.geomspace(tau_floor, widest, _SCATTERS)[:, None]
     full = variance + scatter**2
     weight = 1.0 / full
     mean = (weight * y).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
     one = _ln_density(y, mean, full).sum(axis=1).max()
-    high = _cut(y)
-    means = np.array([[y[~high].mean(), y[high].mean()]]).repeat(_SCATTERS, axis=0)
+    means = np.array([[below.mean(), above.mean()]]).repeat(_SCATTERS, axis=0)
     share = np.full(_SCATTERS, high.mean())
     for _ in range(_ROUNDS):
         belongs, _ = _memberships(y, means, share, full)
@@ -86,9 +91,9 @@ def two_groups(y: Floats, variance: Floats, tau_floor: float) -> TwoGroups | Non
     gain = float(2.0 * (ln_likelihood[best] - one) - 2.0 * np.log(n))
     upper = belongs[best] > 0.5
     gap = float(means[best, 1] - means[best, 0])
-    inside = float(np.sqrt(np.median(full[best])))
+    width = float(np.sqrt(np.median(full[best])))
     smaller = min(upper.mean(), 1.0 - upper.mean())
-    if gain < LEAST_GAIN or gap < LEAST_GAP * inside or smaller < LEAST_SHARE:
+    if gain < LEAST_GAIN or gap < LEAST_GAP * width or smaller < LEAST_SHARE:
         return None
     return TwoGroups(upper, float(np.exp(gap)), float(means[best].mean()), gain)
 
