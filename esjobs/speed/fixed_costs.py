@@ -55,7 +55,11 @@ def fixed_costs(
         return None
     joined = _as_one(found)
     kinds = rows.keys.kinds()
-    of_tasks = kinds[joined.tasks.name.astype(np.int64)]
+    number = joined.tasks.name.astype(np.int64)
+    of_tasks = kinds[number]
+    # A mixed task has a kind of its own: what its sums say is no fixed cost.
+    mixed = np.isin(number, rows.task.names[rows.task.codes[rows.mixed.codes >= 0]])
+    of_tasks = np.where(mixed, int(kinds.max(initial=0)) + 1 + np.cumsum(mixed), of_tasks)
     return fitters.draw_fixed_costs(joined, of_tasks, _of_kinds(joined, rows, kinds, of_tasks))
 
 
@@ -64,7 +68,7 @@ def _of_kinds(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Fixed costs of kinds of tasks of which hardly any tells its own; None where there is no such kind."""
     telling = np.bincount(of_tasks, np.isfinite(costs.tasks.share), int(kinds.max(initial=0)) + 1)
-    mute = np.flatnonzero(telling < fitters.LEAST_ESTIMATES)
+    mute = np.flatnonzero(telling[: int(kinds.max(initial=0)) + 1] < fitters.LEAST_ESTIMATES)
     kind = kinds[rows.task.names][rows.task.codes]
     chosen = np.isin(kind, mute) & (rows.mixed.codes < 0)
     if not chosen.any():

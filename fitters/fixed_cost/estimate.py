@@ -20,6 +20,9 @@ from fitters.layout.arrays import Floats, Ints, Texts
 from fitters.layout.table import Table
 from fitters.variance.of_estimates import shrink
 
+MOST_RISING, LARGEST_ERROR = 1.0, 0.5
+"""A share below -1, or one known no better than to 0.5, says nothing about other tasks of its kind."""
+
 ASSUMED_SCATTER = 0.1
 """Of the shares of tasks of a kind, where single tasks cannot tell theirs."""
 
@@ -269,13 +272,18 @@ def draw_fixed_costs(
     error that all tasks of a kind have in common.
     """
     columns = costs.tasks.columns()
-    number = int(kind.max(initial=0)) + 1
-    drawn = shrink(columns["share"], columns["share_err"], kind, number)
+    number = max(int(kind.max(initial=0)) + 1, 0 if of_kind is None else of_kind[0].size)
+    own, own_err = columns["share"], columns["share_err"]
+    sensible = (own > -MOST_RISING) & (own_err < LARGEST_ERROR)
+    drawn = shrink(np.where(sensible, own, np.nan), np.where(sensible, own_err, np.nan), kind, number)
     mean, mean_err = drawn.mean, drawn.mean_error
-    value, error = drawn.value, drawn.error
+    left = ~sensible & ~np.isfinite(drawn.value)
+    value, error = np.where(left, own, drawn.value), np.where(left, own_err, drawn.error)
+    reliance = drawn.reliance
     if of_kind is not None:
         instead = ~np.isfinite(mean) & np.isfinite(of_kind[0])
         missing = instead[kind] & ~np.isfinite(value)
+        reliance = np.where(missing, 1.0, reliance)
         value = np.where(missing, of_kind[0][kind], value)
         error = np.where(missing, np.hypot(of_kind[1], ASSUMED_SCATTER)[kind], error)
         mean = np.where(instead, of_kind[0], mean)
@@ -286,7 +294,7 @@ def draw_fixed_costs(
         "share": value,
         "share_err": error,
         "is_drawn": changed,
-        "common_err": np.nan_to_num(mean_err)[kind],
+        "common_err": reliance * np.nan_to_num(mean_err)[kind],
     }
     return FixedCosts(_completed(columns), costs.source, costs.n_rows, costs.dropped)
 

@@ -21,12 +21,15 @@ class Shrunk:
     value, error : float64 arrays, shape (n,)
         Of every estimate, also of those that were missing, which are their group's mean and scatter. NaN
         where neither the estimate nor its group is known.
+    reliance : float64 array, shape (n,)
+        How far each rests on its group: 1 for a missing one, 0 for one that stays as it is.
     mean, mean_error, scatter : float64 arrays, shape (n_groups,)
         NaN in groups of fewer than 3 estimates.
     """
 
     value: Floats
     error: Floats
+    reliance: Floats
     mean: Floats
     mean_error: Floats
     scatter: Floats
@@ -105,4 +108,5 @@ def shrink(value: Floats, error: Floats, group: NDArray[Any], n: int) -> Shrunk:
     alone = ~np.isfinite(prior)
     result = np.where(alone, np.where(known, value, np.nan), posterior)
     result_error = np.where(alone, np.where(known, error, np.nan), spread)
-    return Shrunk(result, result_error, mean, mean_error, np.sqrt(square))
+    reliance = np.where(alone, 0.0, 1.0 - np.nan_to_num(trust))
+    return Shrunk(result, result_error, reliance, mean, mean_error, np.sqrt(square))

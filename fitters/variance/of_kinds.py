@@ -47,9 +47,16 @@ class KindScatter:
 
     @property
     def unit_variance(self) -> Floats:
-        """What is added to the variance of ln k of each unit, with room for the error of sigma itself."""
-        widening = 1.0 + 0.7 / self.dof if self.source == "estimated" else 1.0
-        return np.asarray((self.sigma * widening) ** 2 * self.share)
+        """What is added to the variance of ln k of each unit, with room for the error of sigma where there
+        is one.
+
+        Half an error of sigma^2 more: with few kinds the factor rests on sigma alone, and a pull has the
+        tails of an estimated variance.
+        """
+        square = self.sigma**2
+        if self.source == "estimated" and self.sigma > self.error:
+            square += 0.5 * ((self.sigma + self.error) ** 2 - square)
+        return np.asarray(square * self.share)
 
 
 def kind_scatter(
