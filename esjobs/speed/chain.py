@@ -225,6 +225,7 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 events_per_job=columns["events_per_job"].astype(float),
                 via=_texts(columns["via"]),
                 records=_texts(columns["records"]),
+                only_type=item["only_type"] or "",
                 n_distinct_tasks=_known(columns["n_distinct_tasks"], columns["n_tasks"]),
                 n_components=int(component.max(initial=-1)) + 1,
             )

@@ -87,6 +87,8 @@ class Factors:
     """Parts of ``k_err_int``: what a name does to all tasks of a type, of a class, and its fixed cost."""
     k_err_class: FloatArray | None = None
     k_err_cost: FloatArray | None = None
+    only_type: str = ""
+    """The processing type of all jobs in the fit, where it is one: what they tell is about that type only."""
     records: npt.NDArray[np.object_] | None = None
     """Why the records of a name are in doubt, empty where they are not."""
 
@@ -156,6 +158,7 @@ def _with_shared(
         k_err_class=parts["class"],
         k_err_cost=parts["cost"],
         records=_records(data, shared, place),
+        only_type=shared.only_type,
     )
 
 
@@ -289,7 +292,10 @@ def _factors(
         via=np.full(count, "", object),
         n_distinct_tasks=n_distinct_tasks,
         n_components=int(component.max()) + 1 if count else 0,
-        **columns,
+        k=columns["k"],
+        k_err=columns["k_err"],
+        k_err_stat=columns["k_err_stat"],
+        k_err_int=columns["k_err_int"],
     )
 
 

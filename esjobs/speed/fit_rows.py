@@ -156,6 +156,7 @@ def _shared_scatters(item: Fit) -> dict[str, object]:
     if shared is None:
         return {}
     row: dict[str, object] = {
+        "only_type": shared.only_type or None,
         "sigma_inner": finite(shared.sigma_int),
         "sigma_type": finite(shared.by_type.sigma),
         "sigma_type_err": finite(shared.by_type.error),

@@ -32,7 +32,8 @@ class SharedEffects:
     sigma_int: float
     by_type: fitters.KindScatter
     by_class: fitters.KindScatter | None
-    n_types: int
+    only_type: str
+    """The type of all jobs, where it is one."""
     of_type: FloatArray
     of_class: FloatArray
     of_cost: FloatArray
@@ -88,7 +89,7 @@ def shared_effects(
         sigma_int=sigma_int,
         by_type=by_type,
         by_class=by_class,
-        n_types=n_types,
+        only_type=_only(data.keys.processing_type[inside.kind]) if n_types == 1 else "",
         of_type=by_type.unit_variance,
         of_class=np.zeros(n_names) if by_class is None else by_class.unit_variance,
         of_cost=_of_cost(data, rows, chosen) if corrected else np.zeros(n_names),
@@ -133,6 +134,10 @@ def _rows(
     residual = 3.0 * (np.cbrt(speed / mean[task]) - 1.0)
     kind = data.task.names[task].astype(np.int64)
     return _Rows(name, task, kind, of_jobs, weight, residual), chosen
+
+
+def _only(labels: npt.NDArray[np.object_]) -> str:
+    return str(labels[0] or "")
 
 
 def _codes(labels: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:

@@ -163,6 +163,7 @@ FITS = Table(
         column("sigma_cost", "number", "scatter of ln(fixed cost of a job) between names; null without any"),
         column("sigma_cost_err", "number", "its standard error; null when assumed"),
         column("sigma_cost_kind", "keyword", "estimated, corrected (name by name, beyond doubt) or assumed"),
+        column("only_type", "keyword", "the processing type of all jobs in the fit, where it is one"),
         column("sigma_inner", "number", "sigma_int without what names do to types and core classes"),
         *SCOPE,
     ),

@@ -148,3 +148,11 @@ def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> 
     notes = " ".join(note for report in reports for note in report.notes)
     assert "are in the fit of queues; not in it:" in notes
     assert "in buckets of too few jobs" in notes
+
+
+def test_sentences_of_one_type_say_so() -> None:
+    _, _, found = judged(SMALL.but(types=1, multi=0.0))
+    compared = headline(found, "flags")
+    findings = compared[compared.verdict.isin(("ok", "deviates", "undecided"))].finding
+    assert len(findings)
+    assert findings.str.contains("these jobs (evgen only) ran like", regex=False).all()

@@ -89,6 +89,7 @@ def judge(
             median_k=median,
             n_line_sites=0 if number is None else len(in_lines[number] - {declared[name].rc_site}),
             line_reason=None if comparison is None else comparison.reason,
+            only_type=factors.only_type,
             records="" if factors.records is None else factors.records[place],
             mixed=factors.status[place] == MIXED_TASK,
             via=factors.via[place],

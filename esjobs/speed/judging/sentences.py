@@ -74,8 +74,9 @@ def _ran_like(evidence: Evidence, level: str) -> str:
     whose, own = f"what {evidence.n_line_sites} other WLCG sites declare", "is declared"
     if level == "cpu_model":
         whose, own = f"the reference scores of {evidence.n_line_sites} other CPU models", "is its score"
+    jobs = f"these jobs ({evidence.only_type} only)" if evidence.only_type else "these jobs"
     ran = (
-        f"Relative to {whose}, these jobs ran like {estimate.corepower:.1f} ({estimate.low:.1f} to "
+        f"Relative to {whose}, {jobs} ran like {estimate.corepower:.1f} ({estimate.low:.1f} to "
         f"{estimate.high:.1f}, {percent(INTERVAL_LEVEL, '')}) {estimate.benchmark} per core"
     )
     declared = evidence.declared

@@ -67,6 +67,8 @@ class Evidence:
     median_k: float | None
     n_line_sites: int
     line_reason: str | None
+    only_type: str = ""
+    """The processing type of all its jobs in the fit, where the fit has only one."""
     records: str = ""
     """Why its records are in doubt."""
     mixed: bool = False
