@@ -103,8 +103,42 @@ def _parts(fit: Fit, response: fitters.LinearResponse, min_name_jobs: int) -> di
             chosen = values == value
             jobs = np.bincount(unit[chosen], data.n_jobs[rows][chosen], len(response.units))
             change = np.where(jobs >= min_name_jobs, response.of_part(chosen), np.nan)
+            stray = _of_strays(fit, response, column, value, min_name_jobs)
+            change = np.where(jobs == 0, stray, change)
             found.setdefault(kind, []).append((told.format(value or "jobs of no type"), change))
     return found
+
+
+def _of_strays(
+    fit: Fit,
+    response: fitters.LinearResponse,
+    column: npt.NDArray[np.object_],
+    value: str,
+    min_name_jobs: int,
+) -> FloatArray:
+    """Change of ln k to what a part says whose buckets at a name were all rejected; NaN where few jobs were.
+
+    Where one type contradicts another, rejection takes one of them out of the fit: it must not be out of
+    sight.
+    """
+    change = np.full(len(response.units), np.nan)
+    if fit.result is None:
+        return change
+    table = fitters.bucket_table(fit.result)
+    stray = np.flatnonzero(table.status == "rejected")
+    if not stray.size:
+        return change
+    of_part = np.array([(column[key] or "") == value for key in table.task[stray]], np.bool_)
+    stray = stray[of_part]
+    place = {name: position for position, name in enumerate(fit.result.units.name[response.units])}
+    stray = stray[[name in place for name in table.name[stray]]]
+    unit = np.array([place[name] for name in table.name[stray]], np.int64)
+    jobs = fit.data.n_jobs[fit.data.rows_of(table.task[stray], table.name[stray])]
+    total = np.bincount(unit, jobs, len(change))
+    mean = np.bincount(unit, -jobs * np.log(table.ratio[stray].astype(float)), len(change))
+    enough = total >= min_name_jobs
+    change[enough] = mean[enough] / total[enough]
+    return change
 
 
 def _tasks_left_out(

@@ -1,5 +1,7 @@
 """A verdict survives what can be wrong, or says what it does not survive."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.core.arrow import table_schema
+from esjobs.core.window import Window
 from esjobs.core.words import VERDICTS, Verdict
+from esjobs.runs.finding import made_last, read_results
 from esjobs.runs.publication import rows_table
 from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import survives
-from esjobs.speed.tables import VARIANTS
+from esjobs.speed.tables import SPEED, VARIANTS
 from tests.conftest import memory_session
 from tests.speed.test_verdicts import GOOD
 from tests.steps.grids import Floats, grid_jobs, load
@@ -87,3 +91,27 @@ def test_only_the_headline_is_tested_for_stability(flags: pd.DataFrame) -> None:
     assert other["stable"].isna().all()
     assert not other["confirmed"].any()
     assert other["proposed_corepower"].isna().all()
+
+
+def test_a_type_whose_buckets_were_all_rejected_is_not_out_of_sight(tmp_path: Path) -> None:
+    """SITE02 is 1.6 times as fast in evgen: its buckets of simul are strays there, and still contradict."""
+    rng, declared = np.random.default_rng(3), np.full(14, 10.5) + np.linspace(0, 3, 14)
+    other = declared.copy()
+    other[2] *= 1.6
+    with memory_session() as session:
+        for speed, kind, tasks in ((declared, "simul", 4), (other, "evgen", 8)):
+            jobs = grid_jobs(
+                rng, speed, declared, processing_type=kind, prefix=kind, interaction=0.04, tasks=tasks
+            )
+            load(session, jobs, tmp_path, kind)
+        session.run()
+        run = made_last(session.store, SPEED, "fit", Window.parse("2018-08-10/2018-08-12"))
+        rows = read_results(session.store, VARIANTS, run).to_pylist()
+    (found,) = [
+        row
+        for row in rows
+        if (row["level"], row["processing_type"], row["name"], row["change"])
+        == ("site", "all", "SITE02", "one type")
+    ]
+    assert (found["low_under"], found["high_under"], found["n_variants"]) == ("simul only", "evgen only", 2)
+    assert found["k_high"] / found["k_low"] == pytest.approx(1.6, rel=0.1)
