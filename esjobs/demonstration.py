@@ -47,20 +47,17 @@ def demonstrate(
     database, job_file, declared_file = (
         folder / name for name in ("demo.duckdb", "jobs.parquet", "corepower.csv")
     )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"
-        ) from error
-    _tell(progress, "making jobs up")
-    with writing(job_file) as stream:
-        write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
-    _write_declarations(grid, declared_file)
     if store is None:
+        _make(folder)
         _remove(database)
     window = Window.of_days(days[0], days[-1])
+    # A store that cannot be opened is said before jobs are made up for it.
     with open_session(store or f"duckdb:{database}", config=config, progress=progress) as session:
+        _make(folder)
+        _tell(progress, "making jobs up")
+        with writing(job_file) as stream:
+            write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
+        _write_declarations(grid, declared_file)
         ingested = session.ingest("jobs", job_file)
         session.import_corepower(declared_file)
         reports = session.run(window)
@@ -91,6 +88,15 @@ def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:
 def _tell(progress: Progress | None, what: str) -> None:
     if progress:
         progress(what, 0, 0)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"
+        ) from error
 
 
 def _remove(database: Path) -> None:

@@ -21,3 +21,11 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if not target.startswith(("http:", "https:", "mailto:")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_modules_that_the_architecture_names_exist() -> None:
+    """A path is told from the root, from a package, or from the room that the text is about."""
+    files = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
+    named = re.findall(r"[\w/]+\.py\b", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert len(named) > 40
+    assert [name for name in named if not any(f"/{file}".endswith(f"/{name}") for file in files)] == []

@@ -84,6 +84,15 @@ def test_the_same_seed_gives_the_same_verdicts(tmp_path: Path) -> None:
     assert len(first.verdicts) > 50
 
 
+@pytest.mark.parametrize("store", ["demo.duckdb", "duckdb:{}/nothing/of/duckdb"])
+def test_no_job_is_made_up_for_a_store_that_cannot_be_opened(tmp_path: Path, store: str) -> None:
+    (tmp_path / "nothing").write_text("a file")
+    folder = tmp_path / "demo"
+    done = CliRunner().invoke(main, ["--store", store.format(tmp_path), "demo", "--out", str(folder)])
+    assert done.exit_code in (1, 2)
+    assert not folder.exists()
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (taken := tmp_path / "taken").write_text("a file")
     done = CliRunner().invoke(main, ["demo", "--jobs", "1000", "--out", str(taken)])

@@ -78,7 +78,7 @@ def test_a_store_in_a_file_leaves_the_file_alone_behind(tmp_path: Path) -> None:
 def test_nothing_is_fetched_from_the_network() -> None:
     store = DuckStore(None, tables=TABLES)
     for name in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
-        ((value,),) = store._session.rows("SELECT current_setting($1)::VARCHAR", [name])
+        ((value,),) = store._connection.rows("SELECT current_setting($1)::VARCHAR", [name])
         assert value == "false", name
     store.close()
 
@@ -86,8 +86,8 @@ def test_nothing_is_fetched_from_the_network() -> None:
 def test_nothing_is_drawn_on_standard_output_however_long_it_takes() -> None:
     store = DuckStore(None, tables=TABLES)
     asked = "SELECT current_setting('enable_progress_bar') AS shown"
-    assert store._session.rows(asked) == [(False,)]
-    (streamed,) = store._session.stream(asked, pa.schema([("shown", pa.bool_())]))
+    assert store._connection.rows(asked) == [(False,)]
+    (streamed,) = store._connection.stream(asked, pa.schema([("shown", pa.bool_())]))
     assert streamed.to_pylist() == [{"shown": False}]
     store.close()
 

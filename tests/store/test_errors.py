@@ -11,7 +11,7 @@ import pytest
 
 from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
-from esjobs.store.duck.errors import translated
+from esjobs.store.duck.errors import store_error
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
 from tests.contract.jobs import batch, job, put
@@ -39,7 +39,7 @@ def test_every_exception_of_duckdb_is_translated(foreign: type[Exception]) -> No
         # The Python database interface asks for a class named Warning; DuckDB never raises it.
         assert foreign is duckdb.Warning
         return
-    ours = translated(foreign("Some Error: it went\nwrong"), "jobs.duckdb")
+    ours = store_error(foreign("Some Error: it went\nwrong"), "jobs.duckdb")
     assert isinstance(ours, StoreError)
     assert str(ours).startswith("store jobs.duckdb failed: ")
     assert "it went wrong; " in str(ours)
@@ -48,7 +48,7 @@ def test_every_exception_of_duckdb_is_translated(foreign: type[Exception]) -> No
 
 def test_what_is_not_an_error_of_the_store_is_a_defect() -> None:
     with pytest.raises(TypeError, match="not an error of the store"):
-        translated(KeyError("x"), "jobs.duckdb")
+        store_error(KeyError("x"), "jobs.duckdb")
 
 
 @pytest.mark.parametrize("content", [b"not a database", b"x" * 20_000, bytes(20_000)])

@@ -10,10 +10,10 @@ from esjobs.core.query import Query
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, compile_books, metric_type, noted_rules
-from esjobs.store.duck.sql import SqlSession
+from esjobs.store.duck.connection import DuckConnection
 
 
-def aggregate(session: SqlSession, query: Query) -> Aggregate:
+def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
     """Two scans of the columns that the query names, in one transaction: one for the groups, one to count.
 
     Rows of results have no books: one scan.
@@ -24,11 +24,11 @@ def aggregate(session: SqlSession, query: Query) -> Aggregate:
         + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
     )
     if query.over is not None:
-        return Aggregate(session.table(compiled.sql, schema, compiled.params), books_table({}))
+        return Aggregate(connection.table(compiled.sql, schema, compiled.params), books_table({}))
     books = compile_books(query)
-    with session.transaction():
-        table = session.table(compiled.sql, schema, compiled.params)
-        counted = session.rows(books.sql, books.params)
+    with connection.transaction():
+        table = connection.table(compiled.sql, schema, compiled.params)
+        counted = connection.rows(books.sql, books.params)
     return Aggregate(table, _books(query, counted))
 
 

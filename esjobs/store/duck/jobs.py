@@ -4,22 +4,24 @@ The state follows from the rows of each load alone: which version of a job is vi
 ``internal.replaced_jobs``, is settled in `duck_versions`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core import fields
+from esjobs.core.arrow import PUT_SCHEMA, schema_of
+from esjobs.core.query import Select
 from esjobs.core.window import Window
 from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import gathered
 from esjobs.store.checks import FINGERPRINTS, SUPERSEDED
 from esjobs.store.duck import versions as duck_versions
-from esjobs.store.duck.compile_sql import compile_window
+from esjobs.store.duck.compile_sql import compile_select, compile_window
+from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import quote
-from esjobs.store.duck.sql import SqlSession
 from esjobs.store.row_hash import Hashes, identity_hash
 
 _NOTHING_COMES = (0, 0)
@@ -34,43 +36,45 @@ class _Load:
     first_row: int
 
 
-def put_jobs(session: SqlSession, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
+def put_jobs(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
     """Write the rows of a load straight into ``jobs``, then settle which version of each job is visible.
 
     One transaction. Duplicates are looked for by the identity hash among all stored jobs; only the jobs
     that have several versions are compared by their natural keys.
     """
-    with session.transaction():
-        load = _open_load(session, load_id)
-        identities = _append(session, batches, load)
+    with connection.transaction():
+        load = _open_load(connection, load_id)
+        identities = _append(connection, batches, load)
         rows = len(identities)
-        session.run(
+        connection.run(
             "UPDATE internal.load_numbers SET next_row = $1 WHERE number = $2",
             [load.first_row + rows, load.number],
         )
-        if not _find_several(session, load, identities):
+        if not _find_several(connection, load, identities):
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
-        duck_versions.gather(session, load.number, load.first_row)
-        superseded, updated = duck_versions.superseded(session), duck_versions.updated(session)
-        kept = duck_versions.kept(session)
-        duck_versions.remember(session)
-        duck_versions.settle(session)
-        jobs_changed, changed = duck_versions.changed(session)
-        duck_versions.clear(session)
+        duck_versions.gather(connection, load.number, load.first_row)
+        superseded, updated = duck_versions.superseded(connection), duck_versions.updated(connection)
+        kept = duck_versions.kept(connection)
+        duck_versions.remember(connection)
+        duck_versions.settle(connection)
+        jobs_changed, changed = duck_versions.changed(connection)
+        duck_versions.clear(connection)
     stored = rows - superseded.num_rows - updated
     return PutCounts(stored, updated, superseded, jobs_changed, changed, kept)
 
 
-def _open_load(session: SqlSession, load_id: str) -> _Load:
-    known = session.rows("SELECT number, next_row FROM internal.load_numbers WHERE load_id = $1", [load_id])
+def _open_load(connection: DuckConnection, load_id: str) -> _Load:
+    known = connection.rows(
+        "SELECT number, next_row FROM internal.load_numbers WHERE load_id = $1", [load_id]
+    )
     if known:
         return _Load(*known[0])
-    ((number,),) = session.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
-    session.run("INSERT INTO internal.load_numbers VALUES ($1, $2, 0)", [load_id, number])
+    ((number,),) = connection.rows("SELECT coalesce(max(number), 0) + 1 FROM internal.load_numbers")
+    connection.run("INSERT INTO internal.load_numbers VALUES ($1, $2, 0)", [load_id, number])
     return _Load(number, 0)
 
 
-def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
+def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
     """Write the rows; their identity hashes, 8 bytes a row, are all that stays in memory."""
     put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
     statement = (
@@ -90,13 +94,13 @@ def _append(session: SqlSession, batches: Iterable[pa.RecordBatch], load: _Load)
         numbered = table.append_column("load_row", pa.array(numbers)).append_column(
             "row_identity", pa.array(identity)
         )
-        session.insert(statement, numbered, [load.number])
+        connection.insert(statement, numbered, [load.number])
         hashes.append(identity)
         rows += table.num_rows
     return np.concatenate(hashes)
 
 
-def _find_several(session: SqlSession, load: _Load, identities: Hashes) -> bool:
+def _find_several(connection: DuckConnection, load: _Load, identities: Hashes) -> bool:
     """Keep the identity hashes that more than one version has in a table ``several``; whether there are any.
 
     Repeats inside the load are found by sorting its hashes in place, several times faster than a GROUP BY;
@@ -104,15 +108,15 @@ def _find_several(session: SqlSession, load: _Load, identities: Hashes) -> bool:
     """
     identities.sort()
     repeated = np.unique(identities[1:][identities[1:] == identities[:-1]])
-    ((stored,),) = session.rows("SELECT count(*) FROM jobs")
+    ((stored,),) = connection.rows("SELECT count(*) FROM jobs")
     if stored == len(identities) and not len(repeated):
         return False
-    session.run("CREATE TEMP TABLE several (row_identity UBIGINT)")
-    session.insert(
+    connection.run("CREATE TEMP TABLE several (row_identity UBIGINT)")
+    connection.insert(
         "INSERT INTO several SELECT row_identity FROM incoming",
         pa.table({"row_identity": pa.array(repeated, pa.uint64())}),
     )
-    session.run(
+    connection.run(
         """
         INSERT INTO several SELECT row_identity FROM jobs
         WHERE NOT (load_number = $1 AND load_row >= $2) AND row_identity IN (
@@ -121,21 +125,21 @@ def _find_several(session: SqlSession, load: _Load, identities: Hashes) -> bool:
         """,
         [load.number, load.first_row],
     )
-    ((found,),) = session.rows("SELECT count(*) FROM several")
+    ((found,),) = connection.rows("SELECT count(*) FROM several")
     if not found:
-        session.run("DROP TABLE several")
+        connection.run("DROP TABLE several")
     return bool(found)
 
 
-def undo_load(session: SqlSession, load_id: str) -> int:
+def undo_load(connection: DuckConnection, load_id: str) -> int:
     """Delete the versions of a load and show what the remaining ones of its jobs say."""
-    with session.transaction():
-        known = session.rows("SELECT number FROM internal.load_numbers WHERE load_id = $1", [load_id])
+    with connection.transaction():
+        known = connection.rows("SELECT number FROM internal.load_numbers WHERE load_id = $1", [load_id])
         if not known:
             return 0
         load = known[0]
         # a merged row is there beside the versions that it was made of
-        ((versions,),) = session.rows(
+        ((versions,),) = connection.rows(
             """
             SELECT count(*) FROM (
                 SELECT load_row FROM jobs WHERE load_number = $1
@@ -144,7 +148,7 @@ def undo_load(session: SqlSession, load_id: str) -> int:
             """,
             load,
         )
-        session.run(
+        connection.run(
             """
             CREATE TEMP TABLE several AS
             SELECT row_identity FROM internal.replaced_jobs
@@ -158,18 +162,25 @@ def undo_load(session: SqlSession, load_id: str) -> int:
             """,
             load,
         )
-        session.run("DELETE FROM internal.replaced_jobs WHERE load_number = $1", load)
-        session.run("DELETE FROM jobs WHERE load_number = $1", load)
-        duck_versions.gather(session, *_NOTHING_COMES)
-        duck_versions.settle(session)
-        duck_versions.clear(session)
-        session.run("DELETE FROM internal.load_numbers WHERE number = $1", load)
+        connection.run("DELETE FROM internal.replaced_jobs WHERE load_number = $1", load)
+        connection.run("DELETE FROM jobs WHERE load_number = $1", load)
+        duck_versions.gather(connection, *_NOTHING_COMES)
+        duck_versions.settle(connection)
+        duck_versions.clear(connection)
+        connection.run("DELETE FROM internal.load_numbers WHERE number = $1", load)
     return int(versions)
 
 
-def span(session: SqlSession) -> Span:
+def select(connection: DuckConnection, asked: Select) -> Iterator[pa.RecordBatch]:
+    """Stream jobs in batches of at most 65 536 rows."""
+    compiled = compile_select(asked)
+    names = asked.fields or tuple(field.name for field in fields.JOB_FIELDS)
+    return connection.stream(compiled.sql, schema_of(fields.field(name) for name in names), compiled.params)
+
+
+def span(connection: DuckConnection) -> Span:
     """Count the visible jobs and find the earliest and latest end time."""
-    ((jobs, first, last),) = session.rows(
+    ((jobs, first, last),) = connection.rows(
         "SELECT count(*), epoch_us(min(end_time)), epoch_us(max(end_time)) FROM jobs"
     )
     return Span(jobs, _moment(first), _moment(last))
@@ -181,10 +192,10 @@ def _moment(microseconds: int | None) -> datetime | None:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
-def day_fingerprints(session: SqlSession, window: Window | None) -> pa.Table:
+def day_fingerprints(connection: DuckConnection, window: Window | None) -> pa.Table:
     """Jobs per day and the sum of their row marks: independent of order, moved by any change."""
     where = compile_window(window)
-    return session.table(
+    return connection.table(
         "SELECT CAST(end_time AS DATE) AS day, count(*) AS n_jobs, "  # noqa: S608
         f"CAST(sum(row_mark) AS VARCHAR) AS mark FROM jobs{where.sql} GROUP BY 1 ORDER BY 1",
         FINGERPRINTS,

@@ -15,24 +15,26 @@ from esjobs.core.tables import Table
 from esjobs.store.base import Change, Generation, Pointed
 from esjobs.store.batches import gathered
 from esjobs.store.duck.compile_sql import compile_read
+from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import latest_name, latest_statement, quote, results_name
-from esjobs.store.duck.sql import SqlSession
 
 
 def replace(
-    session: SqlSession, table: Table, partition: str, batches: Iterable[pa.RecordBatch]
+    connection: DuckConnection, table: Table, partition: str, batches: Iterable[pa.RecordBatch]
 ) -> Generation:
     """Write rows under a new generation number, all of them or none."""
     schema = table_schema(table)
     columns = ", ".join(quote(name) for name in schema.names)
-    with session.transaction():
-        ((number,),) = session.rows(
+    with connection.transaction():
+        ((number,),) = connection.rows(
             "SELECT 1 + greatest((SELECT coalesce(max(number), 0) FROM internal.generations), "
             "(SELECT coalesce(max(number), 0) FROM internal.published))"
         )
-        session.run("INSERT INTO internal.generations VALUES ($1, $2, $3)", [number, table.name, partition])
+        connection.run(
+            "INSERT INTO internal.generations VALUES ($1, $2, $3)", [number, table.name, partition]
+        )
         for rows in gathered(batches, schema, f"rows of '{table.name}'"):
-            session.insert(
+            connection.insert(
                 f"INSERT INTO {results_name(table)} ({columns}, generation) "  # noqa: S608
                 f"SELECT {columns}, $1 FROM incoming",
                 rows,
@@ -41,45 +43,45 @@ def replace(
     return Generation(table, partition, str(number))
 
 
-def publish(session: SqlSession, changes: Sequence[Change]) -> None:
+def publish(connection: DuckConnection, changes: Sequence[Change]) -> None:
     """Switch readers of every named partition in one transaction.
 
     Raises :class:`StoreError` when a generation was never written or is swept; nothing is switched then.
     """
-    with session.transaction():
+    with connection.transaction():
         for change in changes:
             if isinstance(change, Pointed):
-                _point(session, change)
+                _point(connection, change)
                 continue
             name, partition = change.table.name, change.partition
-            session.run(
+            connection.run(
                 "DELETE FROM internal.published WHERE table_name = $1 AND partition_name = $2",
                 [name, partition],
             )
             if isinstance(change, Generation):
-                _require_written(session, change)
-                session.run(
+                _require_written(connection, change)
+                connection.run(
                     "INSERT INTO internal.published VALUES ($1, $2, $3)",
                     [name, partition, int(change.number)],
                 )
 
 
-def _point(session: SqlSession, change: Pointed) -> None:
+def _point(connection: DuckConnection, change: Pointed) -> None:
     place = [change.table.name, change.length]
-    session.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", place)
+    connection.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", place)
     if change.partition is not None:
-        session.run("INSERT INTO internal.latest VALUES ($1, $2, $3)", [*place, change.partition])
+        connection.run("INSERT INTO internal.latest VALUES ($1, $2, $3)", [*place, change.partition])
     if change.length:
-        session.run(
+        connection.run(
             f"DROP VIEW IF EXISTS {quote(latest_name(change.table, change.length))}"
             if change.partition is None
             else latest_statement(change.table, change.length)
         )
 
 
-def _require_written(session: SqlSession, generation: Generation) -> None:
+def _require_written(connection: DuckConnection, generation: Generation) -> None:
     place = [generation.table.name, generation.partition]
-    written = session.rows(
+    written = connection.rows(
         "SELECT CAST(number AS VARCHAR) FROM internal.generations "
         "WHERE table_name = $1 AND partition_name = $2",
         place,
@@ -91,12 +93,12 @@ def _require_written(session: SqlSession, generation: Generation) -> None:
         )
 
 
-def sweep(session: SqlSession, tables: Iterable[Table], pending: Set[str]) -> int:
+def sweep(connection: DuckConnection, tables: Iterable[Table], pending: Set[str]) -> int:
     """Delete the rows of generations that are neither visible nor among those still to be published."""
-    with session.transaction():
+    with connection.transaction():
         unreachable = [
             (number, name)
-            for number, name in session.rows(
+            for number, name in connection.rows(
                 "SELECT number, table_name FROM internal.generations "
                 "WHERE number NOT IN (SELECT number FROM internal.published)"
             )
@@ -107,16 +109,16 @@ def sweep(session: SqlSession, tables: Iterable[Table], pending: Set[str]) -> in
             numbers = [number for number, name in unreachable if name == table.name]
             if not numbers:
                 continue
-            ((count,),) = session.rows(
+            ((count,),) = connection.rows(
                 f"SELECT count(*) FROM {results_name(table)} WHERE generation IN (SELECT unnest($1))",  # noqa: S608
                 [numbers],
             )
             deleted += count
-            session.run(
+            connection.run(
                 f"DELETE FROM {results_name(table)} WHERE generation IN (SELECT unnest($1))",  # noqa: S608
                 [numbers],
             )
-        session.run(
+        connection.run(
             "DELETE FROM internal.generations WHERE number IN (SELECT unnest($1))",
             [[number for number, _ in unreachable]],
         )
@@ -124,7 +126,7 @@ def sweep(session: SqlSession, tables: Iterable[Table], pending: Set[str]) -> in
 
 
 def read(
-    session: SqlSession,
+    connection: DuckConnection,
     table: Table,
     where: Sequence[Filter],
     columns: Sequence[str],
@@ -135,21 +137,21 @@ def read(
     compiled = compile_read(table, where, columns, order, limit)
     by_name = {column.name: column for column in table.columns}
     schema = schema_of(by_name[name] for name in columns or table.column_names)
-    return session.stream(compiled.sql, schema, compiled.params)
+    return connection.stream(compiled.sql, schema, compiled.params)
 
 
-def value(session: SqlSession, key: str) -> str | None:
+def value(connection: DuckConnection, key: str) -> str | None:
     """A named value; None when there is none."""
-    found = session.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
+    found = connection.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
     return found[0][0] if found else None
 
 
-def compare_and_set(session: SqlSession, key: str, old: str | None, new: str | None) -> bool:
+def compare_and_set(connection: DuckConnection, key: str, old: str | None, new: str | None) -> bool:
     """Set a named value if it is still ``old``; ``None`` stands for absent, before and after."""
-    with session.transaction():
-        if value(session, key) != old:
+    with connection.transaction():
+        if value(connection, key) != old:
             return False
-        session.run("DELETE FROM internal.named_values WHERE key = $1", [key])
+        connection.run("DELETE FROM internal.named_values WHERE key = $1", [key])
         if new is not None:
-            session.run("INSERT INTO internal.named_values VALUES ($1, $2)", [key, new])
+            connection.run("INSERT INTO internal.named_values VALUES ($1, $2)", [key, new])
     return True

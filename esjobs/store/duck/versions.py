@@ -17,8 +17,8 @@ import pyarrow as pa
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.errors import StoreError
 from esjobs.store.checks import SUPERSEDED
+from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import JOB_COLUMNS, quote
-from esjobs.store.duck.sql import SqlSession
 
 _COLUMNS = ", ".join(quote(name) for name in JOB_COLUMNS)
 _JOB = ", ".join(quote(name) for name in JOB_SCHEMA.names)
@@ -35,14 +35,14 @@ def row_mark() -> str:
     return f"hash({_JOB})"
 
 
-def gather(session: SqlSession, load: int, first_row: int) -> None:
+def gather(connection: DuckConnection, load: int, first_row: int) -> None:
     """All versions of the jobs named in ``several``, in order of merit, and those that have to be merged.
 
     ``load`` and ``first_row``: which rows are incoming. ``place`` 1 decides; ``place_in_load`` 1 is the best
     that its load has; ``known``: the job was stored before; ``unlike``: its versions are not all the same. A
     job is named by its version in place 1 (``top_load``, ``top_row``).
     """
-    session.run(
+    connection.run(
         """
         CREATE TEMP TABLE merged_rows AS
         SELECT load_number, load_row FROM jobs
@@ -51,7 +51,7 @@ def gather(session: SqlSession, load: int, first_row: int) -> None:
         )
         """
     )
-    session.run(
+    connection.run(
         """
         CREATE TEMP TABLE contested AS
         WITH versions AS (
@@ -81,13 +81,13 @@ def gather(session: SqlSession, load: int, first_row: int) -> None:
         """,
         [load, first_row],
     )
-    _find_poorer(session)
+    _find_poorer(connection)
 
 
-def _find_poorer(session: SqlSession) -> None:
+def _find_poorer(connection: DuckConnection) -> None:
     """The jobs whose best version lacks what another one knows: in all (``mixed``), in a load (``folds``)."""
     named = "SELECT (load_number, load_row) FROM contested WHERE unlike"
-    session.run(
+    connection.run(
         f"""
         CREATE TEMP TABLE poorer AS
         SELECT contested.*, fields FROM contested JOIN (
@@ -99,14 +99,14 @@ def _find_poorer(session: SqlSession) -> None:
         ) USING (load_number, load_row)
         """  # noqa: S608  names of the catalogue
     )
-    session.run(
+    connection.run(
         """
         CREATE TEMP TABLE folds AS
         SELECT top_load, top_row, load_number FROM poorer WHERE end_time = newest_in_load
         GROUP BY ALL HAVING bit_or(fields) <> bit_or(fields) FILTER (place_in_load = 1)
         """
     )
-    session.run(
+    connection.run(
         """
         CREATE TEMP TABLE mixed AS
         SELECT top_load, top_row FROM poorer WHERE end_time = newest
@@ -118,9 +118,9 @@ def _find_poorer(session: SqlSession) -> None:
     )
 
 
-def superseded(session: SqlSession) -> pa.Table:
+def superseded(connection: DuckConnection) -> pa.Table:
     """The incoming rows that lost against a newer end time, in their order."""
-    return session.table(
+    return connection.table(
         "SELECT j.source, j.job_id, j.origin_file, j.origin_line FROM contested c "
         "JOIN jobs j ON j.load_number = c.load_number AND j.load_row = c.load_row "
         "WHERE c.incoming AND c.end_time < c.newest "
@@ -129,18 +129,18 @@ def superseded(session: SqlSession) -> pa.Table:
     )
 
 
-def updated(session: SqlSession) -> int:
+def updated(connection: DuckConnection) -> int:
     """How many of the other incoming rows are not the first of their job."""
-    ((rows,),) = session.rows(
+    ((rows,),) = connection.rows(
         "SELECT count(*) FROM contested WHERE incoming AND end_time = newest AND (known OR place > 1)"
     )
     return int(rows)
 
 
-def kept(session: SqlSession) -> dict[str, int]:
+def kept(connection: DuckConnection) -> dict[str, int]:
     """By field, the jobs whose incoming rows lack a value that another version of the same end time has."""
     counts = ", ".join(f"sum((lacking >> {bit}) & 1)" for bit in range(len(JOB_SCHEMA)))
-    ((*jobs,),) = session.rows(
+    ((*jobs,),) = connection.rows(
         f"""
         SELECT {counts} FROM (
             SELECT xor(bit_or(fields), bit_or(fields) FILTER (incoming)) AS lacking
@@ -151,9 +151,9 @@ def kept(session: SqlSession) -> dict[str, int]:
     return _by_field(jobs)
 
 
-def remember(session: SqlSession) -> None:
+def remember(connection: DuckConnection) -> None:
     """Set aside what readers see of the jobs that may change; of new jobs their first row."""
-    session.run(
+    connection.run(
         f"""
         CREATE TEMP TABLE before AS
         WITH seen AS (
@@ -168,11 +168,11 @@ def remember(session: SqlSession) -> None:
     )
 
 
-def changed(session: SqlSession) -> tuple[int, dict[str, int]]:
+def changed(connection: DuckConnection) -> tuple[int, dict[str, int]]:
     """How many of the jobs that were set aside look otherwise now, and by field how many."""
     differing = [f"b.{quote(name)} IS DISTINCT FROM j.{quote(name)}" for name in JOB_SCHEMA.names]
     counts = ", ".join(f"count(*) FILTER ({test})" for test in differing)
-    ((jobs, *fields),) = session.rows(
+    ((jobs, *fields),) = connection.rows(
         f"SELECT count(*) FILTER ({' OR '.join(differing)}), {counts} FROM before b "  # noqa: S608
         "JOIN jobs j ON j.load_number = b.top_load AND j.load_row = b.top_row"
     )
@@ -183,26 +183,26 @@ def _by_field(counts: Iterable[int | None]) -> dict[str, int]:
     return {name: int(jobs) for name, jobs in zip(JOB_SCHEMA.names, counts, strict=True) if jobs}
 
 
-def settle(session: SqlSession) -> None:
+def settle(connection: DuckConnection) -> None:
     """Move what lost against another load aside, delete what lost against its own, show what won."""
     plain = "SELECT load_number, load_row FROM contested ANTI JOIN mixed USING (top_load, top_row)"
     lost = f"{plain} WHERE stored AND place > 1"
     waiting = f"{plain} WHERE NOT stored"
-    _delete(session, "internal.replaced_jobs", f"{waiting} AND place_in_load > 1")
-    _copy(session, "jobs", "internal.replaced_jobs", f"{lost} AND place_in_load = 1")
-    _delete(session, "jobs", lost)
-    _copy(session, "internal.replaced_jobs", "jobs", f"{waiting} AND place = 1")
-    _delete(session, "internal.replaced_jobs", f"{waiting} AND place = 1")
-    if session.rows("SELECT 1 FROM mixed LIMIT 1"):
-        _merge(session)
+    _delete(connection, "internal.replaced_jobs", f"{waiting} AND place_in_load > 1")
+    _copy(connection, "jobs", "internal.replaced_jobs", f"{lost} AND place_in_load = 1")
+    _delete(connection, "jobs", lost)
+    _copy(connection, "internal.replaced_jobs", "jobs", f"{waiting} AND place = 1")
+    _delete(connection, "internal.replaced_jobs", f"{waiting} AND place = 1")
+    if connection.rows("SELECT 1 FROM mixed LIMIT 1"):
+        _merge(connection)
 
 
-def _merge(session: SqlSession) -> None:
+def _merge(connection: DuckConnection) -> None:
     """Write the versions of the mixed jobs anew, one a load, and the row that follows from them."""
     mixed = "contested SEMI JOIN mixed USING (top_load, top_row)"
     stored = f"SELECT load_number, load_row FROM {mixed} WHERE stored"  # noqa: S608
     waiting = f"SELECT load_number, load_row FROM {mixed} WHERE NOT stored"  # noqa: S608
-    session.run(
+    connection.run(
         f"""
         CREATE TEMP TABLE versions AS
         WITH claims AS (SELECT * FROM {mixed}), rows_of_jobs AS (
@@ -223,7 +223,7 @@ def _merge(session: SqlSession) -> None:
         )
         """  # noqa: S608  names of the catalogue
     )
-    session.run(
+    connection.run(
         f"""
         CREATE TEMP TABLE shown AS
         SELECT *, {row_mark()} AS row_mark FROM (
@@ -232,10 +232,10 @@ def _merge(session: SqlSession) -> None:
         )
         """  # noqa: S608  names of the catalogue
     )
-    _delete(session, "jobs", f"{stored} UNION ALL FROM merged_rows")
-    _delete(session, "internal.replaced_jobs", waiting)
-    session.run(f"INSERT INTO jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM shown")  # noqa: S608
-    session.run(
+    _delete(connection, "jobs", f"{stored} UNION ALL FROM merged_rows")
+    _delete(connection, "internal.replaced_jobs", waiting)
+    connection.run(f"INSERT INTO jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM shown")  # noqa: S608
+    connection.run(
         f"INSERT INTO internal.replaced_jobs ({_COLUMNS}) SELECT {_COLUMNS} FROM versions "  # noqa: S608
         "ANTI JOIN shown USING (load_number, load_row, row_mark)"
     )
@@ -247,21 +247,21 @@ def _latest(order: str) -> str:
     return ", ".join(f"arg_max({column}, {order}) AS {column}" for column in columns)
 
 
-def _copy(session: SqlSession, table: str, to: str, places: str) -> None:
-    session.run(
+def _copy(connection: DuckConnection, table: str, to: str, places: str) -> None:
+    connection.run(
         f"INSERT INTO {to} ({_COLUMNS}) SELECT {_COLUMNS} FROM {table} "  # noqa: S608
         f"WHERE (load_number, load_row) IN ({places})"
     )
 
 
-def _delete(session: SqlSession, table: str, places: str) -> None:
+def _delete(connection: DuckConnection, table: str, places: str) -> None:
     """Delete the rows that a query names by load and row, and make sure that these are gone.
 
     Rows are never named by DuckDB's rowid: on a busy machine such a deletion was once seen to leave a row of
     the same transaction behind, and a job was there twice.
     """
-    ((named,),) = session.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
-    ((deleted,),) = session.rows(
+    ((named,),) = connection.rows(f"SELECT count(*) FROM ({places})")  # noqa: S608
+    ((deleted,),) = connection.rows(
         f"DELETE FROM {table} WHERE (load_number, load_row) IN ({places})"  # noqa: S608
     )
     if deleted != named:
@@ -270,7 +270,7 @@ def _delete(session: SqlSession, table: str, places: str) -> None:
         )
 
 
-def clear(session: SqlSession) -> None:
+def clear(connection: DuckConnection) -> None:
     """Drop what was gathered."""
     for name in _TABLES:
-        session.run(f"DROP TABLE IF EXISTS {name}")
+        connection.run(f"DROP TABLE IF EXISTS {name}")

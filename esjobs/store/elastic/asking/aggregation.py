@@ -23,7 +23,7 @@ from esjobs.core.window import Window
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
-from esjobs.store.duck.store import DuckScratch
+from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import day_of, per_day, within

@@ -18,7 +18,7 @@ from esjobs.core.tables import Table
 from esjobs.store.base import Aggregate
 from esjobs.store.books import books_table
 from esjobs.store.duck.compile_sql import compile_aggregate
-from esjobs.store.duck.store import DuckScratch
+from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, Clauses, all_of
 from esjobs.store.elastic.asking.days import within

@@ -13,7 +13,7 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
 from esjobs.store.batches import blocks
-from esjobs.store.duck.store import DuckScratch
+from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.clauses import Clause, all_of
 from esjobs.store.elastic.layout import SCAN_ONLY, index_type
 from esjobs.store.elastic.transport.scan import PointInTime

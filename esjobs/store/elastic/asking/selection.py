@@ -7,7 +7,7 @@ import pyarrow as pa
 from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
-from esjobs.store.duck.store import DuckScratch
+from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import within

@@ -1,0 +1,239 @@
+"""The connection to DuckDB: statements, streams, transactions, and the file with what is made around it."""
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import uuid
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from esjobs.core.errors import StoreError
+from esjobs.store.duck.errors import store_error
+
+_BATCH_ROWS = 65_536
+
+_SHORTEST_DATABASE = 3 * 4096
+"""Bytes of the headers that every DuckDB file begins with."""
+
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C in the middle of a query."""
+
+
+class DuckConnection:
+    """The one connection of a store, and the cursors of the streams that are being read.
+
+    Every error that leaves it is a :class:`StoreError`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, memory_limit: str, threads: int | None) -> None:
+        in_memory = path is None or os.fspath(path) == ":memory:"
+        self.location = ":memory:" if in_memory else os.fspath(path)  # type: ignore[arg-type]
+        self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
+        self._closed = False
+        self._within = False
+        spill = Path(tempfile.gettempdir()) / f"esjobs-{uuid.uuid4().hex}.tmp" if in_memory else None
+        config: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": str(spill or f"{self.location}.tmp"),
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+        }
+        if threads is not None:
+            config["threads"] = threads
+        with self.translated():
+            self.new = not in_memory and not Path(self.location).exists()
+            self._new_folders = [] if in_memory else _make_folders(Path(self.location).absolute().parent)
+            try:
+                self._duckdb = _quiet(duckdb.connect(self.location, config=config))
+            except BaseException:
+                if self.new:
+                    self._remove_stub()
+                raise
+
+    def run(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Execute a statement that yields nothing."""
+        with self.translated():
+            self._open().execute(sql, list(params))
+
+    def rows(self, sql: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Execute a query and fetch all rows; for few rows."""
+        with self.translated():
+            return self._open().execute(sql, list(params)).fetchall()
+
+    def table(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> pa.Table:
+        """Execute a query inside the current transaction, the answer in memory and of this schema."""
+        with self.translated():
+            rows = self._open().sql(sql, params=list(params)).to_arrow_table()
+            return rows.cast(schema)
+
+    def stream(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
+        """Execute a query on a snapshot of its own and yield batches of this schema as they are made."""
+        with self.translated():
+            cursor = _quiet(self._open().cursor())
+            reader = cursor.sql(sql, params=list(params)).to_arrow_reader(_BATCH_ROWS)
+        stream = _Stream(self, cursor, reader, schema)
+        self._streams.add(stream)
+        return stream
+
+    def insert(self, sql: str, rows: pa.Table, params: Sequence[object] = ()) -> None:
+        """Execute a statement that reads the rows under the name ``incoming``."""
+        with self.translated():
+            # Read by name from this frame: a registered table would be kept in memory until the commit.
+            incoming = _without_zone(rows)  # noqa: F841
+            self._open().execute(sql, list(params))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: commits at the end, rolls back on any exception. Does not nest."""
+        if self._within:
+            raise StoreError("the store is in the middle of a write; finish it before the next one starts")
+        self.run("BEGIN TRANSACTION")
+        self._within = True
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            # After some errors DuckDB has rolled back by itself; the first error is the one to report.
+            with contextlib.suppress(StoreError):
+                self.run("ROLLBACK")
+            raise
+        finally:
+            self._within = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was released."""
+        return self._closed
+
+    def remove(self) -> None:
+        """Delete the file while it is still locked, so that nobody else can have begun to use it; close."""
+        # What is written after the file is gone would be a log beside the next file of this name.
+        with contextlib.suppress(StoreError):
+            self.run("PRAGMA disable_checkpoint_on_shutdown")
+        Path(f"{self.location}.wal").unlink(missing_ok=True)
+        Path(self.location).unlink()
+        self.close()
+        self._remove_folders()
+
+    def _remove_stub(self) -> None:
+        """Delete what is left of a file that could not be made, unless another process has made it since."""
+        with contextlib.suppress(OSError), Path(self.location).open("rb+") as stream:
+            fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the lock that DuckDB takes too
+            if os.fstat(stream.fileno()).st_size >= _SHORTEST_DATABASE:
+                return
+            Path(self.location).unlink()
+        self._remove_folders()
+
+    def _remove_folders(self) -> None:
+        """Delete the folders that were made for the file, as far as they are empty."""
+        with contextlib.suppress(OSError):
+            for folder in self._new_folders:
+                folder.rmdir()
+
+    def close(self) -> None:
+        """End all streams and release the file."""
+        if self._closed:
+            return
+        self._closed = True
+        # A reader that is still alive would keep the file locked and block a later open in this process.
+        for stream in list(self._streams):
+            stream.close()
+        with self.translated():
+            self._duckdb.close()
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        if self._closed:
+            raise StoreError(f"the store {self.location} is closed; open it again")
+        return self._duckdb
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise errors of DuckDB, the system and Arrow as ours, a query ended by Ctrl-C as what it is."""
+        try:
+            yield
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise store_error(error, self.location) from error
+        except RuntimeError as error:
+            if str(error) != _INTERRUPTED:
+                raise
+            raise KeyboardInterrupt from error
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it that are missing; the ones made, innermost first."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the folder {folder} for the store: {error.strerror}; "
+            "name another one with --store duckdb:PATH"
+        ) from error
+    return missing
+
+
+class _Stream:
+    """An answer that is read batch by batch; ends with the store."""
+
+    def __init__(
+        self,
+        connection: DuckConnection,
+        cursor: duckdb.DuckDBPyConnection,
+        reader: pa.RecordBatchReader,
+        schema: pa.Schema,
+    ) -> None:
+        self._connection = connection
+        self._cursor: duckdb.DuckDBPyConnection | None = cursor
+        self._reader: pa.RecordBatchReader | None = reader
+        self._schema = schema
+        self._drained = False
+
+    def __iter__(self) -> "_Stream":
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        if self._drained:
+            raise StopIteration
+        if self._reader is None:
+            raise StoreError(
+                f"the store {self._connection.location} was closed while it was read; open it again"
+            )
+        with self._connection.translated():
+            try:
+                return self._reader.read_next_batch().cast(self._schema)
+            except StopIteration:
+                self._drained = True
+        self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Let go of the answer and its cursor."""
+        self._reader = None
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
+
+
+def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Without the progress bar that DuckDB draws on standard output, where our data goes."""
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _without_zone(rows: pa.Table) -> pa.Table:
+    """Times as UTC without a zone: the same numbers, and no time-zone library to interpret them."""
+    plain = pa.schema(
+        [
+            pa.field(item.name, pa.timestamp("us")) if pa.types.is_timestamp(item.type) else item
+            for item in rows.schema
+        ]
+    )
+    return rows.cast(plain)
