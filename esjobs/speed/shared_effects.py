@@ -72,6 +72,8 @@ def shared_effects(
     n_names = len(data.name.names)
     rows, chosen = _rows(data, entered, result, corrected=corrected)
     far = np.abs(rows.residual) * np.sqrt(rows.weight) > _FAR
+    if corrected and data.odd_records is not None:
+        far |= (data.odd_records != "")[rows.name]
     inside = rows[~far]
     types, n_types = _codes(data.keys.processing_type[inside.kind])
     classes, n_classes = _codes(data.keys.core_class[inside.kind])

@@ -47,15 +47,18 @@ class KindScatter:
 
     @property
     def unit_variance(self) -> Floats:
-        """What is added to the variance of ln k of each unit, with room for the error of sigma where there
-        is one.
+        """What is added to the variance of ln k of each unit.
 
-        Half an error of sigma^2 more: with few kinds the factor rests on sigma alone, and a pull has the
-        tails of an estimated variance.
+        Where sigma is told from 0, half an error of sigma^2 more: with few kinds the factor rests on sigma
+        alone, and a pull has the tails of an estimated variance. Where it is not, less: an estimate cannot be
+        negative, so that on average something would be added where nothing is. With t = sigma^2 over its error,
+        t^2 / (1 + t^2) of sigma^2 + half its error.
         """
         square = self.sigma**2
-        if self.source == "estimated" and self.sigma > self.error:
-            square += 0.5 * ((self.sigma + self.error) ** 2 - square)
+        if self.source == "estimated" and square > 0:
+            error = (self.sigma + self.error) ** 2 - square
+            told = (square / error) ** 2
+            square = told / (1.0 + told) * (square + 0.5 * error)
         return np.asarray(square * self.share)
 
 
