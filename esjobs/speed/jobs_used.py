@@ -16,7 +16,7 @@ def share_notes(fit: Fit) -> Iterator[str]:
     unused = jobs_unused(fit)
     total = int(fit.data.n_jobs.sum()) + fit.data.n_jobs_unnamed
     used = total - sum(unused.values())
-    if total and used < _LITTLE * total:
+    if fit.data.n_jobs_unnamed < total and used < _LITTLE * total:
         why = ", ".join(f"{count:,} {reason}" for reason, count in unused.items() if count)
         names = noun(fit.data.level)
         yield f"{used:,} of {total:,} jobs ({used / total:.0%}) are in the fit of {names}; not in it: {why}"

@@ -51,8 +51,8 @@ class KindScatter:
 
         Where sigma is told from 0, half an error of sigma^2 more: with few kinds the factor rests on sigma
         alone, and a pull has the tails of an estimated variance. Where it is not, less: an estimate cannot be
-        negative, so that on average something would be added where nothing is. With t = sigma^2 over its error,
-        t^2 / (1 + t^2) of sigma^2 + half its error.
+        negative, so that on average something would be added where nothing is. With t = sigma^2 over its
+        error, t^2 / (1 + t^2) of sigma^2 + half its error.
         """
         square = self.sigma**2
         if self.source == "estimated" and square > 0:
