@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fitters.fixed_cost.decisions import LEAST_JOBS_TOGETHER, decide, in_events
 from fitters.fixed_cost.job_sums import Rows, Scatter
-from fitters.fixed_cost.of_buckets import bucket_costs
+from fitters.fixed_cost.of_buckets import LARGEST_Q, bucket_costs
 from fitters.fixed_cost.of_jobs import job_cost
 from fitters.layout.arrays import Floats, Ints, Texts
 from fitters.layout.table import Table
@@ -23,6 +23,7 @@ from fitters.variance.of_estimates import shrink
 MOST_RISING, LARGEST_ERROR = 1.0, 0.5
 """A share below -1, or one known no better than to 0.5, says nothing about other tasks of its kind."""
 
+WIDE_ERROR, SMALL_SHARE = 0.1, 0.3
 ASSUMED_SCATTER = 0.1
 """Of the shares of tasks of a kind, where single tasks cannot tell theirs."""
 
@@ -227,9 +228,11 @@ def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     enough &= columns["n_used"] >= columns["n_trimmed"]
     for name in ("slope", "slope_err"):
         columns[name] = np.where(enough, columns[name], np.nan)
-    at_end = q > 1.0 - 1e-6
+    # Beyond 1 the estimate is as good as below while its error is small; a wide one runs into its end there.
+    at_end = (q > LARGEST_Q - 1e-6) | ((q > 1.0 - 1e-6) & (columns["slope_err"] > WIDE_ERROR))
     share = np.where(at_end, np.minimum(-columns["slope"], 0.0), 1.0 - q)
-    error = np.where(at_end, columns["slope_err"], q_err)
+    # Errors that go with the estimate would make a weighted mean of several one-sided; the slope's hardly do.
+    error = np.where(at_end | (share < SMALL_SHARE), columns["slope_err"], q_err)
     known = enough & np.isfinite(share) & np.isfinite(error)
     columns["share"] = np.where(known, share, np.nan)
     columns["share_err"] = np.where(known, error, np.nan)

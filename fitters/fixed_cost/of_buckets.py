@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from fitters.fixed_cost.job_sums import Scatter
 from fitters.layout.arrays import Floats, group_sums
 
+LARGEST_Q = 1.25
+"""Beyond 1 a fixed cost is negative, which none is, but estimates of none scatter to both sides."""
+
+LEAST_LEVER = 0.05
 SMALLEST_Q = 1e-3
 """rho beyond 1000 mean jobs is all fixed cost; the correction no longer depends on it."""
 
@@ -64,7 +68,7 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
         excess = nbar / m - 1.0
         cross, square = scatter.nc[known] / (cbar * m), scatter.nn[known] / m**2
         q = _minimum(excess, cross, square, task, n_tasks)
-        weight = q[task] / (1.0 + q[task] * excess)
+        weight = q[task] / np.maximum(1.0 + q[task] * excess, LEAST_LEVER)
         residual = scatter.cc[known] / cbar**2 - 2.0 * weight * cross + weight**2 * square
         noise = job_noise(weight, square / jobs, 1.0 + excess, residual / (jobs - 1.0)) * jobs
 
@@ -86,14 +90,14 @@ def bucket_costs(scatter: Scatter, n_tasks: int) -> BucketCosts:
 
 def _minimum(excess: Floats, cross: Floats, square: Floats, task: NDArray[np.int32], n_tasks: int) -> Floats:
     def cost(q: Floats) -> Floats:
-        weight = q[task] / (1.0 + q[task] * excess)
+        weight = q[task] / np.maximum(1.0 + q[task] * excess, LEAST_LEVER)
         return group_sums(task, weight * (weight * square - 2.0 * cross), n_tasks)
 
     def gradient(q: Floats) -> Floats:
-        lever = 1.0 / (1.0 + q[task] * excess)
+        lever = 1.0 / np.maximum(1.0 + q[task] * excess, LEAST_LEVER)
         return group_sums(task, lever**2 * (q[task] * lever * square - cross), n_tasks)
 
-    grid: Floats = np.linspace(SMALLEST_Q, 1.0, 33)
+    grid: Floats = np.linspace(SMALLEST_Q, LARGEST_Q, 41)
     best, lowest = np.zeros(n_tasks, np.intp), np.full(n_tasks, np.inf)
     for number, q in enumerate(grid.tolist()):
         here = cost(np.full(n_tasks, q))

@@ -75,7 +75,8 @@ def shrink(value: Floats, error: Floats, group: NDArray[Any], n: int) -> Shrunk:
     Missing estimates are NaN, their group's mean with its scatter takes their place. A group of fewer than
     three estimates leaves its own as they are.
 
-    The scatter is not taken below what its own error allows: with few estimates it is often 0 by chance.
+    For errors the scatter is not taken below what its own error allows: with few estimates it is often 0 by
+    chance.
 
     >>> value, error = np.array([1.0, 3.0, np.nan, 2.0]), np.array([1.0, 1.0, np.nan, 1.0])
     >>> found = shrink(value, error, np.zeros(4, int), 1)
@@ -99,12 +100,13 @@ def shrink(value: Floats, error: Floats, group: NDArray[Any], n: int) -> Shrunk:
     mean_error = np.where(enough, np.sqrt(mean_variance), np.nan)
     between, prior = square[group], mean[group]
     own = np.where(known, error**2, np.inf)
+    told = np.nan_to_num(scatter[group]) ** 2
     with np.errstate(all="ignore"):
-        trust = between / (between + own)
+        trust = told / (told + own)
         posterior = trust * np.where(known, value, 0.0) + (1.0 - trust) * prior
-        spread = np.where(
-            known, np.sqrt(trust * own + ((1.0 - trust) * mean_error[group]) ** 2), np.sqrt(between)
-        )
+        room = between / (between + own)
+        spread = np.sqrt(room * own + ((1.0 - room) * mean_error[group]) ** 2)
+        spread = np.where(known, spread, np.sqrt(between))
     alone = ~np.isfinite(prior)
     result = np.where(alone, np.where(known, value, np.nan), posterior)
     result_error = np.where(alone, np.where(known, error, np.nan), spread)
