@@ -72,9 +72,9 @@ def _check_neighbours() -> None:
     home = Path(__file__).resolve().parent.parent
     for name in ("fitters", "dashboards"):
         spec = find_spec(name)
-        found = Path(spec.origin).resolve() if spec is not None and spec.origin else None
-        if found is None or found.parent.parent != home:
-            where = found if found is not None else "nothing"
+        origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
+        if origin is None or origin.parent.parent != home:
+            where = origin if origin is not None else "nothing"
             raise ImportError(
                 f"esjobs needs its own package '{name}' beside {home / 'esjobs'}, but Python finds {where}; "
                 "rename that file or install esjobs into an environment of its own"

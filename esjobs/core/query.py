@@ -171,8 +171,8 @@ class Query:
 
     def __post_init__(self) -> None:
         for key in self.keys:
-            found = self.field(key)
-            if not found.groupable or isinstance(found.derived, fields.Resolved):
+            key_field = self.field(key)
+            if not key_field.groupable or isinstance(key_field.derived, fields.Resolved):
                 listed = "esjobs fields" if self.over is None else "docs/tables.md"
                 raise UsageError(f"a store cannot group by '{key}'; see: {listed}")
         for name in filter_fields((*self.where, *(rule.keep for rule in self.drops))):

@@ -155,16 +155,16 @@ def declare(
     """
     rc_site = imported.rc_site if imported and imported.rc_site else guessed_site
     guessed = not (imported and imported.rc_site)
-    found = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
+    from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
     parent = imported.parent_corepower if imported else None
     parent = parent if parent is not None else site_values.get(rc_site)
     if imported and imported.corepower is not None:
         value: float | None = imported.corepower
         benchmark, source = imported.benchmark, imported.source
-        disagrees = found is not None and not same_value(found, value, DISAGREEMENT)
-        from_records = found if disagrees else None
+        disagrees = from_jobs is not None and not same_value(from_jobs, value, DISAGREEMENT)
+        from_records = from_jobs if disagrees else None
     else:
-        value, benchmark, source, from_records = found, records_benchmark, RECORDS, None
+        value, benchmark, source, from_records = from_jobs, records_benchmark, RECORDS, None
     if value is None or not value > 0:
         return Declared(name, None, None, "none", rc_site, guessed, parent=parent)
     from_import = source != RECORDS

@@ -32,7 +32,7 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
     """What each name declares in the window, with origin and site. One read and, for queues, one query."""
     imported = _imported(store, level)
     recorded = recorded_values(store, window) if level == "site" else {}
-    found: dict[str, Declared] = {}
+    declared: dict[str, Declared] = {}
     sites = _sites(imported, window.end)
     newest: dict[str, Declaration | None] = {}
     for name, rows in imported.items():
@@ -43,14 +43,14 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
         if row and row.rc_site and row.parent_corepower is not None:
             site_values.setdefault(row.rc_site, row.parent_corepower)
     for name in names:
-        found[name] = declare(
+        declared[name] = declare(
             name,
             newest.get(name),
             recorded.get(name),
             guessed_site=rc_site(name, {}).name if level == "site" else name,
             site_values=site_values,
         )
-    return found
+    return declared
 
 
 def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
@@ -76,9 +76,9 @@ def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
     names = [row["name"] for row in rows]
     resolved = resolve_names(names) if level == "cpu_model" else names
     canonical = {raw: name or raw for raw, name in zip(names, resolved, strict=True)}
-    found: dict[str, list[Declaration]] = defaultdict(list)
+    declarations: dict[str, list[Declaration]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["imported_at"]):
-        found[canonical[row["name"]]].append(
+        declarations[canonical[row["name"]]].append(
             Declaration(
                 canonical[row["name"]],
                 row["corepower"],
@@ -89,7 +89,7 @@ def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
                 row["source"],
             )
         )
-    return found
+    return declarations
 
 
 def declared_table(store: JobStore, window: Window | None) -> pa.Table:
@@ -108,11 +108,11 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
             names = {row["name"] for row in imported if row["level"] == level}
             names |= set(recorded) if level == "site" else set()
             settled = declared_values(store, window, level, names)
-            in_force |= {(level, name): found for name, found in settled.items()}
+            in_force |= {(level, name): declared for name, declared in settled.items()}
     rows = [
-        {**row, "origin": found.origin if found and _is(row, found) else None}
+        {**row, "origin": declared.origin if declared and _is(row, declared) else None}
         for row in imported
-        for found in [in_force.get((row["level"], row["name"]))]
+        for declared in [in_force.get((row["level"], row["name"]))]
     ]
     rows += [
         {
@@ -131,9 +131,9 @@ def declared_table(store: JobStore, window: Window | None) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _is(row: Mapping[str, Any], found: Declared) -> bool:
+def _is(row: Mapping[str, Any], declared: Declared) -> bool:
     """Whether an imported row is the one in force."""
-    return (row["corepower"], row["source"]) == (found.corepower, found.source)
+    return (row["corepower"], row["source"]) == (declared.corepower, declared.source)
 
 
 def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:

@@ -78,7 +78,7 @@ def acceptable(kind: pa.DataType, column: Column) -> bool:
         return bool(number or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
     if column.type in ("number", "integer"):
         return bool(number)
-    return bool(number or (pa.types.is_boolean(kind) and not column.whole))
+    return bool(number or (pa.types.is_boolean(kind) and not column.whole_number))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -113,7 +113,7 @@ def _plain(cells: pa.Array) -> pa.Array:
 
 
 def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
-    negative_zero = _negative_zeros(cells) if column.whole else None
+    negative_zero = _negative_zeros(cells) if column.whole_number else None
     cells, problems = _as_text(cells)
     if negative_zero is not None:
         problems = _mark(problems, negative_zero, SIGNED)
@@ -125,7 +125,7 @@ def _text(cells: pa.Array, column: Column, layout: Layout) -> Values:
         cells = _null_out(cells, hit)
     if column.lower:
         cells = pc.utf8_lower(cells)
-    if column.whole and not pc.all(pc.ascii_is_decimal(cells), min_count=0).as_py():
+    if column.whole_number and not pc.all(pc.ascii_is_decimal(cells), min_count=0).as_py():
         return _whole_text(cells, problems)
     reserved = RESERVED.get(column.target)
     if reserved:

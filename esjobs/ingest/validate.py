@@ -221,8 +221,12 @@ def _accepted(binding: Binding, known: Field, code: int) -> str:
             "ISO 8601 (UTC unless it names an offset), or seconds or milliseconds since 1970, "
             f"years {FIRST_YEAR} to {LAST_YEAR}"
         )
-    if known.type == "integer" or column.whole or code == NOT_WHOLE:
-        return "a whole number from 0, below 2^53" if not column.whole else "a whole number without a sign"
+    if known.type == "integer" or column.whole_number or code == NOT_WHOLE:
+        return (
+            "a whole number from 0, below 2^53"
+            if not column.whole_number
+            else "a whole number without a sign"
+        )
     if known.type == "number":
         unit = f" ({known.unit})" if known.unit else ""
         return f"a finite number from 0 to {MAX_NUMBER:g}{unit}"

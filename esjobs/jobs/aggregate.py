@@ -42,7 +42,7 @@ BUCKET_METRICS = (
 """What a bucket sums. Nothing here may contain the declared corepower."""
 
 _ATTEMPTS = 3
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many units are done, and of how many."""
@@ -98,8 +98,8 @@ def aggregate(
     for span in _contiguous(stale, n_jobs, store.capabilities().days_per_aggregate):
         if progress:
             progress("aggregating", stale.index(span[0]), len(stale))
-        held = {row["day"]: row for row in prints}
-        for day, buckets, rows in _balanced_span(store, span, rules, held):
+        fingerprints = {row["day"]: row for row in prints}
+        for day, buckets, rows in _balanced_span(store, span, rules, fingerprints):
             changes.append(store.replace(BUCKETS, str(day), buckets.to_batches()))
             changes.append(
                 store.replace(
@@ -159,10 +159,10 @@ def lost_days(store: JobStore, window: Window) -> list[date]:
             binned[row["day"]] += row["n_jobs"]
     if not binned:
         return []
-    asked = Query(("day",), (Sum("n_jobs", "n_jobs"),), where=(days,), over=BUCKETS)
-    held = store.aggregate(asked).table
-    found = dict(zip(held.column("day").to_pylist(), held.column("n_jobs").to_pylist(), strict=True))
-    return sorted(day for day, jobs in binned.items() if found.get(day, 0) != jobs)
+    per_day = Query(("day",), (Sum("n_jobs", "n_jobs"),), where=(days,), over=BUCKETS)
+    sums = store.aggregate(per_day).table
+    n_in_buckets = dict(zip(sums.column("day").to_pylist(), sums.column("n_jobs").to_pylist(), strict=True))
+    return sorted(day for day, jobs in binned.items() if n_in_buckets.get(day, 0) != jobs)
 
 
 def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
@@ -209,10 +209,10 @@ def _nothing_stored(store: JobStore, window: Window) -> str:
 def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> Iterator[list[date]]:
     """Pieces of days without a gap: one window each."""
     start = 0
-    for place in range(1, len(days) + 1):
-        if place == len(days) or days[place] - days[place - 1] != timedelta(days=1):
-            yield from spans(days[start:place], n_jobs, longest)
-            start = place
+    for end in range(1, len(days) + 1):
+        if end == len(days) or days[end] - days[end - 1] != timedelta(days=1):
+            yield from spans(days[start:end], n_jobs, longest)
+            start = end
 
 
 def _balanced_span(
@@ -231,7 +231,7 @@ def _balanced_span(
         try:
             return made()
         except (BooksError, PartialAnswerError) as error:
-            _LOG.warning("%s is made again: %s", window, error)
+            _log.warning("%s is made again: %s", window, error)
         prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
     return made()
 
@@ -244,18 +244,20 @@ def _aggregate_span(
     buckets = answer.table.select(BUCKETS.column_names)
     books = answer.books.to_pylist()
     for day in span:
-        mine = buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
-        yield day, mine, [row for row in books if row["day"] == day]
+        of_day = (
+            buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
+        )
+        yield day, of_day, [row for row in books if row["day"] == day]
 
 
 def _balance(
     day: date,
-    held: Mapping[str, Any] | None,
+    fingerprint: Mapping[str, Any] | None,
     buckets: pa.Table,
     account: list[dict[str, object]],
     rules: CleaningRules,
 ) -> list[dict[str, object]]:
-    n_stored, mark = (held["n_jobs"], held["mark"]) if held is not None else (0, "")
+    n_stored, mark = (fingerprint["n_jobs"], fingerprint["mark"]) if fingerprint is not None else (0, "")
     binned = pc.sum(buckets.column("n_jobs")).as_py() or 0
     booked = {
         kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")

@@ -21,7 +21,7 @@ def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Value | None]]
     >>> parse_conditions(["site=CERN", "site=RAL", "cores=8"])
     {'site': ['CERN', 'RAL'], 'cores': [8]}
     """
-    found: dict[str, list[Value | None]] = {}
+    allowed: dict[str, list[Value | None]] = {}
     for condition in conditions:
         name, equals, text = condition.partition("=")
         if not equals or not name:
@@ -29,8 +29,8 @@ def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Value | None]]
         field = fields.asked_field(name.strip())
         if not field.groupable:
             raise UsageError(f"jobs cannot be selected by '{field.name}'; see: esjobs fields")
-        found.setdefault(field.name, []).append(_value(field, text))
-    return found
+        allowed.setdefault(field.name, []).append(_value(field, text))
+    return allowed
 
 
 def _value(field: fields.Field, text: str) -> Value | None:

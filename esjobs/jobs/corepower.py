@@ -30,8 +30,8 @@ def import_corepower(
     say. A value without a named benchmark is refused. The store is opened when the file has been read. Raises
     :class:`InputError` naming file, line and column; nothing is stored then.
     """
-    said = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
-    fill: dict[str, object] = {name: value for name, value in said.items() if value is not None}
+    options = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
+    fill: dict[str, object] = {name: value for name, value in options.items() if value is not None}
     stores: list[JobStore] = []
 
     def opened() -> JobStore:

@@ -84,12 +84,15 @@ class GivenRows:
 
     def _stamped(self, part: str, load_id: str, now: datetime) -> Iterator[pa.RecordBatch]:
         schema = table_schema(self.table)
-        said: dict[str | None, object] = {self.table.load_column: load_id, **dict.fromkeys(LOAD_TIMES, now)}
+        of_load: dict[str | None, object] = {
+            self.table.load_column: load_id,
+            **dict.fromkeys(LOAD_TIMES, now),
+        }
         for batch in self.spool.batches(part):
             columns = [
                 batch.column(item.name)
                 if item.name in batch.schema.names
-                else pa.repeat(pa.scalar(said[item.name], item.type), batch.num_rows)
+                else pa.repeat(pa.scalar(of_load[item.name], item.type), batch.num_rows)
                 for item in schema
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -118,8 +121,8 @@ def retired_rows(store: JobStore, tables: Iterable[Table], load_id: str) -> tupl
         rows += count
         names = {load_id}
         if table.partition != column:
-            found = read_table(store, table, [of_load], [table.partition])
-            names = {str(value) for value in found.column(table.partition).unique().to_pylist()}
+            partitions = read_table(store, table, [of_load], [table.partition])
+            names = {str(value) for value in partitions.column(table.partition).unique().to_pylist()}
         retired.extend(Retired(table, name) for name in sorted(names))
     return retired, rows
 

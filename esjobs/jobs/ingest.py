@@ -129,9 +129,9 @@ def _store(
             books[JOBS] = Put(0, 0)
             jobs_changed = 0
         for table, given in reading.given.items():
-            written, books[table.name], said = given.write(store, load_id, _moment(listed))
+            written, books[table.name], remarks = given.write(store, load_id, _moment(listed))
             changes.extend(written)
-            notes.extend(said)
+            notes.extend(remarks)
     except BaseException:
         if not known.num_rows:
             with contextlib.suppress(StoreError):  # the entry then says that the load never ended

@@ -151,8 +151,8 @@ def _resolved(column: pa.ChunkedArray, resolve: Resolver) -> tuple[pa.Array, boo
     stored = encoded.dictionary.to_pylist()
     values = resolve(stored)
     distinct = list(dict.fromkeys(value for value in values if value is not None))
-    place: dict[str | None, int] = {value: number for number, value in enumerate(distinct)}
-    moved = pa.array([place.get(value) for value in values], pa.int32())
+    code: dict[str | None, int] = {value: number for number, value in enumerate(distinct)}
+    moved = pa.array([code.get(value) for value in values], pa.int32())
     texts = pa.array(distinct, pa.string())
     resolved = pa.DictionaryArray.from_arrays(moved.take(encoded.indices), texts)
     return resolved, len(distinct) < len(stored)

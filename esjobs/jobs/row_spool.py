@@ -21,7 +21,7 @@ class RowSpool:
         self.schema = schema
         self.rows: Counter[str] = Counter()
         self._what = what
-        self._places: dict[str, list[int]] = {}
+        self._batch_numbers: dict[str, list[int]] = {}
         self._written = 0
         self._file: IO[bytes] | None = None
         self._writer: pa.RecordBatchFileWriter | None = None
@@ -47,7 +47,7 @@ class RowSpool:
                 f"{self._what} cannot be kept in {tempfile.gettempdir()} ({error.strerror or error}); "
                 "set TMPDIR to a folder with more room"
             ) from error
-        self._places.setdefault(part, []).append(self._written)
+        self._batch_numbers.setdefault(part, []).append(self._written)
         self._written += 1
         self.rows[part] += batch.num_rows
 
@@ -59,5 +59,5 @@ class RowSpool:
             self._writer.close()  # closing writes the footer, each time
             self._writer = None
         with pa.ipc.open_file(pa.PythonFile(self._file, "r")) as reader:
-            for place in self._places.get(part, ()):
-                yield reader.get_batch(place)
+            for number in self._batch_numbers.get(part, ()):
+                yield reader.get_batch(number)

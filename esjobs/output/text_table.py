@@ -44,7 +44,7 @@ def write_text_table(
             [_cut_words(text) if wraps else _cut(text) for text, wraps in zip(row, wrapped, strict=True)]
             for row in rows
         ]
-    cells = [[row[place] for row in rows] for place in range(len(columns))]
+    cells = [[row[position] for row in rows] for position in range(len(columns))]
     content = [
         max((cell_len(text) if wraps else min(cell_len(text), _WIDEST_NAME) for text in column), default=0)
         for column, wraps in zip(cells, wrapped, strict=True)
@@ -54,8 +54,8 @@ def write_text_table(
     if stream.isatty():
         room = shutil.get_terminal_size().columns - len(_GAP) * (len(columns) - 1)
         least = {
-            place: min(content[place], max(_NARROWEST_PROSE, _longest_word(cells[place])))
-            for place, wraps in enumerate(wrapped)
+            position: min(content[position], max(_NARROWEST_PROSE, _longest_word(cells[position])))
+            for position, wraps in enumerate(wrapped)
             if wraps
         }
         broken = [_broken(name, width) for name, width in zip(columns, content, strict=True)]
@@ -64,8 +64,8 @@ def write_text_table(
         fitting = _narrowed(widths, least, room)
         if sum(fitting) > room:
             fitting = [
-                min(width, max(least[place], _WIDEST_PROSE)) if place in least else width
-                for place, width in enumerate(widths)
+                min(width, max(least[position], _WIDEST_PROSE)) if position in least else width
+                for position, width in enumerate(widths)
             ]
         widths = fitting
     if title:
@@ -92,10 +92,10 @@ def _narrowed(widths: Sequence[int], least: Mapping[int, int], room: int) -> lis
     """Widths that take from the widest columns of prose what is missing, down to the ``least`` of each."""
     narrowed = list(widths)
     while sum(narrowed) > room:
-        wide = [place for place, width in least.items() if narrowed[place] > width]
+        wide = [position for position, width in least.items() if narrowed[position] > width]
         if not wide:
             break
-        narrowed[max(wide, key=lambda place: narrowed[place])] -= 1
+        narrowed[max(wide, key=lambda position: narrowed[position])] -= 1
     return narrowed
 
 

@@ -30,10 +30,10 @@ def origin(question: Question, run: str) -> dict[str, object]:
 
 def signed(rows: pa.Table, stamp: Mapping[str, object]) -> pa.Table:
     """Rows with their origin in the columns that their table has for it; what stood there is replaced."""
-    for place, item in enumerate(rows.schema):
-        if item.name in stamp:
-            value = pa.scalar(stamp[item.name], item.type)
-            rows = rows.set_column(place, item, pa.repeat(value, rows.num_rows))
+    for index, field in enumerate(rows.schema):
+        if field.name in stamp:
+            value = pa.scalar(stamp[field.name], field.type)
+            rows = rows.set_column(index, field, pa.repeat(value, rows.num_rows))
     return rows
 
 

@@ -123,10 +123,10 @@ def read_results(store: JobStore, table: Table, run: StoredRun, filters: Sequenc
 
 def _sort_keys(values: Sequence[Any], descending: bool, first: Sequence[str]) -> list[tuple[Any, ...]]:
     """What sorts the values of a column, where smaller comes first."""
-    places = {value: place for place, value in enumerate(first)}
+    given_ranks = {value: rank_given for rank_given, value in enumerate(first)}
     distinct = sorted({value for value in values if value is not None}, reverse=descending)
     ranks = {value: rank for rank, value in enumerate(distinct)}
     return [
-        (value is None, places.get(value, len(places)), 0 if value is None else ranks[value])
+        (value is None, given_ranks.get(value, len(given_ranks)), 0 if value is None else ranks[value])
         for value in values
     ]

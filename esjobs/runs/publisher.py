@@ -74,6 +74,6 @@ class Publisher:
                 raise UsageError(
                     f"'{table.name}' is replaced per {table.partition}; write it a partition at a time"
                 )
-            whole = signed(rows.cast(table_schema(table)), stamp)
-            written.append(self._store.replace(table, run, whole.to_batches()))
+            signed_rows = signed(rows.cast(table_schema(table)), stamp)
+            written.append(self._store.replace(table, run, signed_rows.to_batches()))
         return written

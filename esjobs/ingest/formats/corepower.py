@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.core.errors import InputError
-from esjobs.ingest.formats.declared_values import ACCEPTED, DeclaredValues, Said, declared_row
+from esjobs.ingest.formats.declared_values import ACCEPTED, DeclaredValues, Options, declared_row
 
 _NAME_COLUMNS = {"name": None, "queue": "site", "site": "site", "cpu_model": "cpu_model", "cpu": "cpu_model"}
 
 
-def _csv(text: str, path: Path, said: Said) -> Iterator[dict[str, Any]]:
+def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     head = text[: text.find("\n")] if "\n" in text else text
     delimiter = max(",;\t", key=head.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -36,8 +36,8 @@ def _csv(text: str, path: Path, said: Said) -> Iterator[dict[str, Any]]:
                     f"{where}: more cells than the header has columns; "
                     "write decimals with a point, and text that holds the separator in quotes"
                 )
-            level = row.get("level") or _NAME_COLUMNS[names[0]] or said["level"] or ""
-            yield declared_row(where, {**row, "name": row[names[0]], "level": level}, said, path.name)
+            level = row.get("level") or _NAME_COLUMNS[names[0]] or options["level"] or ""
+            yield declared_row(where, {**row, "name": row[names[0]], "level": level}, options, path.name)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error
 

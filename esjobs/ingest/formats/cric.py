@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.core.errors import InputError
-from esjobs.ingest.formats.declared_values import DeclaredValues, Said, moment, score
+from esjobs.ingest.formats.declared_values import DeclaredValues, Options, moment, score
 
 
-def _cric(text: str, path: Path, said: Said) -> Iterator[dict[str, Any]]:
+def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -35,10 +35,10 @@ def _cric(text: str, path: Path, said: Said) -> Iterator[dict[str, Any]]:
     for number, queue in enumerate(queues, 1):
         if not isinstance(queue, dict) or not (queue.get("name") or queue.get("nickname")):
             raise InputError(f"{path}, queue {number}: no name; expected a CRIC queue description")
-        yield _queue(f"{path}, queue {queue.get('name') or queue.get('nickname')}", queue, said)
+        yield _queue(f"{path}, queue {queue.get('name') or queue.get('nickname')}", queue, options)
 
 
-def _queue(where: str, queue: Mapping[str, object], said: Said) -> dict[str, Any]:
+def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
     """CRIC serves ``corepower`` to jobs; what the parents declare is shown beside it, never substituted."""
     data = queue.get("corepower_data")
     details: Mapping[str, object] = data if isinstance(data, dict) else {}
@@ -46,13 +46,13 @@ def _queue(where: str, queue: Mapping[str, object], said: Said) -> dict[str, Any
         details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
     )
     parent = next((str(value) for value in parents if value is not None), "")
-    since = said["valid_from"] or str(queue.get("last_modified") or "")
+    since = options["valid_from"] or str(queue.get("last_modified") or "")
     served = score(where, "corepower", str(queue.get("corepower") or ""))
     return {
         "level": "site",
         "name": str(queue.get("name") or queue.get("nickname")),
         "corepower": served,
-        "benchmark": said["benchmark"] or "HS06",
+        "benchmark": options["benchmark"] or "HS06",
         "valid_from": moment(where, "last_modified", since),
         "rc_site": str(queue["rc_site"]) if queue.get("rc_site") else None,
         "parent_corepower": score(where, "parent corepower", parent),

@@ -34,10 +34,10 @@ _LARGEST_FILE = 64 << 20
 _LARGEST = 100.0
 """No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
-Said = Mapping[str, str | None]
+Options = Mapping[str, str | None]
 """What the caller fills in where the file does not say: ``benchmark``, ``level``, ``valid_from``."""
 
-Rows = Callable[[str, Path, Said], Iterator[dict[str, Any]]]
+Rows = Callable[[str, Path, Options], Iterator[dict[str, Any]]]
 """Text, the file for messages, and what is filled in, to rows made by :func:`declared_row`."""
 
 
@@ -65,15 +65,17 @@ class DeclaredValues:
         """What an import is named by: the bytes, whatever the file is called, and what was filled in."""
         if len(contents) > 1:
             raise UsageError("declared values are read one file at a time")
-        return {"content": contents[0][1], "form": self.form, **_said(fill)}
+        return {"content": contents[0][1], "form": self.form, **_options(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """The rows of a file as one piece; see :class:`esjobs.ingest.base.Source`."""
         path = file if isinstance(file, Path) else Path(file.name)
-        said = _said(fill)
-        if said["benchmark"] is not None and said["benchmark"] not in BENCHMARKS:
-            raise UsageError(f"benchmark '{said['benchmark']}' is unknown; there are {', '.join(BENCHMARKS)}")
-        read = list(self.rows(_text(file, path), path, said))
+        options = _options(fill)
+        if options["benchmark"] is not None and options["benchmark"] not in BENCHMARKS:
+            raise UsageError(
+                f"benchmark '{options['benchmark']}' is unknown; there are {', '.join(BENCHMARKS)}"
+            )
+        read = list(self.rows(_text(file, path), path, options))
         if not read:
             raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
@@ -93,9 +95,9 @@ class DeclaredValues:
         yield Parsed(batch, rejects, len(read), (note,) if assumed else (), COREPOWER)
 
 
-def _said(fill: Mapping[str, object]) -> dict[str, str | None]:
-    said = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
-    texts = {name: None if value is None else str(value) for name, value in said.items()}
+def _options(fill: Mapping[str, object]) -> dict[str, str | None]:
+    options = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
+    texts = {name: None if value is None else str(value) for name, value in options.items()}
     benchmark = texts["benchmark"]
     return {**texts, "benchmark": None if benchmark is None else _benchmark(benchmark)}
 
@@ -151,17 +153,17 @@ def canonical(row: Mapping[str, object]) -> str:
     return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
 
 
-def declared_row(where: str, row: Mapping[str, str], said: Said, source: str) -> dict[str, Any]:
+def declared_row(where: str, row: Mapping[str, str], options: Options, source: str) -> dict[str, Any]:
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
         raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
     if row["level"] not in ("site", "cpu_model", ""):
         raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
-    benchmark = _benchmark(row.get("benchmark") or said["benchmark"] or "")
+    benchmark = _benchmark(row.get("benchmark") or options["benchmark"] or "")
     if benchmark not in BENCHMARKS:
-        found = f"'{benchmark}'" if benchmark else "none"
+        named = f"'{benchmark}'" if benchmark else "none"
         raise InputError(
-            f"{where}: the benchmark must be named, HS06 or HS23; found {found}; "
+            f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
             "add a column benchmark or give --benchmark"
         )
     return {
@@ -169,7 +171,7 @@ def declared_row(where: str, row: Mapping[str, str], said: Said, source: str) ->
         "name": row["name"],
         "corepower": score(where, "corepower", row["corepower"]),
         "benchmark": benchmark,
-        "valid_from": moment(where, "valid_from", row.get("valid_from") or said["valid_from"]),
+        "valid_from": moment(where, "valid_from", row.get("valid_from") or options["valid_from"]),
         "rc_site": row.get("rc_site") or None,
         "parent_corepower": score(where, "parent_corepower", row.get("parent_corepower", "")),
         "served_corepower": score(where, "served_corepower", row.get("served_corepower", "")),

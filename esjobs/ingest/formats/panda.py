@@ -36,8 +36,8 @@ def _from(target: str, *names: str, **options: object) -> Column:
 
 
 _COLUMNS = (
-    _from("job_id", "pandaid", whole=True),
-    _from("task_id", "jeditaskid", whole=True),
+    _from("job_id", "pandaid", whole_number=True),
+    _from("task_id", "jeditaskid", whole_number=True),
     _from("site", "computingsite"),
     _from("cpu_raw", "cpuconsumptionunit"),
     _from("processing_type", "processingtype"),

@@ -91,8 +91,8 @@ def _block(batch: pa.RecordBatch, first: int, refusals: Refusals) -> Block:
         cells[name], bad = decode(column)
         for row in np.flatnonzero(bad) if bad is not None else ():
             broken.setdefault(int(row), name)
-    for place, name in sorted(broken.items()):
-        refusals.add(_not_utf8(refusals.file, first + place, name, cells, place))
+    for number, name in sorted(broken.items()):
+        refusals.add(_not_utf8(refusals.file, first + number, name, cells, number))
     if broken:
         keep = np.ones(batch.num_rows, dtype=bool)
         keep[list(broken)] = False
@@ -113,8 +113,8 @@ def _not_utf8(file: str, line: int, name: str, cells: Mapping[str, pa.Array], ro
 
 
 def _excerpt(cells: Mapping[str, pa.Array], row: int) -> str:
-    found = {name: _shown(array[row]) for name, array in cells.items() if array[row].is_valid}
-    return json.dumps(found, default=str, ensure_ascii=False)[:EXCERPT]
+    values = {name: _shown(array[row]) for name, array in cells.items() if array[row].is_valid}
+    return json.dumps(values, default=str, ensure_ascii=False)[:EXCERPT]
 
 
 def _shown(cell: pa.Scalar) -> object:

@@ -80,12 +80,12 @@ def inputs(
     """
     if sum(_STDIN.fullmatch(str(path)) is not None for path in paths) > 1:
         raise UsageError("standard input is named more than once; it can be read once only")
-    found: list[Input] = []
+    readable: list[Input] = []
     pipes = 0
-    with ExitStack() as kept:
+    with ExitStack() as stack:
         for path in paths:
             if str(path) != "-" and not _is_stream(path):
-                found.append(path)
+                readable.append(path)
                 continue
             called = ""
             if _STDIN.fullmatch(str(path)):
@@ -95,11 +95,11 @@ def inputs(
                 name = f"pipe{pipes}"
             else:
                 name, called = path.name, str(path)
-            spooled = Spooled(name, kept.enter_context(_temporary(name)), called)
+            spooled = Spooled(name, stack.enter_context(_temporary(name)), called)
             with _stream(path, name) as stream:
                 _copy(stream, spooled, accept, most)
-            found.append(spooled)
-        yield found
+            readable.append(spooled)
+        yield readable
 
 
 def _is_stream(path: Path) -> bool:

@@ -19,7 +19,7 @@ class Column:
 
     ``target``: a canonical field, or a name of the layout's own for a column that only helps to derive one
     (then ``lenient``: what cannot be read is missing). ``names`` are lower case; columns are matched without
-    regard to case. ``scale`` multiplies. ``whole``: an identifier that must be a whole number, ``1.0`` is
+    regard to case. ``scale`` multiplies. ``whole_number``: an identifier that must be one, ``1.0`` is
     read as ``1``. ``unset``: a value by which the producer says "not measured".
     """
 
@@ -29,7 +29,7 @@ class Column:
     scale: float = 1.0
     bounded: bool = False
     lower: bool = False
-    whole: bool = False
+    whole_number: bool = False
     unset: float | None = None
     lenient: bool = False
 
@@ -109,21 +109,21 @@ def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
         by_name.setdefault(name.strip().lower(), []).append(name)
     sources: dict[str, tuple[str, ...]] = {}
     types: dict[str, FieldType] = {}
-    known: set[str] = set()
+    read: set[str] = set()
     for column in layout.columns:
-        found = []
+        present = []
         for alias in column.names:
             names = by_name.get(alias, [])
             if len(names) > 1:
                 raise InputError(
                     f"{file}: column {alias} appears {len(names)} times ({', '.join(names)}); keep one"
                 )
-            known.add(alias)
-            found += names
+            read.add(alias)
+            present += names
             types.update(dict.fromkeys(names, column.type))
-        if found:
-            sources[column.target] = tuple(found)
-    rest = [(lower, name) for lower, names in by_name.items() if lower not in known for name in names]
+        if present:
+            sources[column.target] = tuple(present)
+    rest = [(lower, name) for lower, names in by_name.items() if lower not in read for name in names]
     computed = tuple(name for lower, name in rest if lower in _COMPUTED)
     unknown = tuple(name for lower, name in rest if lower not in _COMPUTED)
     return Binding(layout, sources, unknown, computed, types)

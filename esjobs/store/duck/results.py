@@ -67,10 +67,10 @@ def publish(connection: DuckConnection, changes: Sequence[Change]) -> None:
 
 
 def _point(connection: DuckConnection, change: Pointed) -> None:
-    place = [change.table.name, change.length]
-    connection.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", place)
+    key = [change.table.name, change.length]
+    connection.run("DELETE FROM internal.latest WHERE table_name = $1 AND length = $2", key)
     if change.partition is not None:
-        connection.run("INSERT INTO internal.latest VALUES ($1, $2, $3)", [*place, change.partition])
+        connection.run("INSERT INTO internal.latest VALUES ($1, $2, $3)", [*key, change.partition])
     if change.length:
         connection.run(
             f"DROP VIEW IF EXISTS {quote(latest_name(change.table, change.length))}"
@@ -80,15 +80,15 @@ def _point(connection: DuckConnection, change: Pointed) -> None:
 
 
 def _require_written(connection: DuckConnection, generation: Generation) -> None:
-    place = [generation.table.name, generation.partition]
+    key = [generation.table.name, generation.partition]
     written = connection.rows(
         "SELECT CAST(number AS VARCHAR) FROM internal.generations "
         "WHERE table_name = $1 AND partition_name = $2",
-        place,
+        key,
     )
     if (generation.number,) not in written:
         raise StoreError(
-            f"generation {generation.number} of '{place[0]}' {place[1]} is not in the store "
+            f"generation {generation.number} of '{key[0]}' {key[1]} is not in the store "
             "(swept, or of another store); run the step again"
         )
 
@@ -142,8 +142,8 @@ def read(
 
 def value(connection: DuckConnection, key: str) -> str | None:
     """A named value; None when there is none."""
-    found = connection.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
-    return found[0][0] if found else None
+    values = connection.rows("SELECT value FROM internal.named_values WHERE key = $1", [key])
+    return values[0][0] if values else None
 
 
 def compare_and_set(connection: DuckConnection, key: str, old: str | None, new: str | None) -> bool:

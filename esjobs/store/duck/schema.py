@@ -150,13 +150,13 @@ def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]
     return [*statements, *view_statements(tables), *_lengths(layout, tables)] if statements else []
 
 
-def _lengths(found: Layout, tables: Iterable[Table]) -> list[str]:
+def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:
     """What brings the views of the lengths in use up to date."""
     return [
         latest_statement(table, length)
         for table in tables
         if table.has_latest
-        for name in found
+        for name in layout
         if LENGTH.fullmatch(length := name.removeprefix(f"main.{latest_name(table)}_"))
     ]
 

@@ -24,15 +24,15 @@ def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None
 
 
 def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
-    held = cluster.call("GET", f"/{name}/_mapping")[name]["mappings"].get("properties", {})
+    mapped = cluster.call("GET", f"/{name}/_mapping")[name]["mappings"].get("properties", {})
     for field, kind in wanted.items():
-        found = held.get(field, kind)
-        if found.get("type", "object") != kind.get("type", "object"):
+        stored = mapped.get(field, kind)
+        if stored.get("type", "object") != kind.get("type", "object"):
             raise SchemaError(
-                f"field {field} of index {name} is {found.get('type', 'object')}, this version of esjobs has "
-                f"{kind['type']}: name another prefix, or use the version that wrote it"
+                f"field {field} of index {name} is {stored.get('type', 'object')}, this version of esjobs "
+                f"has {kind['type']}: name another prefix, or use the version that wrote it"
             )
-    missing = {field: kind for field, kind in wanted.items() if field not in held}
+    missing = {field: kind for field, kind in wanted.items() if field not in mapped}
     if missing:
         cluster.call("PUT", f"/{name}/_mapping", {"properties": missing})
 
@@ -42,11 +42,11 @@ def require_layout(cluster: Cluster, name: str) -> bool:
 
     Raises :class:`SchemaError` if another program made it, or a version of esjobs with another layout.
     """
-    found = ask(cluster, f"/{name}/_mapping")
-    if found is None:
+    mappings = ask(cluster, f"/{name}/_mapping")
+    if mappings is None:
         return False
-    for index, held in found.items():
-        layout = held["mappings"].get("_meta", {}).get("layout")
+    for index, mapping in mappings.items():
+        layout = mapping["mappings"].get("_meta", {}).get("layout")
         if layout != LAYOUT:
             raise SchemaError(
                 f"index {index} has layout {layout or 'of another program'}, this version of esjobs writes "

@@ -40,9 +40,9 @@ def set_up(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run
 def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
     meta = {"layout": LAYOUT, "digest": content_id(dict(template))}
     try:
-        found = ask(cluster, f"/_index_template/{name}")
-        held = found["index_templates"][0]["index_template"] if found else {}
-        if held.get("_meta") == meta:
+        answer = ask(cluster, f"/_index_template/{name}")
+        stored = answer["index_templates"][0]["index_template"] if answer else {}
+        if stored.get("_meta") == meta:
             return []
         if not dry_run:
             cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
@@ -85,13 +85,13 @@ def lacking_rights(cluster: Cluster, names: Names, jobs_index: str | None = None
     """
     if cluster.product != "elasticsearch":
         return []
-    wanted = json.loads(role(cluster.product, names, jobs_index))
-    asked = {"cluster": wanted["cluster"], "index": wanted["indices"]}
+    least_role = json.loads(role(cluster.product, names, jobs_index))
+    privileges = {"cluster": least_role["cluster"], "index": least_role["indices"]}
     try:
-        found = cluster.call("POST", "/_security/user/_has_privileges", asked)
+        answer = cluster.call("POST", "/_security/user/_has_privileges", privileges)
     except RefusedError:
         return []  # security is off, or not to be asked
-    lacking = [name for name, held in found["cluster"].items() if not held]
-    for pattern, rights in found["index"].items():
-        lacking += [f"{name} on {pattern}" for name, held in rights.items() if not held]
+    lacking = [name for name, granted in answer["cluster"].items() if not granted]
+    for pattern, rights in answer["index"].items():
+        lacking += [f"{name} on {pattern}" for name, granted in rights.items() if not granted]
     return lacking

@@ -28,7 +28,7 @@ class Commit:
     number: int = 0
     loads: Mapping[str, int] = field(default_factory=dict)
     next_load: int = 1
-    place: tuple[int, int] | None = None
+    version: tuple[int, int] | None = None
     """Sequence number and term of the document, by which a change is noticed."""
 
 
@@ -50,7 +50,7 @@ class State:
 
     def advance(self, old: Commit, new: Commit) -> None:
         """Switch readers of jobs to the next commit; :class:`StoreBusyError` if another was first."""
-        if not self._put(_COMMIT, _commit_body(new), old.place):
+        if not self._put(_COMMIT, _commit_body(new), old.version):
             raise StoreBusyError(
                 f"another process wrote jobs to {self._cluster.location} at the same time; run it again"
             )
@@ -62,7 +62,7 @@ class State:
         """
         for _ in range(_FENCES):
             old = self.commit()
-            if self._put(_COMMIT, _commit_body(old), old.place):
+            if self._put(_COMMIT, _commit_body(old), old.version):
                 return self.commit()
         raise StoreBusyError(f"other processes write jobs to {self._cluster.location}; run it again later")
 

@@ -228,7 +228,7 @@ def foreign_texts(live: LiveField, value: str) -> list[Any]:
     texts = [raw for raw, canonical in values.items() if canonical == value]
     if value not in values:
         texts.append(value)
-    if live.whole:
+    if live.whole_numbers:
         return [int(text) for text in texts if text.lstrip("-").isdecimal() and str(int(text)) == text]
     return [text for text in texts if len(text) <= LONGEST_TERM]
 
@@ -246,7 +246,7 @@ def _first_of(live: LiveField, leaf: Callable[[str], Clause]) -> Clause:
 def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
     """The condition that the value of a path lies within a range, in the units of the index."""
     limits: dict[str, float] = {}
-    plain = live.source.factor == 1 and (live.whole or live.field.type != "integer")
+    plain = live.source.factor == 1 and (live.whole_numbers or live.field.type != "integer")
     for key, bound in (("gt", item.gt), ("gte", item.ge), ("lt", item.lt), ("lte", item.le)):
         if bound is None:
             continue

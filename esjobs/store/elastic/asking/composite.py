@@ -276,7 +276,7 @@ def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: 
         of_source = list(raw[answered])
         if live.field.type == "day":
             of_source = [None if value is None else moment_of(value).date() for value in of_source]
-        elif not live.plain or live.whole != (live.field.type == "integer"):
+        elif not live.plain or live.whole_numbers != (live.field.type == "integer"):
             known = {value: translated(live, value) for value in set(of_source)}
             of_source = list(map(known.__getitem__, of_source))
         if filled is not None:
@@ -347,8 +347,8 @@ def _answer_type(asked: Grouping) -> type[Any]:
     if not asked.columns:
         optional = [(name, kind | None, None) for name, kind in inner]
         single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
-        whole: Any = ("aggregations", single, msgspec.field(default_factory=single))
-        return msgspec.defstruct("Answer", [whole], bases=(_Answer,), kw_only=True)
+        sums_of_all: Any = ("aggregations", single, msgspec.field(default_factory=single))
+        return msgspec.defstruct("Answer", [sums_of_all], bases=(_Answer,), kw_only=True)
     key = msgspec.defstruct(
         "Key",
         [(name, _key_type(asked.live[column.field])) for name, column in asked.columns.items()],
@@ -365,4 +365,4 @@ def _answer_type(asked: Grouping) -> type[Any]:
 def _key_type(live: LiveField) -> Any:
     if live.field.type in ("boolean", "day"):
         return bool | None if live.field.type == "boolean" else int | None
-    return int | float | None if live.field.type == "integer" or live.whole else str | None
+    return int | float | None if live.field.type == "integer" or live.whole_numbers else str | None

@@ -60,12 +60,12 @@ def fingerprints(
     clauses: Sequence[Mapping[str, Any]],
     numbers: Mapping[str, Any],
     more: Mapping[str, Any] | None = None,
-    told: Callable[[Mapping[str, Any]], str] = lambda _: "",
+    more_of_mark: Callable[[Mapping[str, Any]], str] = lambda _: "",
 ) -> pa.Table:
     """Columns day, n_jobs, mark of the jobs of all clauses.
 
-    The mark is made of ``numbers``, aggregations with one value each, and of what is ``told`` of the answers
-    to ``more`` aggregations.
+    The mark is made of ``numbers``, aggregations with one value each, and of ``more_of_mark``, which reads
+    the answers to ``more`` aggregations of a day.
     """
     query = {"bool": {"filter": list(clauses)}}
     aggs = {"days": per_day(path, {**numbers, **(more or {})})}
@@ -73,11 +73,11 @@ def fingerprints(
     return pa.Table.from_pylist(
         [
             {
-                "day": day_of(found),
-                "n_jobs": found["doc_count"],
-                "mark": ".".join(_digits(found[name]["value"]) for name in numbers) + told(found),
+                "day": day_of(group),
+                "n_jobs": group["doc_count"],
+                "mark": ".".join(_digits(group[name]["value"]) for name in numbers) + more_of_mark(group),
             }
-            for found in (answer["aggregations"]["days"]["buckets"] if answer else [])
+            for group in (answer["aggregations"]["days"]["buckets"] if answer else [])
         ],
         schema=FINGERPRINTS,
     )

@@ -32,7 +32,7 @@ def selected(cluster: Cluster, jobs: JobIndex, select: Select) -> Iterator[pa.Re
     base = [*jobs.visible(), *within(jobs.live["end_time"].paths[0], select.window)]
     query = all_of([*base, any_of([*jobs.odd(needed), all_of(narrow)])] if narrow else base)
     at = PointInTime(cluster, jobs.index)
-    whole = Select(select.fields, None, select.where, select.drops)
+    anytime = Select(select.fields, None, select.where, select.drops)
     plain = not select.where and not select.drops and set(names) <= _STORED
     schema = schema_of(fields.field(name) for name in names)
 
@@ -41,13 +41,13 @@ def selected(cluster: Cluster, jobs: JobIndex, select: Select) -> Iterator[pa.Re
             if at.empty:
                 return
             if plain:
-                for found in jobs.documents(at, query, needed):
-                    yield pa.RecordBatch.from_arrays([found.jobs.column(n) for n in names], schema=schema)
+                for documents in jobs.documents(at, query, needed):
+                    yield pa.RecordBatch.from_arrays([documents.jobs.column(n) for n in names], schema=schema)
                 return
             with DuckScratch.of_jobs() as scratch:
-                for found in jobs.documents(at, query, needed):
-                    scratch.add(found.jobs)
-                    yield from scratch.select(whole)
+                for documents in jobs.documents(at, query, needed):
+                    scratch.add(documents.jobs)
+                    yield from scratch.select(anytime)
                     scratch.clear()
 
     return batches()

@@ -160,7 +160,7 @@ def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
     constants = {name for name in _needed_by_keys(query) if live[name].state != "absent"} | {
         name
         for name in used
-        if query.field(name).type == "integer" and not (live[name].plain and live[name].whole)
+        if query.field(name).type == "integer" and not (live[name].plain and live[name].whole_numbers)
     }
     constants |= {n for powers, _ in factors.values() for n, power in powers.items() if power < 0}
     for powers, _ in factors.values():

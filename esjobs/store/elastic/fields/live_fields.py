@@ -29,8 +29,8 @@ class LiveField:
     """A field of the catalogue as an index has it.
 
     ``paths``: what queries name, in order of preference. ``read``: what is fetched of a document, alike.
-    ``whole``: whether every path holds whole numbers, be they texts to us. ``type``: what the index says.
-    ``note``: what is wrong.
+    ``whole_numbers``: whether every path holds whole numbers, be they texts to us. ``type``: what the index
+    says. ``note``: what is wrong.
     """
 
     field: Field
@@ -38,7 +38,7 @@ class LiveField:
     state: State
     paths: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
-    whole: bool = False
+    whole_numbers: bool = False
     type: str = ""
     note: str = ""
 

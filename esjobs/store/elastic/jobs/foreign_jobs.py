@@ -40,10 +40,10 @@ class ForeignJobs:
 
     several_values = True
 
-    def __init__(self, cluster: Cluster, index: str, held: FieldMap) -> None:
+    def __init__(self, cluster: Cluster, index: str, field_map: FieldMap) -> None:
         self._cluster = cluster
         self.index = index
-        self.live = live_fields(cluster, index, held)
+        self.live = live_fields(cluster, index, field_map)
 
     @property
     def _time(self) -> str:
@@ -59,17 +59,17 @@ class ForeignJobs:
 
     def odd(self, names: Collection[str]) -> list[Clause]:
         """Documents with a negative number where there is none, or without a field that every job has."""
-        found: list[Clause] = []
+        clauses: list[Clause] = []
         for name in sorted({*names, *fields.REQUIRED}):
             live = self.live[name]
             if live.state != "present":
                 continue
             if name in fields.REQUIRED:
-                found.append(negated({"exists": {"field": live.paths[0]}}))
+                clauses.append(negated({"exists": {"field": live.paths[0]}}))
             if live.field.bounded:
                 below: list[Clause] = [{"range": {path: {"lt": 0}}} for path in live.paths]
                 unset = live.source.unset
-                found += (
+                clauses += (
                     below
                     if unset is None
                     else [
@@ -77,7 +77,7 @@ class ForeignJobs:
                         for clause, path in zip(below, live.paths, strict=True)
                     ]
                 )
-        return found
+        return clauses
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
         """Read documents by their fields, in whatever form the index keeps times and sub-fields."""
@@ -117,33 +117,33 @@ class ForeignJobs:
             if live.state == "present":
                 numbers |= {path: {"sum": {"field": path}} for path in live.paths}
         indices = {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}}}
-        known = self._identities()
+        identities = self._identities()
 
-        def told(day: Mapping[str, Any]) -> str:
+        def mark_of_indices(day: Mapping[str, Any]) -> str:
             names = sorted(group["key"] for group in day["indices"]["buckets"])
-            text = " ".join(known.get(name, name) for name in names)
+            text = " ".join(identities.get(name, name) for name in names)
             return "." + hashlib.sha256(text.encode()).hexdigest()[:8]
 
         clauses = [*self.visible(), *within(self._time, window)]
         with PointInTime(self._cluster, self.index) as at:
-            return fingerprints(at, self._time, clauses, numbers, indices, told)
+            return fingerprints(at, self._time, clauses, numbers, indices, mark_of_indices)
 
     def _identities(self) -> dict[str, str]:
         """The identity of each index, by its name; none where the user may not ask."""
         path = f"/{quote(self.index, safe=PATTERN)}/_settings/index.uuid"
         try:
-            found = self._cluster.call("GET", path)
+            answer = self._cluster.call("GET", path)
         except RefusedError:
             return {}
-        return {name: held["settings"]["index"]["uuid"] for name, held in found.items()}
+        return {name: facts["settings"]["index"]["uuid"] for name, facts in answer.items()}
 
 
-def _documents(found: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:
+def _documents(documents: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:
     """Documents, each a list of values per field, as jobs; those that are none are counted by day."""
     columns: dict[str, list[Any]] = {}
-    bad = [False] * len(found)
+    bad = [False] * len(documents)
     for live in wanted:
-        values = [_value(live, held) for held in found]
+        values = [_value(live, document) for document in documents]
         for row, value in enumerate(values):
             if value is _INVALID or (value is None and live.field.required):
                 bad[row], values[row] = True, None
@@ -153,9 +153,9 @@ def _documents(found: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveFi
     good = pa.array([not wrong for wrong in bad], pa.bool_())
     arrays = []
     for item in PUT_SCHEMA:
-        values = columns.get(item.name, [None] * len(found))
-        known = _times(values) if pa.types.is_timestamp(item.type) else pa.array(values, item.type)
-        arrays.append(known.filter(good))
+        values = columns.get(item.name, [None] * len(documents))
+        column = _times(values) if pa.types.is_timestamp(item.type) else pa.array(values, item.type)
+        arrays.append(column.filter(good))
     return Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA), invalid)
 
 
@@ -166,12 +166,12 @@ class _Invalid:
 _INVALID = _Invalid()
 
 
-def _value(live: LiveField, held: Mapping[str, list[Any]]) -> Any:
+def _value(live: LiveField, document: Mapping[str, list[Any]]) -> Any:
     """The value of a field in a document, of the first foreign field that has one."""
     if live.state == "constant":
         return live.source.constant
     for name in live.read:
-        values = held.get(name) or ()
+        values = document.get(name) or ()
         first = values[0] if values else None
         if any(value != first for value in values):
             return _INVALID

@@ -105,7 +105,7 @@ class Jobs:
                     again.append(some.filter(pc.is_in(some["identity"], pa.array(present))))
         counts = self._settle(again, common, rows, set(old.loads.values()))
         loads = {**old.loads, load_id: load}
-        return counts, Commit(number, loads, max(old.next_load, load + 1), old.place)
+        return counts, Commit(number, loads, max(old.next_load, load + 1), old.version)
 
     def _settle(
         self, again: Sequence[pa.RecordBatch], common: Mapping[str, int], rows: int, loads: Set[int]
@@ -126,8 +126,8 @@ class Jobs:
                 for documents_of_jobs in _by_job(again, common):
                     contests = list(self._contests(at, documents_of_jobs, number, loads))
                     for contest in contests:
-                        lost = len(contest.mine) - len(contest.incoming)
-                        superseded.extend((v.row, v.document) for v in contest.mine[-lost:] if lost)
+                        lost = len(contest.loaded) - len(contest.incoming)
+                        superseded.extend((v.row, v.document) for v in contest.loaded[-lost:] if lost)
                         if contest.incoming:
                             updated += len(contest.incoming) - (not contest.is_known)
                             moved = contest.changed()
@@ -207,7 +207,7 @@ class Jobs:
             write(self._cluster, actions())
             refresh(self._cluster, self._index)
             loads = {name: commit_number for name, commit_number in old.loads.items() if name != load_id}
-            self._state.advance(old, Commit(number, loads, old.next_load, old.place))
+            self._state.advance(old, Commit(number, loads, old.next_load, old.version))
         except BaseException:
             self._take_back()
             raise
@@ -323,7 +323,7 @@ class Jobs:
                 for order in ("asc", "desc")
             )
         return Span(
-            jobs, *(_moment(found["hits"]["hits"][0]["_source"]["end_time"]) for found in (first, last))
+            jobs, *(_moment(answer["hits"]["hits"][0]["_source"]["end_time"]) for answer in (first, last))
         )
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:

@@ -37,9 +37,9 @@ class OwnJobs:
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
         """Read documents as they were written."""
         schema = pa.schema([item for item in PUT_SCHEMA if item.name in names])
-        for found in at.batches(clause, schema):
+        for batch in at.batches(clause, schema):
             arrays = [
-                found.column(item.name) if item.name in names else pa.nulls(found.num_rows, item.type)
+                batch.column(item.name) if item.name in names else pa.nulls(batch.num_rows, item.type)
                 for item in PUT_SCHEMA
             ]
             yield Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA))

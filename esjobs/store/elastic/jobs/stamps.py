@@ -44,12 +44,12 @@ def identities(source: pa.Array, job_id: pa.Array) -> pa.Array:
     """
     source = pc.fill_null(source, "")
     length = pc.utf8_length(source).cast(pa.string())
-    found = pc.binary_join_element_wise(length, source, job_id, ":")
-    long = pc.greater(pc.binary_length(found), _LONGEST)
+    keys = pc.binary_join_element_wise(length, source, job_id, ":")
+    long = pc.greater(pc.binary_length(keys), _LONGEST)
     if not pc.any(long).as_py():
-        return found
-    hashed = pa.array([_hashed(name) for name in found.filter(long).to_pylist()])
-    return pc.replace_with_mask(found, long, hashed)
+        return keys
+    hashed = pa.array([_hashed(name) for name in keys.filter(long).to_pylist()])
+    return pc.replace_with_mask(keys, long, hashed)
 
 
 def _hashed(name: str) -> str:

@@ -84,12 +84,12 @@ class Contest:
         top = self.versions[0]
         self.newest = top.end_time
         self.shown = together(_at(self.newest, self.versions))
-        self.mine = [version for version in self.versions if not version.stored]
+        self.loaded = [version for version in self.versions if not version.stored]
         self.folded: Known | None = None
-        if self.mine:
-            own = together(_at(self.mine[0].end_time, self.mine))
-            self.folded = own if own != self.mine[0].known else None
-        known = self.folded if self.folded is not None and top is self.mine[0] else top.known
+        if self.loaded:
+            own = together(_at(self.loaded[0].end_time, self.loaded))
+            self.folded = own if own != self.loaded[0].known else None
+        known = self.folded if self.folded is not None and top is self.loaded[0] else top.known
         self._shown_by = top if known == self.shown else None
         self.merging = self._shown_by is None and (merged is None or merged.known != self.shown)
 
@@ -101,7 +101,7 @@ class Contest:
     @property
     def incoming(self) -> list[Version]:
         """The rows of this load with the newest end time of all."""
-        return _at(self.newest, self.mine)
+        return _at(self.newest, self.loaded)
 
     def changed(self) -> list[str]:
         """The fields that readers see changed; of a new job those that differ from its first row."""
@@ -126,20 +126,20 @@ class Contest:
             yield update(where, self.merged.name, {"until": number})
         if shown is not None and shown.stored and not shown.visible:
             yield update(where, shown.name, {"from": number, "until": None})
-        if self.mine:
-            yield self._best_of_load(where, number, folded, is_shown=shown is self.mine[0])
+        if self.loaded:
+            yield self._best_of_load(where, number, folded, is_shown=shown is self.loaded[0])
         if merged is not None:
             top = self.versions[0]
             numbers = {"load": MERGED, "row": top.row, "born": number, "from": number}
             yield create(where, f"m{number:x}:{top.identity}", {**merged, **numbers})
 
     def _best_of_load(self, where: str, number: int, folded: Document | None, *, is_shown: bool) -> Action:
-        best = self.mine[0]
+        best = self.loaded[0]
         span = {"from": number} if is_shown else {"from": 0, "until": 0}
         document = best.document
         if folded is not None:
             document = {**folded, "load": best.load, "row": best.row, "born": number}
-        fresh = next((version for version in self.mine if version.name == version.identity), None)
+        fresh = next((version for version in self.loaded if version.name == version.identity), None)
         if best is fresh and folded is None:
             return update(where, fresh.name, span)
         if fresh is not None:  # nobody sees it yet
@@ -156,7 +156,7 @@ def settled(contests: Sequence[Contest], where: str, number: int) -> Iterator[Ac
     rows = []
     for contest in contests:
         if contest.folded is not None:
-            rows.append(_row(contest.folded, contest.mine[0]))
+            rows.append(_row(contest.folded, contest.loaded[0]))
         if contest.merging:
             rows.append(_row(contest.shown, contest.versions[0]))
     made = iter(_documents(rows))

@@ -23,8 +23,8 @@ Shown = dict[str, str]
 def aliases_of(cluster: Cluster, names: Names, table: Table) -> dict[str, Shown]:
     """What each alias of a table that is ours shows; none where there is no index."""
     index = names.rows(table)
-    found = ask(cluster, f"/{index}/_alias")
-    listed = {} if found is None else found[index]["aliases"]
+    answer = ask(cluster, f"/{index}/_alias")
+    listed = {} if answer is None else answer[index]["aliases"]
     return {alias: _read(facts["filter"]) for alias, facts in listed.items() if _is_ours(names, table, alias)}
 
 
@@ -83,9 +83,9 @@ def filter_of(shown: Shown) -> dict[str, Any]:
 
 def missing_aliases(cluster: Cluster, names: Names, table: Table) -> list[str]:
     """The aliases that readers of a table ask and that it has not."""
-    wanted = [names.alias(table), *([names.latest(table)] if table.has_latest else ())]
+    needed = [names.alias(table), *([names.latest(table)] if table.has_latest else ())]
     there = aliases_of(cluster, names, table)
-    return [alias for alias in wanted if alias not in there]
+    return [alias for alias in needed if alias not in there]
 
 
 def ensure_aliases(cluster: Cluster, names: Names, table: Table) -> None:

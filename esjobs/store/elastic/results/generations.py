@@ -119,10 +119,10 @@ class Results:
     def _publish(self, changes: Sequence[Change]) -> None:
         tables = {change.table.name: change.table for change in changes}
         for table in tables.values():
-            mine = [one for one in changes if isinstance(one, Generation) and one.table == table]
-            if mine:
+            written = [one for one in changes if isinstance(one, Generation) and one.table == table]
+            if written:
                 refresh(self._cluster, self._names.rows(table))
-                self._markers.require_written(table, mine)
+                self._markers.require_written(table, written)
         tables = {name: table for name, table in tables.items() if self._exists(table)}
         before = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
         after = {

@@ -147,7 +147,10 @@ def _not_finite(columns: list[tuple[str, pa.Array]], rows: int) -> pa.Array:
     for name, column in columns:
         for row in pc.indices_nonzero(column.is_valid()).to_pylist():
             objects[row][name] = repr(column[row].as_py())
-    members = (f"{_json(NOT_FINITE)}:{_json(found)}" if found else None for found in objects)
+    members = (
+        f"{_json(NOT_FINITE)}:{_json(members_of_row)}" if members_of_row else None
+        for members_of_row in objects
+    )
     return pa.array(members, pa.string())
 
 

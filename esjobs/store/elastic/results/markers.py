@@ -61,8 +61,8 @@ class Markers:
 
     def end(self, generation: Generation, rows: int) -> None:
         """Say that it was written whole, and how many rows it has."""
-        whole = {**self._head(generation), "written": generation.partition, "n_written": rows}
-        write(self._cluster, [index(self._index(generation.table), generation.number, whole)])
+        document = {**self._head(generation), "written": generation.partition, "n_written": rows}
+        write(self._cluster, [index(self._index(generation.table), generation.number, document)])
 
     def require_written(self, table: Table, generations: Sequence[Generation]) -> None:
         """Raises :class:`StoreError` unless all rows of all these generations of a table are there.
@@ -72,10 +72,10 @@ class Markers:
         there = self._documents(table, [generation.number for generation in generations])
         counted = self._counts(table, there)
         for generation in generations:
-            said = there.get(generation.number, {})
-            rows, expected = counted.get(generation.number, 0), said.get("n_written")
+            document = there.get(generation.number, {})
+            rows, expected = counted.get(generation.number, 0), document.get("n_written")
             what = f"generation {generation.number} of '{table.name}' {generation.partition}"
-            if said.get("written") != generation.partition or said.get("over"):
+            if document.get("written") != generation.partition or document.get("over"):
                 raise StoreError(
                     f"{what} is not in the store (swept, or of another store); run the step again"
                 )
@@ -103,13 +103,13 @@ class Markers:
         with PointInTime(self._cluster, self._index(table)) as at:
             for hits in at.pages(query):
                 for hit in hits:
-                    said = hit["_source"]
-                    begun = said.get("begun")
+                    document = hit["_source"]
+                    begun = document.get("begun")
                     yield Marker(
                         hit["_id"],
-                        Process.parse(said.get("writer", "")),
+                        Process.parse(document.get("writer", "")),
                         None if begun is None else datetime.fromisoformat(begun),
-                        bool(said.get("over")),
+                        bool(document.get("over")),
                     )
 
     def _head(self, generation: Generation) -> dict[str, Any]:
@@ -123,11 +123,11 @@ class Markers:
         return self._names.rows(table)
 
     def _documents(self, table: Table, numbers: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        found: dict[str, Mapping[str, Any]] = {}
+        documents: dict[str, Mapping[str, Any]] = {}
         for some in chunks(numbers):
             answer = self._cluster.call("POST", f"/{self._index(table)}/_mget", {"ids": some})
-            found |= {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
-        return found
+            documents |= {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
+        return documents
 
     def _counts(self, table: Table, numbers: Iterable[str]) -> dict[str, int]:
         counted: dict[str, int] = {}

@@ -101,11 +101,11 @@ def split_user(address: str) -> tuple[str, str | None, str | None]:
         )
     if ":" in host:
         host = f"[{host}]"
-    place = f"{host}:{port}" if port is not None else host
+    authority = f"{host}:{port}" if port is not None else host
     user, password = (
         unquote(text) if text is not None else None for text in (parts.username, parts.password)
     )
-    return urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), user or None, password
+    return urlunsplit((parts.scheme, authority, parts.path.rstrip("/"), "", "")), user or None, password
 
 
 def without_login(address: str) -> str:

@@ -133,5 +133,5 @@ class ElasticsearchCluster(Cluster):
                 for kind in (elastic_transport.TlsError, elastic_transport.ConnectionTimeout)
             )
             raise unreachable(self.location, str(error.message), tls=tls, late=late) from error
-        found = answer.body
-        return found if isinstance(found, bytes | str) else b""
+        content = answer.body
+        return content if isinstance(content, bytes | str) else b""

@@ -49,13 +49,14 @@ class _Undecoded(opensearchpy.JSONSerializer):
 class _Connection(opensearchpy.Urllib3HttpConnection):
     """Keeps what an answer with an error asks to wait, which the client's errors leave out."""
 
+    # Requests of several threads share a connection; each reads the headers of its own answer.
     _answer = threading.local()
 
     def get_response_headers(self, response: Any) -> Any:
         """The headers of an answer; the client asks for them just before it raises the error."""
-        found = super().get_response_headers(response)
-        self._answer.retry_after = found.get("retry-after")
-        return found
+        headers = super().get_response_headers(response)
+        self._answer.retry_after = headers.get("retry-after")
+        return headers
 
     def _raise_error(self, status_code: int, raw_data: str | bytes, content_type: str | None = None) -> None:
         try:
@@ -111,10 +112,10 @@ class OpenSearchCluster(Cluster):
         params: Mapping[str, Any],
     ) -> bytes | str:
         try:
-            found = self._client.transport.perform_request(
+            answer = self._client.transport.perform_request(
                 method, path, params=dict(params), headers=headers, body=body
             )
-            return found if isinstance(found, bytes | str) else b""
+            return answer if isinstance(answer, bytes | str) else b""
         except opensearchpy.exceptions.ConnectionError as error:
             tls, late = (
                 isinstance(error, kind)
@@ -123,8 +124,8 @@ class OpenSearchCluster(Cluster):
             raise unreachable(self.location, str(error.error), tls=tls, late=late) from error
         except opensearchpy.exceptions.TransportError as error:
             wait_s = seconds_of(getattr(error, "retry_after", None))
-            said = error.error if error.info is None else error.info
-            raise refusal(self.location, method, path, int(error.status_code), said, wait_s) from error
+            reason = error.error if error.info is None else error.info
+            raise refusal(self.location, method, path, int(error.status_code), reason, wait_s) from error
         except opensearchpy.exceptions.SerializationError as error:
             raise no_json(self.location, str(error)) from error
         except _OTHERS as error:

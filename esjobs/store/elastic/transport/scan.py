@@ -37,8 +37,8 @@ class PointInTime:
         self.index = index
         self._id: str | None = None
         self._one_shard = False
-        place = quote(index, safe=PATTERN)
-        path = f"/{place}/_pit" if self._elastic else f"/{place}/_search/point_in_time"
+        target = quote(index, safe=PATTERN)
+        path = f"/{target}/_pit" if self._elastic else f"/{target}/_search/point_in_time"
         try:
             answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
             # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards

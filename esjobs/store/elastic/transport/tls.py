@@ -26,27 +26,27 @@ def context(access: Access) -> ssl.SSLContext | None:
     if access.ca_file is not None:
         _require("ca_file", access.ca_file, _CERTIFICATE, "certificate")
     try:
-        made = ssl.create_default_context(cafile=access.ca_file)
+        tls = ssl.create_default_context(cafile=access.ca_file)
     except ssl.SSLError as error:
         raise _unusable("ca_file", access.ca_file, error) from error
     if not access.verify:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
         # for each connection of the clients, and whoever set this knows
         warnings.filterwarnings("ignore", "Unverified HTTPS request")
     if access.certificate is not None and access.key is not None:
         _require("certificate", access.certificate, _CERTIFICATE, "certificate")
         _require("key", access.key, _KEY, "private key")
-        _show(made, access.certificate, access.key)
-    return made
+        _show(tls, access.certificate, access.key)
+    return tls
 
 
-def _show(made: ssl.SSLContext, certificate: str, key: str) -> None:
+def _show(tls: ssl.SSLContext, certificate: str, key: str) -> None:
     def ask() -> str:  # or OpenSSL would ask the terminal
         raise SettingsError(f"key {key} has a passphrase; name a file without, which only you may read")
 
     try:
-        made.load_cert_chain(certificate, key, ask)
+        tls.load_cert_chain(certificate, key, ask)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise SettingsError(
@@ -88,6 +88,7 @@ def way_out(reason: str) -> str:
     >>> way_out("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1010)")
     'is it an address with http://?'
     """
-    said = reason.replace("_", " ")
-    found = (way for pattern, way in _WAYS_OUT if re.search(pattern, said, re.IGNORECASE))
-    return next(found, "check the address and the certificates")
+    # Which of the two spellings of a reason comes through depends on the client and on OpenSSL.
+    words = reason.replace("_", " ")
+    ways = (way for pattern, way in _WAYS_OUT if re.search(pattern, words, re.IGNORECASE))
+    return next(ways, "check the address and the certificates")

@@ -107,16 +107,16 @@ def _answers(pending: dict[Future[list[str]], What]) -> Iterator[tuple[list[str]
 
 def parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Lines cut into requests of at most 2.5 MB, or of one line."""
-    held: list[bytes] = []
+    part: list[bytes] = []
     size = 0
     for line in lines:
-        if held and size + len(line) > _REQUEST_BYTES:
-            yield held
-            held, size = [], 0
-        held.append(line)
+        if part and size + len(line) > _REQUEST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(line)
         size += len(line)
-    if held:
-        yield held
+    if part:
+        yield part
 
 
 def _line(action: Action) -> bytes:
