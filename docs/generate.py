@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from esjobs import cli
-from esjobs.capabilities import TABLES
+from esjobs.capabilities import CAPABILITIES, TABLES
 from esjobs.core import fields
 from esjobs.core.rules import CleaningRules
 from esjobs.jobs.query import METRICS
@@ -68,6 +68,10 @@ def _fields() -> str:
 
 def _tables() -> str:
     lines = ["# Result tables\n", _NOTE]
+    for capability in CAPABILITIES:
+        links = ", ".join(f"[{table.name}](#{table.name})" for table in capability.tables)
+        lines.append(f"- {capability.name}: {links}")
+    lines.append("")
     for table in TABLES:
         lines += [
             f"## {table.name}\n",

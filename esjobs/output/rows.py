@@ -17,8 +17,6 @@ from esjobs.core.window import format_time
 from esjobs.output.destination import writing, writing_text
 from esjobs.output.frames import as_from_frame
 
-FORMATS = ("table", "csv", "json", "parquet")
-
 
 def write_rows(
     rows: pa.Table,
@@ -29,7 +27,7 @@ def write_rows(
     prose: Collection[str] = (),
     spreadsheet: bool = False,
 ) -> None:
-    """Write rows in one of ``FORMATS`` to a file, or to standard output for ``-``.
+    """Write rows as ``table``, ``csv``, ``json`` or ``parquet`` to a file, or to standard output for ``-``.
 
     ``prose``: columns that a table may wrap on words; ``spreadsheet``: in CSV, text that a spreadsheet would
     take for a formula is made text for it. Raises :class:`InputError` when the file cannot be
