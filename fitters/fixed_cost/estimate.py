@@ -231,8 +231,7 @@ def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     # Beyond 1 the estimate is as good as below while its error is small; a wide one runs into its end there.
     at_end = (q > LARGEST_Q - 1e-6) | ((q > 1.0 - 1e-6) & (columns["slope_err"] > WIDE_ERROR))
     share = np.where(at_end, np.minimum(-columns["slope"], 0.0), 1.0 - q)
-    # Errors that go with the estimate would make a weighted mean of several one-sided; the slope's hardly do.
-    error = np.where(at_end | (share < SMALL_SHARE), columns["slope_err"], q_err)
+    error = np.where(at_end, columns["slope_err"], q_err)
     known = enough & np.isfinite(share) & np.isfinite(error)
     columns["share"] = np.where(known, share, np.nan)
     columns["share_err"] = np.where(known, error, np.nan)
@@ -277,6 +276,8 @@ def draw_fixed_costs(
     columns = costs.tasks.columns()
     number = max(int(kind.max(initial=0)) + 1, 0 if of_kind is None else of_kind[0].size)
     own, own_err = columns["share"], columns["share_err"]
+    # Errors that go with the estimate would make a weighted mean of several one-sided; the slope's hardly do.
+    own_err = np.where(own < SMALL_SHARE, columns["slope_err"], own_err)
     sensible = (own > -MOST_RISING) & (own_err < LARGEST_ERROR)
     drawn = shrink(np.where(sensible, own, np.nan), np.where(sensible, own_err, np.nan), kind, number)
     mean, mean_err = drawn.mean, drawn.mean_error
