@@ -1,6 +1,6 @@
 """Correlation of two columns, with the probability of one as large where there is none.
 
-The formulas of `scipy.stats` in its own special functions, to the last digits: importing that package takes
+The formulas of `scipy.stats` in its own special functions, to the last digit: importing that package takes
 longer than a fit of some thousand jobs.
 """
 
@@ -46,8 +46,9 @@ def _pearson(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _unit_length(x: Floats) -> Floats:
+    # Along an axis squares are added in pairs, as scipy.stats does, and not by the linear algebra library.
     largest = np.max(np.abs(x))
-    unit: Floats = x / (largest * np.linalg.norm(x / largest))
+    unit: Floats = x / (largest * np.linalg.norm(x / largest, axis=0))
     return unit
 
 
