@@ -1,7 +1,9 @@
 """The rooms and who may import whom, read from the source itself."""
 
 import ast
+import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,62 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("esjobs", "fitters", "dashboards")
 
+
+def modules(root: Path = ROOT) -> dict[str, Path]:
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path, found: dict[str, Path] | None = None) -> set[str]:
+    """Absolute names of everything a file imports, lazily or not; type-checking blocks included."""
+    names: set[str] = set()
+    known = MODULES if found is None else found
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            names.update(
+                f"{module}.{alias.name}" if f"{module}.{alias.name}" in known else module
+                for alias in node.names
+            )
+    return names
+
+
 FITTERS_GROUND = {"fitters.errors", "fitters.robust", "fitters.compiled"}
 """What every folder of the fits may use: errors, constants, the compiler."""
 
-_SHARED = {"esjobs", "esjobs.core", "esjobs.store", "esjobs.runs"}
-_CAPABILITY = {*_SHARED, "esjobs.names", "esjobs.output", "esjobs.setting_types"}
 
-TABLES = {"esjobs.declared.tables", "esjobs.jobs.tables"}
-"""What capabilities keep: facts like those of the core, which the formats that give rows of them name."""
+def tables_of(found: dict[str, Path]) -> set[str]:
+    """What capabilities keep: facts like those of the core, which the formats that give rows of them name.
+
+    Every ``tables.py`` that imports the core alone; that of ``speed`` names the runs that make its tables.
+    """
+    return {
+        name
+        for name, path in found.items()
+        if re.fullmatch(r"esjobs\.(?!core\.)\w+\.tables", name)
+        and all(target.startswith("esjobs.core.") for target in imports(path) if _is_ours(target))
+    }
+
+
+def _is_ours(target: str) -> bool:
+    return target.split(".", maxsplit=1)[0] in PACKAGES
+
+
+TABLES = tables_of(MODULES)
+_SHARED = {"esjobs", "esjobs.core", "esjobs.store", "esjobs.runs", *TABLES}
+_CAPABILITY = {*_SHARED, "esjobs.names", "esjobs.output", "esjobs.setting_types"}
+_LATEST = {*_CAPABILITY, "esjobs.declared", "esjobs.jobs", "fitters"}
+"""What the last capability in the order may import, and one that nobody has put into it yet."""
 _TABLES = ("esjobs.core", "esjobs.capabilities")
 
 ROOMS = {
@@ -31,13 +81,12 @@ ROOMS = {
     "esjobs.names": {"esjobs.core", "esjobs.names"},
     "esjobs.store": {"esjobs.core", "esjobs.store"},
     "esjobs.runs": {*_SHARED},
-    "esjobs.declared": {*_SHARED, "esjobs.names", "esjobs.declared", *TABLES},
+    "esjobs.declared": {*_SHARED, "esjobs.names", "esjobs.declared"},
     "esjobs.jobs": {
         *_CAPABILITY,
         *("esjobs.ingest", "esjobs.ingest.formats", "esjobs.declared", "esjobs.jobs"),
-        *TABLES,
     },
-    "esjobs.speed": {*_CAPABILITY, "esjobs.declared", "esjobs.jobs", "esjobs.speed", "fitters", *TABLES},
+    "esjobs.speed": {*_LATEST, "esjobs.speed"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},
@@ -68,10 +117,13 @@ ROOMS = {
 }
 """Room -> rooms it may import. What is not listed (session, commands, entry points) may import everything.
 
-Capabilities stand on each other in one order: declared, jobs, speed.
+Capabilities stand on each other in one order: declared, jobs, speed. One that is not named here follows the
+rule of speed; it may be imported by entry points alone until it has an entry.
 """
 
-THIRD_PARTY = {
+_CALCULATING = {"numpy", "pyarrow", "pydantic"}
+
+THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.core": {"numpy", "pyarrow"},
     **{tables: set[str]() for tables in TABLES},
     "esjobs.ingest.formats": {"numpy", "pyarrow"},
@@ -85,7 +137,7 @@ THIRD_PARTY = {
     "esjobs.runs": {"numpy", "pyarrow"},
     "esjobs.declared": {"numpy", "pyarrow"},
     "esjobs.jobs": {"numpy", "pyarrow"},
-    "esjobs.speed": {"numpy", "pyarrow", "pydantic"},
+    "esjobs.speed": _CALCULATING,
     "esjobs.demo": {"numpy", "pyarrow"},
     "fitters.layout": {"numpy"},
     "fitters.fit": {"numpy", "scipy", "iminuit", "threadpoolctl"},
@@ -125,50 +177,96 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
 """Library -> the only place (start of the path) that imports it."""
 
 
-def modules() -> dict[str, Path]:
-    found = {}
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+ENTRY_ROOMS = {"esjobs.commands"}
+"""Folders that may import everything."""
 
 
-MODULES = modules()
+def unlisted(found: dict[str, Path]) -> set[str]:
+    """Folders of the program that no entry of ``ROOMS`` speaks of."""
+    folders = {".".join(name.split(".")[:2]) for name in found if name.count(".") > 1}
+    return {each for each in folders if each.startswith("esjobs.")} - set(ROOMS) - ENTRY_ROOMS
 
 
-def imports(path: Path) -> set[str]:
-    """Absolute names of everything a file imports, lazily or not; type-checking blocks included."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            module = node.module or ""
-            names.update(
-                f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module
-                for alias in node.names
-            )
-    return names
+def rooms(found: dict[str, Path]) -> dict[str, set[str]]:
+    """``ROOMS``, with the capabilities that have no entry: folders with a ``tables.py``."""
+    tables = tables_of(found)
+    added = {each for each in unlisted(found) if f"{each}.tables" in found}
+    return {
+        **{each: {"esjobs.core"} for each in tables},
+        **{each: may | (tables if may & TABLES else set()) for each, may in ROOMS.items()},
+        **{each: {*_LATEST, *tables, each} for each in added},
+    }
 
 
-def room(name: str) -> str:
+def room(name: str, known: Iterable[str]) -> str:
     """The innermost room that holds a module; for the package itself and entry points their own name."""
-    return next((known for known in ROOMS if name == known or name.startswith(f"{known}.")), name)
+    return next((each for each in known if name == each or name.startswith(f"{each}.")), name)
+
+
+def breaches(name: str, found: dict[str, Path]) -> list[str]:
+    """What a module imports that its room may not."""
+    known = rooms(found)
+    here = room(name, known)
+    if here not in known:
+        return []
+    parties = set().union(*THIRD_PARTY.values())
+    beyond = THIRD_PARTY.get(here, set() if here.endswith(".tables") else _CALCULATING)
+    told = []
+    for target in sorted(imports(found[name], found)):
+        top = target.split(".")[0]
+        if (top in PACKAGES and room(target, known) not in known[here]) or (
+            top in parties and top not in beyond
+        ):
+            told.append(f"{name} imports {target}")
+    return told
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_go_down_only(name: str) -> None:
-    here = room(name)
-    if here not in ROOMS:
-        return
-    for target in imports(MODULES[name]):
-        top = target.split(".")[0]
-        if top in PACKAGES:
-            assert room(target) in ROOMS[here], f"{name} imports {target}"
-        elif top in set().union(*THIRD_PARTY.values()):
-            assert top in THIRD_PARTY[here], f"{name} imports {target}"
+    assert breaches(name, MODULES) == []
+
+
+def nameless(found: dict[str, Path]) -> set[str]:
+    """Folders that nothing says a rule for."""
+    return {each for each in unlisted(found) if f"{each}.tables" not in found}
+
+
+def test_every_folder_has_a_rule() -> None:
+    assert nameless(MODULES) == set(), "add a room to ROOMS, and a line to the rooms of docs/architecture.md"
+
+
+def test_a_new_capability_has_the_rule_of_the_last_one(tmp_path: Path) -> None:
+    texts = {
+        "weather/tables.py": "from esjobs.core.tables import Table",
+        "weather/rules.py": "import numpy\nfrom esjobs.weather import tables\nfrom esjobs.jobs import query",
+        "weather/bad.py": "import duckdb\nfrom esjobs.speed import fit\nfrom esjobs.session import Session",
+        "winds/tables.py": "from esjobs.runs.kinds import Kind",
+        "gusts/rules.py": "import duckdb",
+        "ingest/formats/weatherlog.py": "from esjobs.weather.tables import WEATHER",
+        "ingest/formats/windlog.py": "from esjobs.winds.tables import WINDS",
+        "speed/warm.py": "from esjobs.weather import rules",
+    }
+    found = dict(MODULES)
+    for place, text in texts.items():
+        path = tmp_path / "esjobs" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found |= modules(tmp_path)
+    told = {place: breaches(name, found) for place in texts for name in [_dotted(place)]}
+    assert {place: what for place, what in told.items() if what} == {
+        "weather/bad.py": [
+            "esjobs.weather.bad imports duckdb",
+            "esjobs.weather.bad imports esjobs.session",
+            "esjobs.weather.bad imports esjobs.speed.fit",
+        ],
+        "ingest/formats/windlog.py": ["esjobs.ingest.formats.windlog imports esjobs.winds.tables"],
+        "speed/warm.py": ["esjobs.speed.warm imports esjobs.weather.rules"],
+    }
+    assert nameless(found) == {"esjobs.gusts"}
+
+
+def _dotted(place: str) -> str:
+    return "esjobs." + place.removesuffix(".py").replace("/", ".")
 
 
 @pytest.mark.parametrize("library", ONLY_IMPORTERS)
