@@ -65,7 +65,7 @@ def test_the_newest_window_is_shown_not_the_run_made_last(session: Session) -> N
         shown = session.run_shown(what)
         assert shown is not None
         assert shown.title == f"run {late} [{LATE}]"
-    assert set(report_data(session.store).factors["run"]) == {late}  # type: ignore[index]
+    assert set(report_data(session.store).factors["run"].to_pylist()) == {late}  # type: ignore[index]
     assert session.run_shown("buckets") is None
 
 
@@ -118,7 +118,7 @@ def test_only_a_complete_run_is_the_latest(session: Session) -> None:
     for _ in ("fit", "flag"):
         for what in ("factors", "flags"):
             assert set(session.show(what)["run"]) == {early}
-        assert set(report_data(session.store).factors["run"]) == {early}  # type: ignore[index]
+        assert set(report_data(session.store).factors["run"].to_pylist()) == {early}  # type: ignore[index]
         session.flag(LATE)
     with pytest.raises(NoResultError, match="no result of step correlate"):
         report_data(session.store, late)
