@@ -215,7 +215,8 @@ def check(obj: Context, form: str, out: str) -> None:
     "--format",
     "form",
     type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
-    help="Default: by the file's name, else csv. Read back by ingest: csv, jsonl, parquet.",
+    help="Default: by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on stdout; another "
+    "name needs it. Read back by ingest: csv, jsonl, parquet.",
 )
 @click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
 @window_option

@@ -246,6 +246,20 @@ def test_prune_by_a_rule(tmp_path: Path) -> None:
     assert left() == 1
 
 
+def test_the_format_of_an_export_is_that_of_its_help(filled: Path, tmp_path: Path) -> None:
+    help_text = " ".join(run("export", "--help").output.split())
+    assert "by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on stdout" in help_text
+    assert "another name needs it" in help_text
+    for name in ("a.csv", "a.json", "a.jsonl", "a.parquet"):
+        assert run("export", "jobs", "--out", str(tmp_path / name), store=filled).exit_code == 0
+    other = run("export", "jobs", "--out", str(tmp_path / "j.xyz"), store=filled)
+    assert other.exit_code != 0
+    assert "cannot tell the format" in other.output + other.stderr
+    assert not (tmp_path / "j.xyz").exists()
+    named = run("export", "jobs", "--out", str(tmp_path / "j.xyz"), "--format", "csv", store=filled)
+    assert named.exit_code == 0
+
+
 def test_export_round_trip(filled: Path, tmp_path: Path) -> None:
     for form in ("csv", "jsonl", "parquet"):
         out = tmp_path / f"jobs.{form}"

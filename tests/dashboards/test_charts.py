@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from typing import Any
 
 import altair as alt
@@ -11,16 +12,19 @@ import pytest
 
 from dashboards.panels import panel
 from dashboards.panels.verdicts import SCATTER
+from dashboards.spec import Entry
 from dashboards.targets.html.charts import (
     dots_axis,
     dots_with_errors,
     line_chart,
+    scatter,
     scatter_line,
     siblings,
 )
 from dashboards.targets.html.compose import Composer
-from dashboards.targets.html.marks import look
+from dashboards.targets.html.marks import drawing, look
 from dashboards.targets.html.report import ReportData
+from dashboards.targets.vegalite.marks import PLAIN
 from dashboards.view.rows import Row, relative_to_siblings
 from tests.dashboards.drawn import SIZE, linear, lines, logarithmic, marks, svg
 
@@ -132,6 +136,19 @@ def test_dots_keep_the_order_of_the_rows(data: ReportData) -> None:
     assert [mark["k"] for mark in drawing.datasets["rows"]] == [row["k"] for row in rows]
     assert drawing.spec["height"] > 14 * len(rows)
     assert len(marks(svg(drawing.complete(0)), "marks")) == len(rows)
+
+
+def test_days_and_times_are_iso_texts_in_the_rows_of_every_chart() -> None:
+    moments = {"day": date(2018, 8, 1), "loaded_at": datetime(2018, 8, 1, 12, tzinfo=UTC)}
+    wanted = {"day": "2018-08-01", "loaded_at": "2018-08-01T12:00:00+00:00"}
+    rows: list[Row] = [{"name": "A", "k": 1.0, "score": 2.0, **moments}]
+    details = (Entry("day", "Day", "time", "label"), Entry("loaded_at", "Read", "time", "category"))
+    fields = (Entry("score", "Score", "number", "x"), Entry("k", "Speed", "number", "y"), *details)
+    drawn = scatter(replace(panel("corepower-site"), kind="scatter", fields=fields, joins=()), rows)
+    (mark,) = json.loads(json.dumps(drawn.datasets["rows"], allow_nan=False))
+    assert {name: mark[name] for name in wanted} == wanted
+    plain = drawing(panel("corepower-site"), rows, PLAIN, {"more": rows})
+    assert json.loads(json.dumps(plain.datasets))["more"] == [{**rows[0], **wanted}]
 
 
 def test_equal_names_stay_two_rows(data: ReportData) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES, Entry, Look, Panel, look_of
@@ -46,7 +47,13 @@ def drawing(
     spec = {**from_rows(panel, paint), "$schema": SCHEMA}
     marks = next(layer for layer in spec["layer"] if layer.get("name") == "marks")
     spec["layer"] = [*spec["layer"], *(_placed(layer, marks["encoding"]) for layer in layers)]
-    return Drawing(spec, {"rows": list(rows), **(more or {})})
+    datasets = {"rows": rows, **(more or {})}
+    return Drawing(spec, {name: [_written(row) for row in held] for name, held in datasets.items()})
+
+
+def _written(row: Row) -> Row:
+    """A row as JSON takes it: days and times as ISO texts, which Vega-Lite reads as times."""
+    return {name: value.isoformat() if isinstance(value, date) else value for name, value in row.items()}
 
 
 def _placed(layer: Spec, like: Mapping[str, Any]) -> Spec:
