@@ -224,18 +224,18 @@ class Session(ResultTables):
         return publish_buckets(self.store, self._clock, question, rebuild=rebuild, progress=self._progress)
 
     def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Where = ()) -> RunReport:
-        """Fit factors from the buckets of the window and publish them."""
+        """Fit factors from the buckets of the window and publish them; what rests on them is made again."""
         return self._chain().fit(self._question(window, tasks, where))
 
     def correlate(self, window: WindowLike = None) -> RunReport:
-        """Fit lines to the newest factors of the window, restricted or not.
+        """Fit lines to the newest factors of the window, restricted or not; verdicts are made again, too.
 
         Raises :class:`NoResultError` when there are none.
         """
         return self._chain().correlate(self._days(window))
 
     def flag(self, window: WindowLike = None) -> RunReport:
-        """Judge the newest factors of the window, restricted or not.
+        """Judge the newest factors of the window, restricted or not, by the declarations of now.
 
         Raises :class:`NoResultError` when there are none.
         """

@@ -1,8 +1,10 @@
 """The steps of the speed factors in their order, alone or together, and what of them is published when."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +25,13 @@ from esjobs.runs.finding import made_last, read_results
 from esjobs.runs.latest import latest_run
 from esjobs.runs.publication import Outcome, tidy
 from esjobs.runs.publisher import Publisher
-from esjobs.runs.stored import StoredRun
+from esjobs.runs.stored import StoredRun, stored_runs
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.judging.flag import flag
+from esjobs.speed.judging.moved import moved_declarations
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
@@ -48,36 +51,41 @@ class Chain:
     def fit(self, question: SpeedQuestion) -> RunReport:
         """Fit the buckets of the window and publish the factors.
 
-        What was concluded from earlier factors of the same question goes out of sight: it is not theirs. Days
-        whose jobs are not the ones in the buckets are noted, because only ``aggregate`` can bring them in.
+        What was concluded from earlier factors of the same question is concluded again, and all is
+        published in one switch. Days whose jobs are not the ones in the buckets are noted, because only
+        ``aggregate`` can bring them in.
         """
-        _, outcome = self._fit(question)
-        notes = [*outcome.report.notes, *self._notes_alone(question)]
-        outcome = replace(outcome, report=replace(outcome.report, notes=tuple(notes)))
-        return self._publisher.publish(question, [outcome], outdated=("correlate", "flag"))[0]
+        factors, outcome = self._fit(question)
+        outcome = _noted(outcome, self._notes_alone(question))
+        judged = partial(self._judge, question, question.run, factors, outcome.rows[VARIANTS])
+        return self._publish_with_later(question, outcome, ("correlate", "flag"), judged)
 
     def correlate(self, window: Window) -> RunReport:
-        """Compare the newest factors of the window with what is declared, and publish the lines."""
+        """Compare the newest factors of the window with what is declared, and publish the lines.
+
+        Verdicts that rested on earlier lines of the run are made again; :class:`NoResultError` as of
+        :meth:`flag` where they cannot be.
+        """
         run, question, factors = self._stored(window)
         limit = question.fit.deviation_limit
         _, outcome = correlate(factors, self._declarations(factors, window), window, run.run, limit)
-        return self._publisher.publish(question, [outcome], outdated=("flag",))[0]
+
+        def judged() -> tuple[Outcome, Outcome]:
+            return self._judge(question, run.run, factors, self._variants(run, factors))
+
+        return self._publish_with_later(question, outcome, ("flag",), judged)
 
     def flag(self, window: Window) -> RunReport:
-        """Judge the newest factors of the window and publish the verdicts.
+        """Judge the newest factors of the window by the declarations of now; publish verdicts and lines.
 
-        Raises :class:`NoResultError` when the fit left no variants, as those of earlier versions: verdicts
-        could not be tested.
+        The lines are made again with the verdicts, so that both rest on the same declarations; a note says
+        when these are others than before. Raises :class:`NoResultError` when the fit left no variants, as
+        those of earlier versions: verdicts could not be tested.
         """
         run, question, factors = self._stored(window)
-        variants = read_results(self._store, VARIANTS, run)
-        if not variants.num_rows and any(item.main.any() for item in factors):
-            raise NoResultError(
-                f"run {run.run} was fitted by a version that left nothing to test verdicts with; "
-                f"fit again: esjobs fit --window {window}"
-            )
-        _, flagged = self._judge(question, run.run, factors, variants)
-        return self._publisher.publish(question, [flagged])[0]
+        correlated, flagged = self._judge(question, run.run, factors, self._variants(run, factors))
+        flagged = _noted(flagged, moved_declarations(self._store, run.run, correlated, flagged))
+        return self._publisher.publish(question, [correlated, flagged])[-1]
 
     def run(self, question: SpeedQuestion, *, rebuild: bool = False) -> list[RunReport]:
         """All four steps; results become visible together at the end.
@@ -96,6 +104,46 @@ class Chain:
         reports = self._publisher.publish(question, [fitted, correlated, flagged], before=[aggregated.report])
         self._tell("done", 2)
         return reports
+
+    def _publish_with_later(
+        self,
+        question: SpeedQuestion,
+        outcome: Outcome,
+        later: Sequence[str],
+        judged: Callable[[], tuple[Outcome, Outcome]],
+    ) -> RunReport:
+        """Publish a step alone, and in the same switch those of the later steps that its run has already.
+
+        A complete run stays complete that way: were its verdicts only taken back, whoever reads the latest
+        would be moved to an older run, or to none. ``judged`` makes lines and verdicts from what the step
+        made. The report is that of the step, with a note.
+        """
+        known = self._known(outcome.report.run)
+        wanted = later if "flag" in known else tuple(step for step in later if step in known)
+        again, notes = [], list[str]()
+        if wanted:
+            correlated, flagged = judged()
+            again = [item for item in (correlated, flagged) if item.report.step in wanted]
+            made = " and ".join({"correlate": "lines", "flag": "verdicts"}[step] for step in wanted)
+            notes = [f"this run had {made} already: they were made again and published with it"]
+            notes += moved_declarations(self._store, outcome.report.run, correlated, flagged)
+        # another process may have published some meanwhile: they are of other factors
+        outdated = [step for step in later if step not in wanted]
+        return self._publisher.publish(question, [_noted(outcome, notes), *again], outdated=outdated)[0]
+
+    def _known(self, run: str) -> AbstractSet[str]:
+        """The steps that a run has already."""
+        return next((item.steps for item in stored_runs(self._store, SPEED, run)), {}).keys()
+
+    def _variants(self, run: StoredRun, factors: Sequence[Factors]) -> pa.Table:
+        """What a fit left to test verdicts with; :class:`NoResultError` where it left nothing."""
+        variants = read_results(self._store, VARIANTS, run)
+        if not variants.num_rows and any(item.main.any() for item in factors):
+            raise NoResultError(
+                f"run {run.run} was fitted by a version that left nothing to test verdicts with; "
+                f"fit again: esjobs fit --window {run.window}"
+            )
+        return variants
 
     def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], Outcome]:
         require_rules(self._store, question.window, question.rules)
@@ -118,7 +166,8 @@ class Chain:
                 f"{behind[0]}; bring them in: esjobs aggregate --window {window}"
             )
         latest = latest_run(self._store, SPEED)
-        if latest is not None and latest.run != question.run:
+        complete = self._known(question.run) >= set(SPEED.steps)
+        if latest is not None and latest.run != question.run and not complete:
             yield (
                 f"the latest remains {latest.title} until this one has its lines and flags; "
                 f"see its factors: esjobs show factors --run {question.run}"
@@ -192,6 +241,11 @@ class Chain:
     def _tell(self, what: str, done: int) -> None:
         if self._progress:
             self._progress(what, done, 2)
+
+
+def _noted(outcome: Outcome, notes: Iterable[str]) -> Outcome:
+    """The same with further notes in its report."""
+    return replace(outcome, report=replace(outcome.report, notes=(*outcome.report.notes, *notes)))
 
 
 def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:

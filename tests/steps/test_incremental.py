@@ -228,22 +228,67 @@ def test_a_fit_alone_says_when_jobs_are_not_in_the_buckets(session: Session, tmp
     assert "not in the buckets" not in " ".join(session.fit().notes)
 
 
-def test_what_was_concluded_from_earlier_factors_goes_with_them(session: Session, tmp_path: Path) -> None:
+def test_what_was_concluded_from_earlier_factors_is_concluded_again(session: Session, tmp_path: Path) -> None:
     """The same question fitted again: its verdicts of before are of other factors."""
     load(session, some_jobs(), tmp_path)
     session.run()
     load(session, some_jobs(2, prefix="late"), tmp_path, "late")
     session.aggregate()
+    before = session.factors()
     session.fit()
-    for asked in (session.flags, session.lines):
-        with pytest.raises(NoResultError, match="esjobs run"):
-            asked()
+    tables = ("factors", "lines", "flags", "conclusions")
+    alone = {what: session.show(what) for what in tables}
+    assert not alone["factors"]["n_jobs"].equals(before["n_jobs"])
+    session.run()
+    for what in tables:
+        pd.testing.assert_frame_equal(alone[what], session.show(what))
+
+
+def declare(session: Session, folder: Path, values: dict[str, float]) -> str:
+    """Import corepower by queue; the id of the import."""
+    file = folder / "declared.csv"
+    file.write_text("queue,corepower\n" + "".join(f"{name},{value}\n" for name, value in values.items()))
+    session.import_corepower(file, benchmark="HS06", valid_from="2018-01-01")
+    return str(session.show("corepower")["import_id"].iloc[-1])
+
+
+def declared_grid(session: Session, folder: Path) -> dict[str, float]:
+    """A grid of queues of as many WLCG sites as a line needs, and what they declare: one twice too much."""
+    speed = np.arange(9.0, 21.0)
+    load(session, grid_jobs(np.random.default_rng(4), speed, tasks=3, jobs=126), folder)
+    values = {f"SITE{place:02d}": float(value) for place, value in enumerate(speed)}
+    declare(session, folder, {**values, "SITE05": 2 * values["SITE05"]})
+    return values
+
+
+def test_lines_and_verdicts_rest_on_the_same_declarations(session: Session, tmp_path: Path) -> None:
+    """Flagging alone after another declaration makes the lines again, too, and says why."""
+    values = declared_grid(session, tmp_path)
+    session.run()
+    before = session.lines(level="site")
+    assert session.flags(name="SITE05", level="site")["verdict"].iloc[0] == "deviates"
+    assert not any("declarations" in note for note in session.flag().notes)
+    imported = declare(session, tmp_path, values)
+    report = session.flag()
+    (note,) = (note for note in report.notes if "declarations" in note)
+    assert "declarations of 1 queue have changed since its verdicts" in note
+    assert "such as SITE05" in note
+    assert session.flags(name="SITE05", level="site")["verdict"].iloc[0] == "ok"
+    after = session.lines(level="site")
+    assert (after["pearson"] > before["pearson"]).all()
+    session.run()
+    pd.testing.assert_frame_equal(session.lines(level="site"), after)
+    session.remove_corepower(imported)
+    assert any("such as SITE05" in note for note in session.correlate().notes)
+
+
+def test_lines_that_nobody_judged_are_told_from_those_of_now(session: Session, tmp_path: Path) -> None:
+    values = declared_grid(session, tmp_path)
+    session.aggregate()
+    session.fit()
     session.correlate()
-    assert len(session.lines())
-    with pytest.raises(NoResultError, match="esjobs run"):
-        session.flags()
-    session.flag()
-    assert len(session.flags())
+    declare(session, tmp_path, values)
+    assert any("declarations have changed since the lines were made" in note for note in session.flag().notes)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -115,19 +115,48 @@ def test_only_a_complete_run_is_the_latest(session: Session) -> None:
     (note,) = (note for note in fitted.notes if "latest" in note)
     assert f"run {early}" in note
     assert f"esjobs show factors --run {late}" in note
-    for _ in ("fit", "flag"):
+    for _ in ("fit", "correlate"):
         for what in ("factors", "flags"):
             assert set(session.show(what)["run"]) == {early}
         assert set(report_data(session.store).factors["run"].to_pylist()) == {early}  # type: ignore[index]
-        session.flag(LATE)
-    with pytest.raises(NoResultError, match="no result of step correlate"):
-        report_data(session.store, late)
-    session.correlate(LATE)
-    assert set(session.factors()["run"]) == {early}
+        with pytest.raises(NoResultError, match="no result of step"):
+            report_data(session.store, late)
+        session.correlate(LATE)
     session.flag(LATE)
     assert set(session.factors()["run"]) == {late}
+
+
+def test_a_step_alone_takes_the_latest_away_from_nobody(session: Session) -> None:
+    """Of any window: whoever reads the latest sees one complete run, as before the step."""
+    runs = {EARLY: session.run(EARLY)[-1].run, LATE: session.run(LATE)[-1].run}
+    for window in (LATE, EARLY):
+        for step in (session.fit, session.correlate, session.flag):
+            report = step(window)
+            (shown,) = [row for row in session.latest_runs().to_dict("records") if row["shown"]]
+            assert shown["run"] == runs[LATE]
+            for what in ("factors", "variants", "lines", "flags", "conclusions"):
+                assert set(session.show(what)["run"]) == {runs[LATE]}, (step, window, what)
+                assert set(session.show(what, run=runs[window])["run"]) == {runs[window]}
+            assert not any("the latest remains" in note for note in report.notes)
+
+
+def test_in_a_store_of_one_run_a_step_alone_leaves_it_the_latest(session: Session) -> None:
+    only = session.run(LATE)[-1].run
+    for step, made in ((session.fit, "lines and verdicts"), (session.correlate, "verdicts")):
+        report = step(LATE)
+        assert f"this run had {made} already: they were made again and published with it" in report.notes
+        assert set(session.latest_runs()["run"]) == {only}
+        assert set(session.flags()["run"]) == {only}
+
+
+def test_a_fit_that_has_lines_only_gets_them_again_and_no_verdicts(session: Session) -> None:
     session.fit(LATE)
-    assert set(session.factors()["run"]) == {early}
+    session.correlate(LATE)
+    report = session.fit(LATE)
+    assert "this run had lines already: they were made again and published with it" in report.notes
+    assert len(session.lines())
+    with pytest.raises(NoResultError, match="no result of step flag"):
+        session.flags()
 
 
 def test_factors_without_any_complete_run_are_shown(session: Session) -> None:

@@ -1,0 +1,91 @@
+"""Whether lines and verdicts of before rest on other declarations than those of now."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.query import In
+from esjobs.core.words import LEVELS, noun
+from esjobs.declared.origin import same_value
+from esjobs.runs.publication import Outcome, read_table
+from esjobs.speed.tables import FLAGS, LINES
+from esjobs.store.base import JobStore
+
+_DECLARED = ("level", "name", "corepower", "benchmark", "origin")
+_LINE = ("level", "processing_type", "method", "benchmark")
+_POINTS = ("status", "n_names", "n_entries", "n_sites")
+
+
+def moved_declarations(store: JobStore, run: str, correlated: Outcome, flagged: Outcome) -> list[str]:
+    """Notes on the declarations that are others than those under the visible results of a run.
+
+    Names of the verdicts are compared one by one; a run without verdicts is compared by its lines. No note
+    where nothing moved, or nothing is there to compare with.
+    """
+    of_run = [In("run", (run,))]
+    before = read_table(store, FLAGS, of_run, _DECLARED)
+    if before.num_rows:
+        return _moved_names(_by_name(before), _by_name(flagged.rows[FLAGS]))
+    columns = (*_LINE, *_POINTS, "slope")
+    lines = read_table(store, LINES, of_run, columns)
+    if not lines.num_rows or _same_lines(_by_fit(lines), _by_fit(correlated.rows[LINES])):
+        return []
+    return ["declarations have changed since the lines were made: the lines were made again with them"]
+
+
+def _moved_names(before: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
+    """One note per level, with how many names lost, got or changed what they declare."""
+    notes = []
+    for level in LEVELS:
+        moved = {
+            key[1]: _move(before[key], now[key]) for key in before.keys() & now.keys() if key[0] == level
+        }
+        moved = {name: how for name, how in moved.items() if how}
+        if moved:
+            counted = Counter(moved.values())
+            parts = [f"{counted[how]} {how}" for how in _MOVES if counted[how]]
+            first = min(moved)
+            notes.append(
+                f"declarations of {len(moved)} {noun(level, len(moved))} have changed since its verdicts "
+                f"({', '.join(parts)}), such as {first}; see: esjobs show corepower"
+            )
+    return notes
+
+
+_LOST, _GAINED, _OTHER = "without any now", "new", "another value, benchmark or origin"
+_MOVES = (_LOST, _GAINED, _OTHER)
+
+
+def _move(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """How a declaration moved; empty: not at all."""
+    if before["corepower"] is None or now["corepower"] is None:
+        if before["corepower"] == now["corepower"]:
+            return ""
+        return _LOST if now["corepower"] is None else _GAINED
+    alike = all(before[name] == now[name] for name in ("benchmark", "origin"))
+    return "" if alike and same_value(before["corepower"], now["corepower"]) else _OTHER
+
+
+def _same_lines(before: Mapping[tuple[Any, ...], Any], now: Mapping[tuple[Any, ...], Any]) -> bool:
+    return before.keys() == now.keys() and all(
+        all(row[name] == now[key][name] for name in _POINTS) and _close(row["slope"], now[key]["slope"])
+        for key, row in before.items()
+    )
+
+
+def _close(left: float | None, right: float | None) -> bool:
+    """Alike but for round-off; both may be missing."""
+    return left == right or (
+        left is not None and right is not None and math.isclose(left, right, rel_tol=1e-6)
+    )
+
+
+def _by_name(rows: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["level"], row["name"]): row for row in rows.select(_DECLARED).to_pylist()}
+
+
+def _by_fit(rows: pa.Table) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[name] for name in _LINE): row for row in rows.to_pylist()}
