@@ -59,7 +59,7 @@ def variable(product: str) -> str:
 
 
 def _views(store: JobStore, _: Path) -> Latest:
-    cursor = store._session._open().cursor()  # type: ignore[attr-defined]
+    cursor = store._connection._open().cursor()  # type: ignore[attr-defined]
 
     def read(table: Table, length: str) -> list[str] | None:
         try:

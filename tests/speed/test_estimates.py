@@ -122,7 +122,7 @@ def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(t
     assert set(known["estimate_level"]) == {0.90}
     for row in known.to_dict("records"):
         inside = f"{row['estimate_low']:.1f} to {row['estimate_high']:.1f}, 90 %"
-        assert f"these jobs ran like {row['estimate']:.1f} ({inside}) HS06 per core" in row["sentence"]
+        assert f"ran like {row['estimate']:.1f} ({inside}) HS06 per core" in row["sentence"]
     only = known[known["proposed_corepower"].notna()]
     assert only.index.tolist() == ["SITE01"]
     np.testing.assert_array_equal(only["proposed_corepower"], only["estimate"])
