@@ -1,5 +1,6 @@
 """A stored run to its report: one HTML file, written whole or not at all."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
@@ -11,7 +12,9 @@ import pyarrow as pa
 from dashboards.panels import tables_read
 from dashboards.targets.html.report import ReportData, render
 from esjobs import __version__
-from esjobs.capabilities import table
+from esjobs.capabilities import kind_of, table
+from esjobs.core.arrow import table_schema
+from esjobs.core.errors import NoResultError
 from esjobs.core.query import Days, In
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
@@ -19,6 +22,7 @@ from esjobs.jobs.tables import LOADS
 from esjobs.names.spelling import as_stored
 from esjobs.output.destination import writing_text
 from esjobs.runs.finding import find_run, read_results
+from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table
 from esjobs.runs.stored import StoredRun
 from esjobs.speed.question import SpeedQuestion
@@ -52,7 +56,7 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
     question = SpeedQuestion.of_run(stored_run)
     headline, *_ = question.fit.methods
     (shown,) = as_stored(f"run {stored_run.run} has no method", [method or headline], question.fit.methods)
-    rows = {name: _rows(store, table(name), stored_run) for name in tables_read()}
+    rows = {name: rows_of(store, table(name), stored_run) for name in tables_read()}
     usual = {field.name for field in fields(ReportData)}
     loads = read_table(store, LOADS).to_pylist()
     stored = store.day_fingerprints(stored_run.window)
@@ -77,14 +81,27 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
     )
 
 
-def _rows(store: JobStore, asked: Table, run: StoredRun) -> pa.Table:
-    """The rows of a table that belong to a run: its results, what was kept of its days; else all."""
-    if asked in SPEED.tables:
-        return read_results(store, asked, run)
+def rows_of(store: JobStore, asked: Table, run: StoredRun) -> pa.Table:
+    """The rows of a table that belong to a run: its results, what was kept of its days; else all.
+
+    Of a table that runs of another kind make: those of its run of the same window, else of its latest.
+    """
+    kind = kind_of(asked)
+    if kind is not None:
+        beside = run if kind is SPEED else _beside(store, kind, run.window)
+        return read_results(store, asked, beside) if beside is not None else table_schema(asked).empty_table()
     if "run" in asked.column_names:
         return read_table(store, asked, [In("run", (run.run,))])
     by_day = asked.time and asked.column(asked.time).type == "day"
     return read_table(store, asked, [Days.of_window(run.window, asked.time)] if by_day else [])
+
+
+def _beside(store: JobStore, kind: Kind, window: Window) -> StoredRun | None:
+    """The complete run of another kind that stands best beside a window; None when there is none."""
+    for asked in (window, None):
+        with contextlib.suppress(NoResultError):
+            return find_run(store, kind, kind.steps, window=asked)
+    return None
 
 
 def _touches(load: Mapping[str, Any], window: Window) -> bool:

@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 
+import esjobs.capabilities
 from esjobs.core.columns import PROVENANCE, RUN, SCOPE
 from esjobs.core.errors import UsageError
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table, column, columns
 from esjobs.core.window import Window
+from esjobs.report import rows_of
 from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import Outcome, read_table, rows_table
 from esjobs.runs.publisher import Publisher
 from esjobs.runs.question import Question
-from esjobs.runs.stored import stored_runs
+from esjobs.runs.stored import StoredRun, stored_runs
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS, RUNS
 from esjobs.session import Session
 from esjobs.speed.question import SpeedQuestion
@@ -168,3 +170,25 @@ def test_rows_of_a_day_are_not_written_as_those_of_a_run(store: JobStore) -> Non
     with pytest.raises(UsageError, match="'scores' is replaced per day"):
         Publisher(store, lambda: NOW).publish(asked, [outcome])
     assert read_table(store, RUNS).num_rows == 0
+
+
+def test_a_report_has_the_rows_of_other_kinds_beside_its_run(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the same window, else the latest; none where nobody made any."""
+    monkeypatch.setattr(esjobs.capabilities, "KINDS", (SPEED, RANKING))
+    speed = StoredRun(SPEED, "abc", AUGUST, {"tasks": [], "where": []}, {"fit": NOW})
+    assert rows_of(store, RANKS, speed).num_rows == 0
+    july = Window.parse("2018-07-01/2018-08-01")
+    for window, score in ((AUGUST, 1.0), (july, 2.0)):
+        asked = replace(
+            Question.ask(RANKING, window, SimpleNamespace(ranking=FitSettings())),
+            settings={"ranking": {"levels": ["user"]}},
+        )
+        rows = rows_table(RANKS, [{"level": "user", "score": score}])
+        Publisher(store, lambda: NOW).publish(
+            asked, [Outcome(RunReport("rank", asked.run, 1, 1, 0.0), {RANKS: rows})]
+        )
+    for window, score in ((AUGUST, 1.0), (july, 2.0), (Window.parse("2018-06-01/2018-07-01"), 1.0)):
+        found = rows_of(store, RANKS, replace(speed, window=window))
+        assert found.column("score").to_pylist() == [score], window
