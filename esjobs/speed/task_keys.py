@@ -64,10 +64,9 @@ class TaskKeys:
     def kinds(self) -> npt.NDArray[np.int64]:
         """A code for each key: the same for those of one core class, processing type and kind of work.
 
-        >>> TaskKeys.of([("7", "multi", "simul", ""), ("8", "single", "simul", ""), ("9", "multi", "simul",
-        "")])[
-        ...     0
-        ... ].kinds().tolist()
+        >>> parts = [("7", "multi", "simul", ""), ("8", "single", "simul", ""), ("9", "multi", "simul", "")]
+        >>> keys, _ = TaskKeys.of(parts)
+        >>> keys.kinds().tolist()
         [0, 1, 0]
         """
         codes: dict[Parts, int] = {}

@@ -78,10 +78,10 @@ def shrink(value: Floats, error: Floats, group: NDArray[Any], n: int) -> Shrunk:
     For errors the scatter is not taken below what its own error allows: with few estimates it is often 0 by
     chance.
 
-    >>> value, error = np.array([1.0, 3.0, np.nan, 2.0]), np.array([1.0, 1.0, np.nan, 1.0])
+    >>> value, error = np.array([1.0, 9.0, np.nan, 2.0]), np.array([1.0, 1.0, np.nan, 1.0])
     >>> found = shrink(value, error, np.zeros(4, int), 1)
-    >>> bool(1.0 < found.value[0] < 2.0), found.value[2].round(6).tolist()
-    (True, 2.0)
+    >>> bool(1.0 < found.value[0] < 4.0), found.value[2].round(6).tolist()
+    (True, 4.0)
     """
     known = np.isfinite(value) & np.isfinite(error) & (error > 0)
     here = group[known]
