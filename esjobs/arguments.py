@@ -1,10 +1,13 @@
 """What the Python interface takes in several forms: windows, names, conditions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from os import PathLike
+from pathlib import Path
 from typing import TypedDict
 
 from esjobs.core.errors import UsageError
+from esjobs.core.text import kind_of
 from esjobs.core.window import Window
 
 WindowLike = Window | str | tuple[str | date, str | date] | None
@@ -33,12 +36,43 @@ def window_of(window: WindowLike) -> Window | None:
 
 
 def listed(values: Names) -> tuple[str, ...]:
-    """Names as a tuple.
+    """Names as a tuple; :class:`UsageError` for what is no text.
 
     >>> listed("CERN"), listed(["CERN", "BNL"])
     (('CERN',), ('CERN', 'BNL'))
     """
-    return (values,) if isinstance(values, str) else tuple(values)
+    if isinstance(values, str):
+        return (values,)
+    given: object = values
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected a name, or several, as texts; got {_told(given)}")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"expected names as texts; got {_told(name)} among them")
+    return names
+
+
+def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Files as paths; :class:`UsageError` for what names no file."""
+    given: object = [files] if isinstance(files, str | Path) else files
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected a file, or several, as paths; got {_told(given)}")
+    named = list(given)
+    for name in named:
+        if not isinstance(name, str | PathLike):
+            raise UsageError(f"expected files as paths; got {_told(name)} among them")
+    return [Path(name) for name in named]
+
+
+def count_of_runs(name: str, number: object) -> None:
+    """Raise :class:`UsageError` unless a number of runs is whole and not negative, or None."""
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+        raise UsageError(f"{name} is a whole number of runs, 0 or more; got {number!r}")
+
+
+def _told(given: object) -> str:
+    return "None" if given is None else f"{given!r:.60}, {kind_of(given)}"
 
 
 def conditions(where: Where) -> tuple[str, ...]:
@@ -49,11 +83,16 @@ def conditions(where: Where) -> tuple[str, ...]:
     """
     if isinstance(where, str):
         return (where,)
+    given: object = where.items() if isinstance(where, Mapping) else where
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected conditions as FIELD=VALUE texts, or a mapping; got {_told(given)}")
     texts: list[str] = []
-    for item in where.items() if isinstance(where, Mapping) else where:
+    for item in given:
         if isinstance(item, str):
             texts.append(item)
             continue
+        if not isinstance(item, tuple | list) or len(item) != 2:  # a field and its value
+            raise UsageError(f"expected FIELD=VALUE, or a pair of them; got {_told(item)}")
         name, value = item
         values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
         if not values:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from esjobs import capabilities
 from esjobs.answers import Answers
-from esjobs.arguments import Names, Where, WindowLike, conditions, listed, window_of
+from esjobs.arguments import Names, Where, WindowLike, conditions, count_of_runs, listed, paths, window_of
 from esjobs.capabilities import KINDS
 from esjobs.core import fields
 from esjobs.core.clock import Clock, system_clock
@@ -171,11 +171,10 @@ class Session(ResultTables):
         chosen = sources.source(form) if form is not None else require_source(source)
 
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
-        paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
         return ingest(
             lambda: self.store,
             chosen,
-            paths,
+            paths(files),
             parse_fill(pairs, settable(chosen)),
             dry_run=dry_run,
             now=self._clock(),
@@ -267,6 +266,8 @@ class Session(ResultTables):
         from esjobs.runs.retention import Keep, prune
 
         given = {"newest": newest, "daily": daily, "weekly": weekly, "monthly": monthly}
+        for name, number in {"keep": keep, **given}.items():
+            count_of_runs(name, number)
         rule = {name: number for name, number in given.items() if number is not None}
         if keep is not None and rule:
             raise UsageError(f"prune takes a number of runs, or a rule ({', '.join(rule)}); leave one out")

@@ -50,9 +50,12 @@ class GivenRows:
         self.spool = RowSpool(given_schema(table), f"rows of '{table.name}'")
         self._per_load = table.partition == table.load_column
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Keep rows; :class:`UsageError` when their columns are not those of the table."""
-        rows = conformed(batch, self.spool.schema, f"rows of '{self.table.name}'")
+    def conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows in the columns of the table; :class:`UsageError` when theirs are others."""
+        return conformed(batch, self.spool.schema, f"rows of '{self.table.name}'")
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Keep rows that are in the columns of the table."""
         if self._per_load:
             self.spool.add(rows)
             return

@@ -13,9 +13,11 @@ from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import REQUIRED
 from esjobs.core.tables import Table
-from esjobs.core.text import kind_of
 from esjobs.ingest.base import Parsed, Reject, Source
+from esjobs.ingest.given import sound
+from esjobs.ingest.pieces import pieces
 from esjobs.ingest.reading.inputs import Input
+from esjobs.ingest.refusals import Refusals
 from esjobs.jobs.gaps import Gaps
 from esjobs.jobs.given_rows import GivenRows
 from esjobs.jobs.rejects import RejectSpool, superseded
@@ -73,19 +75,19 @@ class Reading:
         for number, file in enumerate(self._files):
             if self._progress:
                 self._progress(file.name, number, len(self._files))
-            for parsed in self._source.parse(file, self._fill):
-                if not isinstance(parsed, Parsed):
-                    raise UsageError(
-                        f"the source {self._source.name} gave {kind_of(parsed)}; "
-                        "expected pieces of esjobs.ingest.base.Parsed"
-                    )
-                self._count(parsed)
+            out_of_bounds: dict[str, Refusals] = {}
+            for parsed in pieces(self._source, file, self._fill):
+                rows = self._conformed(parsed)
+                refusals = out_of_bounds.setdefault(_name(parsed), Refusals(file.name))
+                good = sound(rows, parsed.table, refusals)
+                self._count(parsed, good.num_rows, refusals.take())
                 if parsed.table is not None:
-                    self._keep_aside(parsed.table, parsed.batch)
-                elif parsed.batch.num_rows:
-                    jobs = self._complete(conformed(parsed.batch, PUT_SCHEMA, "jobs"))
-                    self._look_at(jobs)
-                    yield jobs
+                    self._keep_aside(parsed.table, good)
+                elif good.num_rows:
+                    self._look_at(good)
+                    yield good
+            for name, refusals in out_of_bounds.items():
+                self._refuse(refusals.rest(), name)
             self._require_balance(file.name)
         if self._progress:
             self._progress("storing", len(self._files), len(self._files))
@@ -104,12 +106,21 @@ class Reading:
         if rows.num_rows:
             self._refuse(superseded(rows), JOBS)
 
-    def _count(self, parsed: Parsed) -> None:
-        name = JOBS if parsed.table is None else parsed.table.name
+    def _conformed(self, parsed: Parsed) -> pa.RecordBatch:
+        """The rows of a piece in the columns of their table."""
+        if parsed.table is None:
+            return self._complete(conformed(parsed.batch, PUT_SCHEMA, "jobs"))
+        if parsed.table not in self.given:
+            self.given[parsed.table] = GivenRows(parsed.table)
+            self._spools.enter_context(self.given[parsed.table].spool)
+        return self.given[parsed.table].conformed(parsed.batch)
+
+    def _count(self, parsed: Parsed, n_good: int, out_of_bounds: Iterable[Reject]) -> None:
+        name = _name(parsed)
         self.rows_in[name] += parsed.rows_in
-        self.accepted[name] += parsed.batch.num_rows
+        self.accepted[name] += n_good
         self.notes.update(dict.fromkeys(parsed.notes))
-        self._refuse(parsed.rejects, name)
+        self._refuse((*parsed.rejects, *out_of_bounds), name)
 
     def _complete(self, jobs: pa.RecordBatch) -> pa.RecordBatch:
         for name in ("source", *REQUIRED):
@@ -134,9 +145,6 @@ class Reading:
             self.rejected[name] += reject.n_rows
 
     def _keep_aside(self, table: Table, batch: pa.RecordBatch) -> None:
-        if table not in self.given:
-            self.given[table] = GivenRows(table)
-            self._spools.enter_context(self.given[table].spool)
         if self._keep:
             self.given[table].add(batch)
 
@@ -148,3 +156,8 @@ class Reading:
                     f"of {file}, gave {self.accepted[name]:,} and refused {self.rejected[name]:,}; "
                     "a source accounts for every row"
                 )
+
+
+def _name(parsed: Parsed) -> str:
+    """What the books call the rows of a piece."""
+    return JOBS if parsed.table is None else parsed.table.name

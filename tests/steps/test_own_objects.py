@@ -11,15 +11,19 @@ import pytest
 
 import esjobs
 from esjobs.capabilities import TABLES
-from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
+from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, given_schema
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.declared.tables import COREPOWER
 from esjobs.ingest.base import Parsed, Reject
+from esjobs.ingest.given import sound
+from esjobs.ingest.refusals import Refusals
 from esjobs.session import Session
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import NOW
+from tests.contract.made_up import READINGS
 
 END = datetime(2018, 8, 10, 12, tzinfo=UTC)
+NO_JOBS = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
 
 
 class Lines:
@@ -100,6 +104,124 @@ def test_a_source_that_gives_other_things_than_pieces_is_told_so(session: Sessio
         session.ingest(source=Rows(), files=lines)
     with pytest.raises(UsageError, match="jobs lack source, task_id"):
         session.ingest(source=Short(), files=lines)
+
+
+@pytest.mark.parametrize(
+    ("gives", "words"),
+    [
+        (None, "parse of the source lines gave None; expected pieces"),
+        ([None], "the source lines gave None; expected pieces"),
+        ([Parsed([{"job_id": "1"}], (), 1)], "an object of list for its batch"),
+        ([Parsed(pa.table({}), (), 0)], "an object of Table for its batch"),
+        ([Parsed(NO_JOBS, ("bad",), 1)], "an object of str among its rejects"),  # type: ignore[arg-type]
+        ([Parsed(NO_JOBS, None, 0)], "None for its rejects"),  # type: ignore[arg-type]
+        ([Parsed(NO_JOBS, (), "1")], "an object of str for rows_in"),  # type: ignore[arg-type]
+        ([Parsed(NO_JOBS, (), -1)], "an object of int for rows_in"),
+        ([Parsed(NO_JOBS, (), 0, "note")], "an object of str for its notes"),  # type: ignore[arg-type]
+        ([Parsed(NO_JOBS, (), 0, table="jobs")], "an object of str for its table"),  # type: ignore[arg-type]
+        ([Parsed(NO_JOBS, (Reject("r", "f", "1", "", "", ""),), 1)], "for line of a reject"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_piece_is_told_in_one_line(session: Session, lines: Path, gives: Any, words: str) -> None:
+    class Odd(Lines):
+        def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            del file, fill
+            return gives  # type: ignore[no-any-return]
+
+    with pytest.raises(UsageError, match=words) as caught:
+        session.ingest(source=Odd(), files=lines)
+    assert "\n" not in str(caught.value)
+    assert session.show("loads").empty
+
+
+GOOD = {"source": "odd", "site": "A", "end_time": END, "origin_line": 7}
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"cpu_s": float("nan")}, "not a number"),
+        ({"cpu_s": float("inf")}, "not a number"),
+        ({"cpu_s": -5.0}, "negative"),
+        ({"hs06_s": 1e300}, "out of range"),
+        ({"events": 2**62}, "out of range"),
+        ({"cores": -(2**63)}, "negative"),
+        ({"site": "A\0B"}, "NUL in text"),
+        ({"processing_type": "all"}, "reserved value"),
+        ({"end_time": datetime(1970, 1, 1, tzinfo=UTC)}, "bad time"),
+        ({"start_time": datetime(2018, 8, 11, tzinfo=UTC)}, "end before start"),
+    ],
+)
+def test_values_that_no_format_of_ours_accepts_are_refused(
+    session: Session, lines: Path, values: dict[str, Any], reason: str
+) -> None:
+    rows = [{**GOOD, "job_id": "1"}, {**GOOD, "job_id": "2", **values}, {**GOOD, "job_id": "3", "cpu_s": 0.0}]
+
+    class Odd(Lines):
+        def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            del file, fill
+            yield Parsed(pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA), (), 3)
+
+    report = session.ingest(source=Odd(), files=lines)
+    assert (report.rows_in, report.counts["stored"], report.dropped) == (3, 2, {reason: 1})
+    assert sorted(session.jobs()["job_id"]) == ["1", "3"]
+    refused = session.show("rejects").iloc[0]
+    assert (refused["reason"], refused["file"], refused["line"]) == (reason, "jobs.txt", 7)
+    assert refused["field"] == next(iter(values)) or reason == "end before start"
+    assert session.ingest(source=Odd(), files=lines, dry_run=True).dropped == {reason: 1}
+
+
+def test_many_refused_values_are_counted_to_the_last(session: Session, lines: Path) -> None:
+    rows = [{**GOOD, "job_id": str(number), "cpu_s": -1.0} for number in range(700)]
+
+    class Odd(Lines):
+        def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            del file, fill
+            for _ in range(3):
+                yield Parsed(pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA), (), 700)
+
+    report = session.ingest(source=Odd(), files=lines)
+    assert (report.rows_in, report.dropped) == (2100, {"negative": 2100})
+    rejects = session.show("rejects")
+    assert (len(rejects), rejects["n_rows"].sum()) == (1001, 2100)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -2e18])
+def test_lists_and_maps_hold_numbers_within_bounds(bad: float) -> None:
+    schema = given_schema(READINGS)
+    rows = [
+        {"job_id": "1", "series": [1.0, None]},
+        {"job_id": "2", "series": [1.0, bad]},
+        {"job_id": "3", "series": []},
+        {"job_id": "4", "counters": [("a", 1.0), ("b", bad)]},
+        {"job_id": "5", "counters": []},
+        {"job_id": "6"},
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    for start, kept in ((0, ["1", "3", "5", "6"]), (2, ["3", "5", "6"])):
+        refusals = Refusals("a")
+        good = sound(batch.slice(start), READINGS, refusals)
+        assert good.column("job_id").to_pylist() == kept
+        assert sorted(reject.excerpt for reject in refusals.take()) == ["2", "4"][start // 2 :]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: s.prune(keep="x"), "keep is a whole number of runs, 0 or more; got 'x'"),
+        (lambda s: s.prune(daily=1.5), "daily is a whole number"),
+        (lambda s: s.query(by=3), "expected a name, or several, as texts; got 3, an object of int"),
+        (lambda s: s.query(by=[3]), "expected names as texts; got 3"),
+        (lambda s: s.query("site", where=3), "expected conditions"),
+        (lambda s: s.query("site", where=[3]), "expected FIELD=VALUE"),
+        (lambda s: s.ingest("jobs", None), "expected a file, or several, as paths; got None"),
+        (lambda s: s.ingest("jobs", [None]), "expected files as paths; got None"),
+    ],
+)
+def test_arguments_of_another_kind_are_told_in_one_line(session: Session, call: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        call(session)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_store_of_ones_own(lines: Path) -> None:
