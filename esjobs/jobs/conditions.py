@@ -58,7 +58,11 @@ def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
     ('site=CERN',)
     """
     parts = (condition.partition("=") for condition in conditions)
-    named = (f"{fields.ALIASES.get(name.strip(), name)}{equals}{text}" for name, equals, text in parts)
+    # what is no condition stays as it was typed: the refusal names it
+    named = (
+        f"{fields.ALIASES.get(name.strip(), name) if equals else name}{equals}{text}"
+        for name, equals, text in parts
+    )
     return tuple(dict.fromkeys(named))
 
 

@@ -41,6 +41,14 @@ def test_a_misspelt_variable_is_not_passed_over(monkeypatch: pytest.MonkeyPatch,
     assert "there are" in result.stderr
 
 
+@pytest.mark.parametrize("typed", ["queue", "site", "nonsense"])
+def test_a_condition_without_a_value_is_named_as_it_was_typed(filled: Path, typed: str) -> None:
+    for command in (("run",), ("fit",), ("query", "--by", "site")):
+        result = run("--store", f"duckdb:{filled}", *command, "--where", typed)
+        assert result.exit_code == 2
+        assert f"'{typed}' is no condition; expected FIELD=VALUE, such as site=CERN" in result.stderr
+
+
 def test_nothing_run_yet_and_a_task_that_is_not_there(tmp_path: Path) -> None:
     store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
     run("--store", store, "ingest", "jobs", str(job_file(tmp_path / "jobs.csv", n_jobs=3)))
