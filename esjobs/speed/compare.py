@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import In
+from esjobs.core.words import JUDGED
 from esjobs.runs.finding import find_run, read_results, run_before
 from esjobs.runs.stored import StoredRun
 from esjobs.speed.tables import FACTORS, FLAGS, SPEED
@@ -65,7 +66,8 @@ def compare_runs(
 ) -> pa.Table:
     """One row per name and method of either run; :func:`runs_compared` says which runs.
 
-    First come the verdicts that changed, then the rest, the largest ``sigma`` first in both.
+    First come the verdicts that changed, then the rest, the largest ``sigma`` first in both. A name that was
+    compared with what it declares in neither run has no verdict that could change.
 
     ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
     the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
@@ -111,9 +113,13 @@ def compare_runs(
 
 
 def verdict_changed(row: Mapping[str, Any]) -> bool:
-    """Whether a name was judged in both runs, and not alike; a confirmed deviation is not a candidate."""
+    """Whether a verdict changed that says something: one of both at least is of a comparison.
+
+    A confirmed deviation is not a candidate.
+    """
     before, after = ((row[f"verdict_{side}"], row[f"confirmed_{side}"] is True) for side in "ab")
-    return None not in (before[0], after[0]) and before != after
+    told = None not in (before[0], after[0]) and bool({before[0], after[0]} & set(JUDGED))
+    return told and before != after
 
 
 def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:

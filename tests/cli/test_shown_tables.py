@@ -176,6 +176,10 @@ def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> 
         (("deviates", None), ("deviates", False), False),
         (("ok", False), ("ok", False), False),
         ((None, None), ("ok", False), False),
+        (("not comparable", False), ("too few", False), False),
+        (("undeclared", False), ("too few", None), False),
+        (("too few", False), ("ok", False), True),
+        (("deviates", True), ("undeclared", False), True),
     ],
 )
 def test_a_changed_verdict(
