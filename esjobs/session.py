@@ -260,8 +260,8 @@ class Session(ResultTables):
 
         ``keep``: of each kind, so many runs stay, the latest and those made last. ``newest``, ``daily``,
         ``weekly``, ``monthly``: of each kind, length of windows and restriction, the newest runs and one of
-        each day, week and month, so many of them; the latest always stays. With nothing given the settings
-        decide (``retention``). ``dry_run``: notes say what would go, and why.
+        each day, week and month, so many of them; the latest always stays, also with 0. With nothing
+        given the settings decide (``retention``). ``dry_run``: notes say what would go, and why.
         """
         from esjobs.runs.retention import Keep, prune
 

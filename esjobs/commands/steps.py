@@ -167,8 +167,9 @@ def run(
 def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
     """Remove the results of old runs; jobs, buckets and what people entered stay.
 
-    Without an option the settings decide ([retention]). All but --keep count for every length of windows and
-    every restriction on its own; of the options given, what any of them keeps stays, and the latest run.
+    Without an option the settings decide ([retention]). --keep-newest, -daily, -weekly and -monthly count for
+    every length of windows and every restriction on its own: what any of those given keeps stays, and always
+    the latest run, also with 0. --keep counts all runs and goes with none of these.
     """
     with obj.session() as session:
         report = session.prune(keep, **rule, dry_run=dry_run)

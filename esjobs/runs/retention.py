@@ -23,7 +23,7 @@ class Keep:
     """Which runs stay, of every kind, length of windows and restriction: the newest, and one per period.
 
     ``daily``: of the newest days that runs reach, so many, the run that is the latest of each; likewise
-    ``weekly`` and ``monthly``.
+    ``weekly`` and ``monthly``. The latest stays by every rule, also by one that counts nothing.
     """
 
     newest: int = 0
@@ -33,7 +33,7 @@ class Keep:
 
     def __str__(self) -> str:
         words = {"newest": self.newest, "daily": self.daily, "weekly": self.weekly, "monthly": self.monthly}
-        return ", ".join(f"{count} {name}" for name, count in words.items() if count)
+        return ", ".join(f"{count} {name}" for name, count in words.items() if count) or "only the latest"
 
 
 def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: bool = False) -> RunReport:
@@ -45,11 +45,10 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     their own.
 
     Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only says what would go,
-    and why. Raises :class:`UsageError` when not even one run would be kept.
+    and why. Raises :class:`UsageError` for a number of runs below one.
     """
-    if keep == Keep() or (isinstance(keep, int) and keep < 1):
-        kept = "0" if keep == Keep() else str(keep)
-        raise UsageError(f"prune keeps at least one run, not {kept}")
+    if isinstance(keep, int) and keep < 1:
+        raise UsageError(f"prune keeps at least one run, not {keep}")
     began = time.perf_counter()
     n_runs = removed = 0
     gone: list[StoredRun] = []
@@ -98,7 +97,7 @@ def _old(runs: Sequence[StoredRun], keep: Keep | int) -> list[StoredRun]:
 def _kept(runs: Sequence[StoredRun], keep: Keep) -> list[StoredRun]:
     """What a rule keeps of runs of one kind, length and scope, the latest first."""
     complete = [run for run in runs if run.complete]
-    kept = [*complete[:1], *runs[: keep.newest]]
+    kept = [*(complete or runs)[:1], *runs[: keep.newest]]
     periods: tuple[tuple[int, Callable[[date], tuple[int, ...]]], ...] = (
         (keep.daily, lambda day: (day.toordinal(),)),
         (keep.weekly, lambda day: day.isocalendar()[:2]),

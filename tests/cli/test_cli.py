@@ -233,7 +233,11 @@ def test_prune_by_a_rule(tmp_path: Path) -> None:
     assert left() == 3  # the settings keep every night of two months
     both = run("prune", "--keep", "1", "--keep-daily", "1", store=store)
     assert (both.exit_code, "leave one out" in both.stderr) == (2, True)
-    assert run("prune", "--keep-daily", "0", store=store).exit_code == 2
+    assert "--keep counts all runs and goes with none of these" in " ".join(
+        run("prune", "--help").output.split()
+    )
+    none = run("prune", "--keep-newest", "0", "--dry-run", store=store)
+    assert (none.exit_code, none.stdout.count("only the latest of 3 days")) == (0, 2)
     dry = run("prune", "--keep-daily", "2", "--dry-run", store=store)
     assert "would go: run" in dry.stdout
     assert "[2018-08-10/2018-08-13]" in dry.stdout
@@ -241,7 +245,7 @@ def test_prune_by_a_rule(tmp_path: Path) -> None:
     assert run("prune", "--keep-daily", "2", store=store).exit_code == 0
     assert left() == 2
     config = tmp_path / "esjobs.toml"
-    config.write_text("[retention]\nkeep_newest = 1\nkeep_daily = 0\nkeep_weekly = 0\nkeep_monthly = 0\n")
+    config.write_text("[retention]\nkeep_newest = 0\nkeep_daily = 0\nkeep_weekly = 0\nkeep_monthly = 0\n")
     assert run("--config", str(config), "prune", store=store).exit_code == 0
     assert left() == 1
 

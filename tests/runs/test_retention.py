@@ -57,6 +57,7 @@ def account(store: JobStore, run: str, step: str, question: object) -> None:
         (Keep(monthly=1), [40]),
         (Keep(monthly=9), [40, 30]),
         (Keep(newest=1, weekly=2, monthly=2), [40, 39, 30]),
+        (Keep(), [40]),
         (Keep(newest=1000), list(range(40, -1, -1))),
     ],
     ids=str,
@@ -134,8 +135,21 @@ def test_a_dry_run_says_what_would_go_and_why(store: JobStore, nights: Nights) -
     assert [run.run for run in stored_runs(store, TRIAL)] == [runs[2]]
 
 
-@pytest.mark.parametrize("none", [Keep(), 0, -1])
-def test_not_even_one_is_refused(store: JobStore, none: Keep | int) -> None:
+def test_a_rule_that_counts_nothing_keeps_the_latest_of_every_length_and_scope(
+    store: JobStore, nights: Nights
+) -> None:
+    for last in range(3):
+        for days in (7, 30):
+            nights.publish(asked(last, days))
+        nights.publish(asked(last, where=["site=X"]), ["fit"])
+    report = prune(store, [TRIAL], Keep(), dry_run=True)
+    assert all("only the latest of " in note for note in report.notes)
+    assert prune(store, [TRIAL], Keep()).rows_out == 3
+    assert [lasts(store), lasts(store, 30), lasts(store, scope="site=X")] == [[2], [2], [2]]
+
+
+@pytest.mark.parametrize("none", [0, -1])
+def test_not_even_one_is_refused(store: JobStore, none: int) -> None:
     with pytest.raises(UsageError, match="at least one run"):
         prune(store, [TRIAL], none)
 
