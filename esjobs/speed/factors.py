@@ -102,8 +102,9 @@ class Factors:
 class Fit:
     """One fit: what went in, the factors, and everything the fit library says (None: nothing to fit).
 
-    ``shift``: k by the other objective on the same sums over k, minus 1, and the same in standard errors of
-    k; by name. Empty unless asked for.
+    ``min_bucket_jobs``: what a bucket needed to enter, by the settings or by the method. ``shift``: k by the
+    other objective on the same sums over k, minus 1, and the same in standard errors of k; by name. Empty
+    unless asked for.
     """
 
     data: FitInput
@@ -119,21 +120,23 @@ class Fit:
 def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:
     """Fit one input by one method; ``how``: a variant of it, for tests of stability.
 
-    Buckets with fewer than ``min_bucket_jobs`` jobs do not enter, nor those of tasks that are set aside; a
-    name that loses all of them, or all links to other names, keeps its row with the reason.
+    Buckets with fewer than ``min_bucket_jobs`` jobs, or fewer than the method needs, do not enter, nor those
+    of tasks that are set aside; a name that loses all of them, or all links to other names, keeps its row
+    with the reason.
     """
     began = time.perf_counter()
     how = how or METHODS[method]
-    entered = enters(data, how, min_bucket_jobs)
+    least = max(min_bucket_jobs, how.least_jobs)
+    entered = enters(data, how, least)
     result = _fit(data, entered, how, hesse=how is METHODS[method])
     shared = None
     if result is not None and how.weights != "none":
         shared = shared_effects(data, entered, result, corrected=how.corrected)
-    factors = _factors(data, entered, result, method, min_bucket_jobs)
+    factors = _factors(data, entered, result, method, least)
     if result is not None and shared is not None:
         factors = _with_shared(factors, data, result, shared)
     seconds = time.perf_counter() - began
-    return Fit(data, entered, factors, result, min_bucket_jobs, seconds, shared=shared)
+    return Fit(data, entered, factors, result, least, seconds, shared=shared)
 
 
 def _with_shared(

@@ -19,13 +19,16 @@ def what_would_link(
 ) -> Callable[[int, Sequence[str]], str]:
     """A function from a component's number and names to what would link it with component 0.
 
-    ``component``: of the name of every row. The cheapest link is a bucket that exists and has too few jobs:
-    its task is fitted on the other side. Otherwise the tasks that run at most names of component 0 are named.
+    ``component``: of the name of every row. ``min_bucket_jobs``: what a bucket needed to enter this fit. The
+    cheapest link is a bucket that exists and has too few jobs: its task is fitted on the other side.
+    Otherwise the tasks that run at most names of component 0 are named.
     """
     fitted_in = np.full(len(data.task.names), -1, np.int64)
     fitted_in[data.task.codes[entered]] = component[entered]
     there = fitted_in[data.task.codes]
-    offered = ~entered & (there >= 0) & (component != there) & ((component == 0) | (there == 0))
+    # A bucket with enough jobs that did not enter was left out for another reason: more jobs would not help.
+    small = ~entered & (data.n_jobs < min_bucket_jobs)
+    offered = small & (there >= 0) & (component != there) & ((component == 0) | (there == 0))
     missing: dict[int, tuple[int, str, str]] = {}
     keys = data.keys
     rows = np.flatnonzero(offered)

@@ -3,7 +3,9 @@
 import numpy as np
 
 import fitters
+from esjobs.speed.factors import solve
 from esjobs.speed.fit_input import FitInput
+from esjobs.speed.fit_rows import component_rows
 from esjobs.speed.links import what_would_link
 from esjobs.speed.task_keys import TaskKeys
 
@@ -55,3 +57,20 @@ def test_nothing_fitted_nothing_to_link_with() -> None:
     data = columns(("t1", "A", 3), ("t9", "E", 3))
     link = what_would_link(data, data.n_jobs >= 20, np.array([0, 1]), 20)
     assert link(1, ["E"]) == "nothing is fitted that it could be linked with"
+
+
+def test_more_jobs_of_a_bucket_that_was_left_out_with_enough_of_them_are_not_asked_for() -> None:
+    data = columns(("t1", "A", 90), ("t1", "B", 90), ("t2", "C", 90), ("t2", "D", 90), ("t2", "A", 40))
+    entered = np.array([True, True, True, True, False])
+    link = what_would_link(data, entered, np.array([0, 0, 1, 1, 0]), 20)
+    assert link(1, ["C", "D"]).startswith("two tasks with 50 jobs or more at C, D, such as ")
+
+
+def test_a_method_that_needs_more_jobs_than_the_settings_says_so() -> None:
+    data = columns(("t1", "A", 90), ("t1", "B", 90), ("t1", "C", 12))
+    fit = solve(data, "paper", 1)
+    assert fit.factors.reason[2] == "no task has 20 jobs here, the largest has 12"
+    assert fit.min_bucket_jobs == 20
+    assert [row["link"] for row in component_rows(fit)][1] == (
+        "8 more jobs of task t1 (single-core, simul) at C; 50 make a sound bridge"
+    )
