@@ -4,7 +4,8 @@ The latest run is the one of the newest window, not the one that happened to be 
 month or looking at one task changes nothing for those who read the results; see :mod:`esjobs.runs.latest`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -42,9 +43,14 @@ def find_run(
     """
     if run is None and window is None and (latest := latest_run(store, kind)) is not None:
         return latest
-    runs = _with_results(store, kind, steps[0])
+    stored = runs = _with_results(store, kind, steps[0])
     if run is not None:
-        runs = _named(runs, run)
+        runs = _named(stored, run)
+        if not runs:
+            raise NoResultError(
+                f"no result of step {steps[0]} for run '{run}': no run of kind '{kind.name}' has this id; "
+                "see: esjobs show runs"
+            )
     complete = [
         item for item in runs if item.steps.keys() >= set(steps) and (window is None or item.window == window)
     ]
@@ -53,10 +59,38 @@ def find_run(
     lacking = [step for step in steps if not any(step in item.steps for item in runs)]
     which = f"run '{run}'" if run else "a run"
     where = f" of the window {window}" if window else ""
+    begun = [item for item in runs if window is None or item.window == window]
     raise NoResultError(
         f"no result of step {(lacking or steps)[0]} for {which}{where}; "
-        "see: esjobs show runs, or run it: esjobs run"
+        f"see: esjobs show runs{_remedy(kind, steps, stored, begun, window)}"
     )
+
+
+def _remedy(
+    kind: Kind,
+    steps: Sequence[str],
+    stored: Sequence[StoredRun],
+    begun: Sequence[StoredRun],
+    window: Window | None,
+) -> str:
+    """What to type for steps that no run has; empty where nothing can be typed.
+
+    Of runs that have begun, the steps that lack; these go on with the run of a window that was begun last.
+    """
+    if kind.command is None:
+        return ""
+    first = kind.steps[0]
+    for item in latest_first(item for item in begun if first in item.steps):
+        alike = [other for other in stored if first in other.steps and other.window == item.window]
+        lacking = [step for step in steps if step not in item.steps]
+        if item == max(alike, key=_began(first)) and lacking:
+            return f", or make it: esjobs {lacking[-1]} --window {item.window}"
+    asked = window or next((item.window for item in latest_first(begun)), None)
+    return f", or run it: {kind.command}" + (f" --window {asked}" if asked else "")
+
+
+def _began(step: str) -> Callable[[StoredRun], tuple[datetime, str]]:
+    return lambda item: (item.steps[step], item.run)
 
 
 def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredRun:
@@ -65,9 +99,9 @@ def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredR
     if not runs:
         raise NoResultError(
             f"no result of step {step} for a run of the window {window}; "
-            "see: esjobs show runs, or run it: esjobs run"
+            f"see: esjobs show runs{_remedy(kind, (step,), (), (), window)}"
         )
-    return max(runs, key=lambda item: (item.steps[step], item.run))
+    return max(runs, key=_began(step))
 
 
 def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
@@ -92,9 +126,11 @@ def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
 def _with_results(store: JobStore, kind: Kind, step: str) -> list[StoredRun]:
     runs = stored_runs(store, kind)
     if not runs:
+        location = store.capabilities().location
+        if kind.command is None:
+            raise NoResultError(f"no result of step {step}: {location} has no run of kind '{kind.name}'")
         raise NoResultError(
-            f"no result of step {step}: nothing has been run yet in {store.capabilities().location}; "
-            "run it: esjobs run"
+            f"no result of step {step}: nothing has been run yet in {location}; run it: {kind.command}"
         )
     return runs
 

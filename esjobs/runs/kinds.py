@@ -24,7 +24,8 @@ class Kind:
     of the settings that enter its question; ``versions``: of the methods behind the answer, by name.
     ``preferred``: of a run's settings, the values that come first where its rows are shown, by column; the
     first ``method`` is the headline. ``named``: whether the name of the kind enters run ids; without it they
-    are those of a time when there was one kind only.
+    are those of a time when there was one kind only. ``command``: what to type for all its steps; each then
+    has a command of its own name, which also takes the steps between. None: nothing to type makes its runs.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Kind:
     versions: Callable[[], Mapping[str, str]] = _nothing
     preferred: Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]] = _no_preference
     named: bool = True
+    command: str | None = None
 
     @property
     def steps(self) -> tuple[str, ...]:

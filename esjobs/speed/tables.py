@@ -527,5 +527,6 @@ SPEED = Kind(
     versions=_versions,
     preferred=_preferred,
     named=False,
+    command="esjobs run",
 )
 """How fast queues and CPU models are, and who deviates."""

@@ -10,7 +10,7 @@ import pytest
 
 import esjobs.capabilities
 from esjobs.core.columns import PROVENANCE, RUN, SCOPE
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table, column, columns
@@ -159,6 +159,10 @@ def test_a_capability_of_another_kind_publishes_per_run_and_per_day_at_once(stor
     assert [(row["level"], row["score"]) for row in shown] == order
     origins = {(row["run"], row["window_start"], row["window_days"], row["scope"]) for row in shown}
     assert origins == {(asked.run, AUGUST.start, 31, "all")}
+    with pytest.raises(NoResultError, match=r"no run of kind 'ranking' has this id; see: esjobs show runs$"):
+        find_run(store, RANKING, ("rank",), "2198")
+    with pytest.raises(NoResultError, match=r"has no run of kind 'another'$"):
+        find_run(store, replace(RANKING, name="another"), ("rank",))
     assert stored_runs(store, SPEED) == []
     assert stored_runs(store, replace(RANKING, name="another")) == []
 

@@ -159,6 +159,28 @@ def test_a_fit_that_has_lines_only_gets_them_again_and_no_verdicts(session: Sess
         session.flags()
 
 
+def test_what_lacks_of_a_run_is_told_by_the_command_that_makes_it(session: Session) -> None:
+    asked = {"lines": "correlate", "flags": "flag"}
+    with pytest.raises(NoResultError, match=r"nothing has been run yet in .*; run it: esjobs run$"):
+        session.flags()
+    session.aggregate(LATE)
+    first = session.fit(LATE).run
+    for what, step in asked.items():
+        for chosen in ({}, {"run": first}, {"window": LATE}):
+            with pytest.raises(NoResultError, match=f"or make it: esjobs {step} --window {LATE}$"):
+                session.show(what, **chosen)
+    with pytest.raises(NoResultError, match=f"or make it: esjobs flag --window {LATE}$"):
+        report_data(session.store)
+    with pytest.raises(NoResultError, match=f"or run it: esjobs run --window {EARLY}$"):
+        session.flag(EARLY)
+    session.fit(LATE, tasks="task0")
+    # flag alone would go on with the fit made last, which is another run
+    with pytest.raises(NoResultError, match=f"or run it: esjobs run --window {LATE}$"):
+        session.show("flags", run=first)
+    with pytest.raises(NoResultError, match=r"no run of kind 'speed' has this id; see: esjobs show runs$"):
+        session.show("flags", run="nonesuch")
+
+
 def test_factors_without_any_complete_run_are_shown(session: Session) -> None:
     fitted = session.fit(LATE)
     assert not any("latest" in note for note in fitted.notes)
