@@ -164,6 +164,8 @@ class Session(ResultTables):
         """
         from esjobs.ingest.base import parse_fill, require_source, settable
         from esjobs.ingest.formats import sources
+        from esjobs.ingest.formats.declared_values import DeclaredValues
+        from esjobs.jobs.corepower import ingest_declared
         from esjobs.jobs.ingest import ingest
 
         if (form is None) == (source is None):
@@ -171,7 +173,8 @@ class Session(ResultTables):
         chosen = sources.source(form) if form is not None else require_source(source)
 
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
-        return ingest(
+        step = partial(ingest_declared, "ingest") if isinstance(chosen, DeclaredValues) else ingest
+        return step(
             lambda: self.store,
             chosen,
             paths(files),

@@ -29,8 +29,8 @@ def ingest(
 ) -> None:
     """Read job records: FORMAT is panda or jobs, FILE... CSV, JSON lines or Parquet, plain or gzip.
 
-    FORMAT corepower or cric reads declared values, as esjobs corepower import does. A FILE may be a pipe, and
-    - is standard input.
+    FORMAT corepower (CSV) or cric (JSON), plain or gzip, reads declared values as esjobs corepower import
+    does. A FILE may be a pipe, and - is standard input.
     """
     if undo is None and (form_in is None or not files):
         raise click.UsageError("give a format and at least one file, or --undo LOAD")
@@ -62,7 +62,7 @@ def import_corepower(
 ) -> None:
     """Import declared values: a CSV table by queue or CPU model, or CRIC's queue description.
 
-    - is standard input.
+    Plain or gzip; - is standard input.
     """
     with obj.session(create=True, late=True) as session:
         report = session.import_corepower(

@@ -40,7 +40,7 @@ class RunReport:
         'fit: 59 buckets, 220 factor rows, 0.2 s (d5f6)'
         """
         text = f"{self.step}: {self.rows_in:,} {self.rows_are}"
-        if "stored" in self.counts:
+        if "stored" in self.counts and self.rows_become == "rows":
             text += f" = {self.counts['stored']:,} stored + {self.counts['updated']:,} updated"
             text += f" + {self.n_dropped:,} rejected"
         else:

@@ -16,22 +16,24 @@ from esjobs.store.base import JobStore, Retired
 _NAMES_SHOWN = 5
 
 
-def account(store: JobStore, read: RunReport, names_of_jobs: Callable[[str], Collection[str]]) -> RunReport:
+def account(
+    step: str, store: JobStore, read: RunReport, names_of_jobs: Callable[[str], Collection[str]]
+) -> RunReport:
     """What a load of declared values (``read``) means: how many declare something, since when, for whom.
 
-    ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
+    ``step``: what it is called. ``names_of_jobs``: the queues, or CPU models, of all stored jobs.
     """
     rows = read_table(store, COREPOWER, [In("import_id", (read.run,))]).to_pylist()
     declared = sum(row["corepower"] is not None for row in rows)
     return RunReport(
-        "corepower import",
+        step,
         read.run,
         read.rows_in,
         declared,
         read.seconds,
         rows_become="declared values",
         dropped=read.dropped,
-        counts={"rows without a value": len(rows) - declared},
+        counts={**read.counts, "rows without a value": len(rows) - declared},
         notes=(*read.notes, *_notes(store, rows, names_of_jobs)),
     )
 

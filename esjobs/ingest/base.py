@@ -79,7 +79,8 @@ class Source(Protocol):
 
     Three members are required; a source may also have
 
-    - ``settable``: the fields that ``--set`` may fill; without it, those of a job;
+    - ``settable``: the fields that ``--set`` may fill; without it, those of a job, and a load that brings no
+      jobs takes none;
     - ``accept(file)``: raises :class:`InputError` when the first bytes of a long stream show that the rest
       need not be read;
     - ``most``: bytes after which a stream is not read on;

@@ -1,15 +1,18 @@
 """Declared values into the store, the way of every source."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from esjobs.core.query import Count
 from esjobs.core.report import RunReport
 from esjobs.declared.imports import account
+from esjobs.ingest.base import Source
 from esjobs.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.ingest.formats.cric import CRIC_QUEUES
 from esjobs.jobs.ingest import ingest
+from esjobs.jobs.reading import Progress
 from esjobs.jobs.resolution import aggregate
 from esjobs.store.base import JobStore
 
@@ -30,18 +33,39 @@ def import_corepower(
     say. A value without a named benchmark is refused. The store is opened when the file has been read. Raises
     :class:`InputError` naming file, line and column; nothing is stored then.
     """
+    source = replace(CRIC_QUEUES if form == "cric" else COREPOWER_TABLE, written="--{} {}")
     options = {"benchmark": benchmark, "level": level, "valid_from": valid_from}
     fill: dict[str, object] = {name: value for name, value in options.items() if value is not None}
+    return ingest_declared("corepower import", open_store, source, [path], fill, now=now)
+
+
+def ingest_declared(
+    step: str,
+    open_store: Callable[[], JobStore],
+    source: Source,
+    paths: Sequence[Path],
+    fill: Mapping[str, object],
+    *,
+    dry_run: bool = False,
+    now: datetime,
+    progress: Progress | None = None,
+) -> RunReport:
+    """:func:`esjobs.jobs.ingest.ingest` for declared values: its account says what they mean, too.
+
+    ``step``: what the account is called.
+    """
     stores: list[JobStore] = []
 
     def opened() -> JobStore:
         stores.append(open_store())
         return stores[0]
 
-    report = ingest(opened, CRIC_QUEUES if form == "cric" else COREPOWER_TABLE, [path], fill, now=now)
+    report = ingest(opened, source, paths, fill, dry_run=dry_run, now=now, progress=progress)
+    if dry_run:
+        return report
 
     def names_of_jobs(level: str) -> set[str]:
         names = aggregate(stores[0], (level,), (Count(),)).table.column(level).to_pylist()
         return {name for name in names if name}
 
-    return account(stores[0], report, names_of_jobs)
+    return account(step, stores[0], report, names_of_jobs)

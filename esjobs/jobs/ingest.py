@@ -28,7 +28,11 @@ _NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "
     "rejected as superseded"
 )
-"""What a dry run does not know."""
+_ROWS_NOT_COMPARED = (
+    "not compared with the store: an acceptable row is stored, or replaces the one that an earlier load of "
+    "the same put there"
+)
+"""What a dry run does not know, of jobs and of rows of other tables."""
 
 
 def ingest(
@@ -66,14 +70,18 @@ def ingest(
             Reading(source, files, fill, spool, progress, keep=not dry_run) as reading,
         ):
             jobs = reading.jobs_if_any()
+            if fill and JOBS not in reading.rows_in and reading.given and not hasattr(source, "settable"):
+                raise UsageError(
+                    f"{', '.join(fill)} cannot be set: the source {source.name} gave no jobs to fill, only "
+                    f"rows of {', '.join(table.name for table in reading.given)}; leave it out"
+                )
             if dry_run:
                 for _ in jobs or ():
                     pass
                 acceptable = reading.accepted.total()
                 counts = {"acceptable": acceptable}
-                return _report(
-                    load_id, reading, counts, acceptable, began, [_NOT_COMPARED], "acceptable rows"
-                )
+                unknown = _NOT_COMPARED if reading.rows_in[JOBS] else _ROWS_NOT_COMPARED
+                return _report(load_id, reading, counts, acceptable, began, [unknown], "acceptable rows")
             listed = {
                 "load_id": load_id,
                 "format": source.name,

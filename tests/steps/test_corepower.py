@@ -1,6 +1,9 @@
 """Declared corepower: what tables are accepted, what is refused in which words, which value counts when."""
 
+import gzip
 import json
+import tracemalloc
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,6 +91,12 @@ def test_cpu_models_are_found_however_they_are_written(session: Session, tmp_pat
             "cpu,corepower,benchmark\nIntel Xeon E5-2650 v2,9,HS06\nIntel Xeon E5-2650v2 @ 2.6GHz,11,HS06\n",
             "twice with different",
         ),
+        (
+            "queue,site,corepower,benchmark\nA,B,10,HS06\n",
+            "columns queue and site both name what a row declares",
+        ),
+        ("queue,corepower,benchmark\nA\0B,10,HS06\n", "column name: holds the character NUL"),
+        ("queue,corepower,benchmark,rc_site\nA,10,HS06,R\0C\n", "column rc_site: holds the character NUL"),
         ("queue,corepower,benchmark\n", "has no rows"),
         ("", "line 1: expected columns name"),
         ("host,corepower,benchmark\nCERN,10,HS06\n", "found host, corepower, benchmark"),
@@ -109,9 +118,65 @@ def test_what_is_refused_is_named_and_nothing_is_stored(
     assert session.show("corepower").empty
 
 
-def test_the_same_row_twice_is_no_conflict(session: Session, tmp_path: Path) -> None:
-    rows = imported(session, tmp_path, "queue,corepower,benchmark\nCERN,10.5,HS06\nCERN,10.5,HS06\n")
-    assert set(rows["corepower"]) == {10.5}
+def test_the_same_row_twice_is_one_and_one_repeated(session: Session, tmp_path: Path) -> None:
+    text = "queue,corepower,benchmark\nCERN,10.5,HS06\nRAL,,HS06\nCERN,10.50,hs06\n"
+    rows = imported(session, tmp_path, text)
+    assert rows.index.tolist() == ["CERN", "RAL"]
+    report = session.import_corepower(tmp_path / "table.csv")
+    assert (report.rows_in, report.rows_out, report.dropped) == (3, 1, {"repeated": 1})
+    assert report.counts["rows without a value"] == 1
+
+
+def test_levels_are_read_in_any_case_as_benchmarks_are(session: Session, tmp_path: Path) -> None:
+    rows = imported(session, tmp_path, "name,level,corepower,benchmark\nA,CPU_Model,10.5,hs06\n")
+    assert rows["level"].tolist() == ["cpu_model"]
+    (table := tmp_path / "table.csv").write_text("name,corepower\nA,10.5\n")
+    upper = session.ingest("corepower", table, fill=["level=CPU_MODEL", "benchmark=hs06"])
+    assert upper.run == session.import_corepower(table, level="cpu_model", benchmark="HS06").run
+    with pytest.raises(UsageError, match="level 'rack' is unknown; there are site, cpu_model"):
+        session.ingest("corepower", table, fill=["level=rack", "benchmark=hs06"])
+
+
+@pytest.mark.parametrize("by", ["ingest", "import"])
+def test_hints_fit_the_command(session: Session, tmp_path: Path, by: str) -> None:
+    (table := tmp_path / "table.csv").write_text("name,corepower\nA,10.5\n")
+    wanted = "--set benchmark=HS06" if by == "ingest" else "--benchmark HS06"
+    with pytest.raises(InputError, match=f"add a column benchmark or give {wanted}"):
+        _ = session.ingest("corepower", table) if by == "ingest" else session.import_corepower(table)
+
+
+def test_tables_and_queue_descriptions_may_be_gzip(
+    session: Session, tmp_path: Path, shared_data: Path
+) -> None:
+    zipped = tmp_path / "table.csv.gz"
+    zipped.write_bytes(gzip.compress(b"queue,corepower,benchmark\nCERN,10.5,HS06\n"))
+    assert session.import_corepower(zipped).rows_out == 1
+    assert session.ingest("corepower", zipped).counts["updated"] == 1
+    zipped.write_bytes(gzip.compress(cern(shared_data).read_bytes()))
+    assert session.ingest("cric", zipped).rows_out == 1
+    for content, words in (
+        (gzip.compress(b"queue,corepower\n")[:-9], "gzip stream ends too early"),
+        (gzip.compress(bytes(65 << 20)), "larger than 64 MiB unpacked"),
+    ):
+        zipped.write_bytes(content)
+        with pytest.raises(InputError, match=words):
+            session.import_corepower(zipped)
+
+
+def test_a_bomb_takes_no_more_memory_than_the_largest_table(session: Session, tmp_path: Path) -> None:
+    """256 MiB of NUL in 256 kB."""
+    squeezed = zlib.compressobj(wbits=31)
+    block = bytes(1 << 20)
+    (bomb := tmp_path / "table.csv.gz").write_bytes(
+        b"".join([*(squeezed.compress(block) for _ in range(1 << 8)), squeezed.flush()])
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="larger than 64 MiB unpacked"):
+            session.import_corepower(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_options_fill_what_the_file_does_not_say(session: Session, tmp_path: Path) -> None:

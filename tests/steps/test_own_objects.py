@@ -171,6 +171,21 @@ def test_values_that_no_format_of_ours_accepts_are_refused(
     assert session.ingest(source=Odd(), files=lines, dry_run=True).dropped == {reason: 1}
 
 
+def test_nothing_is_filled_where_no_jobs_come(session: Session, lines: Path) -> None:
+    class OnlyTables(Lines):
+        def parse(self, file: Any, fill: Mapping[str, object]) -> Iterator[Parsed]:
+            del file, fill
+            row = {"level": "site", "name": "A", "corepower": 10.5, "benchmark": "HS06", "valid_from": END}
+            batch = pa.RecordBatch.from_pylist([row], schema=given_schema(COREPOWER))
+            yield Parsed(batch, (), 1, table=COREPOWER)
+
+    for dry_run in (True, False):
+        with pytest.raises(UsageError, match="site cannot be set: the source lines gave no jobs to fill"):
+            session.ingest(source=OnlyTables(), files=lines, fill={"site": "X"}, dry_run=dry_run)
+    assert session.show("corepower").empty
+    assert session.ingest(source=OnlyTables(), files=lines).counts["stored"] == 1
+
+
 def test_many_refused_values_are_counted_to_the_last(session: Session, lines: Path) -> None:
     rows = [{**GOOD, "job_id": str(number), "cpu_s": -1.0} for number in range(700)]
 
@@ -254,8 +269,18 @@ def test_declared_values_are_a_source_like_others(session: Session, tmp_path: Pa
         "updated": 0,
         "corepower stored": 2,
         "corepower updated": 0,
+        "rows without a value": 1,
     }
-    assert report.notes == imported.notes[:1]
+    assert (report.rows_in, report.rows_out) == (imported.rows_in, imported.rows_out) == (2, 1)
+    assert report.counts == imported.counts
+    assert "give --set level=cpu_model" in report.notes[0]
+    assert "give --level cpu_model" in imported.notes[0]
+    assert report.notes[1:] == imported.notes[1:]
+    assert any("valid from 2018-01-01" in note for note in report.notes)
+    dry = session.ingest("corepower", table, fill=["benchmark=HS06"], dry_run=True)
+    (note,) = (note for note in dry.notes if "not compared" in note)
+    assert "superseded" not in note
+    assert "job" not in note
     rows = session.show("corepower").set_index("name")
     assert rows["corepower"].to_dict()["A"] == 10.5
     assert session.show("loads").empty

@@ -23,6 +23,11 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
     if len(columns) < len(reader.fieldnames or ()):
         raise InputError(f"{path}, line 1: a column is named twice; expected {ACCEPTED}")
     names = [name for name in _NAME_COLUMNS if name in columns]
+    if len(names) > 1:
+        raise InputError(
+            f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
+            "(the WLCG site behind a queue is rc_site)"
+        )
     if not names or "corepower" not in columns:
         raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")
     try:
@@ -36,7 +41,7 @@ def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
                     f"{where}: more cells than the header has columns; "
                     "write decimals with a point, and text that holds the separator in quotes"
                 )
-            level = row.get("level") or _NAME_COLUMNS[names[0]] or options["level"] or ""
+            level = row.get("level") or _NAME_COLUMNS[names[0]] or options.level or ""
             yield declared_row(where, {**row, "name": row[names[0]], "level": level}, options, path.name)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error

@@ -3,6 +3,7 @@
 A file is refused as a whole: half a table would say of the other half that nothing is declared.
 """
 
+import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ from esjobs.core.errors import InputError, UsageError, WindowError
 from esjobs.core.fields import Field
 from esjobs.core.tables import column
 from esjobs.core.window import parse_time
+from esjobs.core.words import LEVELS
 from esjobs.declared.tables import COREPOWER, RECORDS
 from esjobs.ingest.base import Parsed, Reject
 from esjobs.ingest.reading.inputs import Input
+from esjobs.ingest.reading.opening import GZIP, reading
 from esjobs.names.cpu_models import resolve_names
 
 BENCHMARKS = ("HS06", "HS23")
@@ -27,6 +30,7 @@ ACCEPTED = (
     "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
     "rc_site, parent_corepower, source"
 )
+REPEATED = "repeated"
 _SHOWN = 60
 """Characters of a cell that a message quotes."""
 _LARGEST_FILE = 64 << 20
@@ -34,8 +38,27 @@ _LARGEST_FILE = 64 << 20
 _LARGEST = 100.0
 """No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
-Options = Mapping[str, str | None]
-"""What the caller fills in where the file does not say: ``benchmark``, ``level``, ``valid_from``."""
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller fills in where the file does not say.
+
+    ``written``: how a caller gives one, with places for its name and value; messages say it.
+    """
+
+    benchmark: str | None = None
+    level: str | None = None
+    valid_from: str | None = None
+    written: str = "--set {}={}"
+
+    def hint(self, name: str, value: str) -> str:
+        """What to give, as the caller would write it.
+
+        >>> Options(written="--{} {}").hint("level", "cpu_model")
+        '--level cpu_model'
+        """
+        return self.written.format(name, value)
+
 
 Rows = Callable[[str, Path, Options], Iterator[dict[str, Any]]]
 """Text, the file for messages, and what is filled in, to rows made by :func:`declared_row`."""
@@ -45,13 +68,15 @@ Rows = Callable[[str, Path, Options], Iterator[dict[str, Any]]]
 class DeclaredValues:
     """A source of declared corepower.
 
-    ``form``: what imports of the format are named by; ``rows``: how its text is read.
+    ``form``: what imports of the format are named by; ``rows``: how its text is read. ``written``: how the
+    command that reads it takes what is filled in, see :class:`Options`.
     """
 
     name: str
     form: str
     rows: Rows
     default_source: str = "declared"
+    written: str = Options.written
     most: ClassVar[int] = _LARGEST_FILE
     settable: ClassVar[tuple[Field, ...]] = (
         column("benchmark", "text", "HS06 or HS23, where the file does not say"),
@@ -65,21 +90,22 @@ class DeclaredValues:
         """What an import is named by: the bytes, whatever the file is called, and what was filled in."""
         if len(contents) > 1:
             raise UsageError("declared values are read one file at a time")
-        return {"content": contents[0][1], "form": self.form, **_options(fill)}
+        return {"content": contents[0][1], "form": self.form, **_filled(fill)}
 
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """The rows of a file as one piece; see :class:`esjobs.ingest.base.Source`."""
         path = file if isinstance(file, Path) else Path(file.name)
-        options = _options(fill)
-        if options["benchmark"] is not None and options["benchmark"] not in BENCHMARKS:
-            raise UsageError(
-                f"benchmark '{options['benchmark']}' is unknown; there are {', '.join(BENCHMARKS)}"
-            )
+        options = Options(**_filled(fill), written=self.written)
+        if options.benchmark is not None and options.benchmark not in BENCHMARKS:
+            raise UsageError(f"benchmark '{options.benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
+        if options.level is not None and options.level not in LEVELS:
+            raise UsageError(f"level '{options.level}' is unknown; there are {', '.join(LEVELS)}")
         read = list(self.rows(_text(file, path), path, options))
         if not read:
             raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
         rows, skipped = _of_export([{**row, "level": row["level"] or "site"} for row in read])
+        rows, skipped[REPEATED] = _each_once(rows)
         seen: dict[tuple[object, ...], object] = {}
         for row in rows:
             if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
@@ -87,27 +113,32 @@ class DeclaredValues:
         rejects = tuple(
             Reject(reason, file.name, 1, "", "is no declaration of its own", "", n_rows)
             for reason, n_rows in skipped.items()
+            if n_rows
         )
-        note = f"{assumed} names were taken for queues; if they are CPU models, give --level cpu_model"
+        given_level = options.hint("level", "cpu_model")
+        note = f"{assumed} names were taken for queues; if they are CPU models, give {given_level}"
         schema = given_schema(COREPOWER)
         given = [{name: row[name] for name in schema.names} for row in rows]
         batch = pa.RecordBatch.from_pylist(given, schema=schema)
         yield Parsed(batch, rejects, len(read), (note,) if assumed else (), COREPOWER)
 
 
-def _options(fill: Mapping[str, object]) -> dict[str, str | None]:
-    options = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
-    texts = {name: None if value is None else str(value) for name, value in options.items()}
-    benchmark = texts["benchmark"]
-    return {**texts, "benchmark": None if benchmark is None else _benchmark(benchmark)}
+def _filled(fill: Mapping[str, object]) -> dict[str, str | None]:
+    """What is filled in, by name; the same import however its benchmark and level are spelled."""
+    spelled: dict[str, Callable[[str], str]] = {"benchmark": _benchmark, "level": _level, "valid_from": str}
+    given = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
+    return {name: None if value is None else spelled[name](str(value)) for name, value in given.items()}
 
 
 def _text(file: Input, path: Path) -> str:
-    with file.open("rb") as stream:
-        content = stream.read(_LARGEST_FILE + 1)
+    """The text of a file, plain or gzip; no more of it is unpacked than the largest file has."""
+    with reading(file), file.open("rb") as raw:
+        zipped = raw.peek(2)[:2] == GZIP
+        content = (gzip.GzipFile(fileobj=raw) if zipped else raw).read(_LARGEST_FILE + 1)
     if len(content) > _LARGEST_FILE:
+        unpacked = " unpacked" if zipped else ""
         raise InputError(
-            f"{file} is larger than {_LARGEST_FILE >> 20} MiB; it holds no table of declared values"
+            f"{file} is larger than {_LARGEST_FILE >> 20} MiB{unpacked}; it holds no table of declared values"
         )
     try:
         return content.decode("utf-8-sig")
@@ -138,6 +169,12 @@ def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any
     return rows, skipped
 
 
+def _each_once(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
+    """The rows without those that say again what one before them says, and how many these are."""
+    kept = {tuple(row[name] for name in given_schema(COREPOWER).names): row for row in reversed(rows)}
+    return list(reversed(kept.values())), len(rows) - len(kept)
+
+
 def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
     """What a name declares one value for."""
     return row["level"], canonical(row), row["benchmark"], row["valid_from"]
@@ -145,6 +182,10 @@ def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
 
 def _benchmark(text: str) -> str:
     return text.strip().upper()
+
+
+def _level(text: str) -> str:
+    return text.strip().lower()
 
 
 def canonical(row: Mapping[str, object]) -> str:
@@ -157,21 +198,24 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
         raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
-    if row["level"] not in ("site", "cpu_model", ""):
+    for name in ("name", "rc_site", "source"):
+        require_no_nul(where, name, row.get(name) or "")
+    level = _level(row["level"])
+    if level not in (*LEVELS, ""):
         raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
-    benchmark = _benchmark(row.get("benchmark") or options["benchmark"] or "")
+    benchmark = _benchmark(row.get("benchmark") or options.benchmark or "")
     if benchmark not in BENCHMARKS:
         named = f"'{benchmark}'" if benchmark else "none"
         raise InputError(
             f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
-            "add a column benchmark or give --benchmark"
+            f"add a column benchmark or give {options.hint('benchmark', 'HS06')}"
         )
     return {
-        "level": row["level"],
+        "level": level,
         "name": row["name"],
         "corepower": score(where, "corepower", row["corepower"]),
         "benchmark": benchmark,
-        "valid_from": moment(where, "valid_from", row.get("valid_from") or options["valid_from"]),
+        "valid_from": moment(where, "valid_from", row.get("valid_from") or options.valid_from),
         "rc_site": row.get("rc_site") or None,
         "parent_corepower": score(where, "parent_corepower", row.get("parent_corepower", "")),
         "served_corepower": score(where, "served_corepower", row.get("served_corepower", "")),
@@ -179,6 +223,12 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
         "import_id": row.get("import_id"),
         "imported_at": moment(where, "imported_at", row["imported_at"]) if row.get("imported_at") else None,
     }
+
+
+def require_no_nul(where: str, name: str, text: str) -> None:
+    """Raise :class:`InputError` for a text with NUL: two names would read as one where texts end there."""
+    if "\0" in text:
+        raise InputError(f"{where}, column {name}: holds the character NUL; accepted: text without it")
 
 
 def moment(where: str, name: str, text: str | None) -> datetime:

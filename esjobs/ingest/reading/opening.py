@@ -28,6 +28,7 @@ _FOREIGN = (
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
 )
+GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 _SNIFF = 4096
 
@@ -67,7 +68,7 @@ def opened(file: Input) -> Iterator[Opened]:
         raw = file.open("rb")
     with raw:
         with reading(file):
-            zipped = raw.peek(2)[:2] == b"\x1f\x8b"
+            zipped = raw.peek(2)[:2] == GZIP
             stream: io.BufferedReader[Any] = (
                 io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 16) if zipped else raw
             )
