@@ -131,7 +131,8 @@ def _store(
             counts = store.put_jobs(jobs, load_id)
             reading.supersede(counts.superseded_rows)
             books[JOBS] = Put(counts.stored, counts.updated)
-            jobs_changed = counts.jobs_changed
+            # of a load that broke off, the first attempt may have put the jobs: what it changed nobody knows
+            jobs_changed = counts.jobs_changed or (None if known.num_rows else 0)
             notes.extend(change_notes(counts))
         elif reading.rows_in[JOBS] or not reading.given:
             books[JOBS] = Put(0, 0)

@@ -97,7 +97,12 @@ LOADS = Table(
         column("without_events", "integer", "accepted rows without a number of events", "rows"),
         column("without_cores", "integer", "accepted rows without a number of cores", "rows"),
         column("without_cpu_raw", "integer", "accepted rows without a CPU string", "rows"),
-        column("jobs_changed", "integer", "jobs with updated rows of which a field changed", "jobs"),
+        column(
+            "jobs_changed",
+            "integer",
+            "jobs with updated rows of which a field changed; null if the load broke off once",
+            "jobs",
+        ),
     ),
     made_by="ingest",
     shown=columns("load_id state format files filled rows_in stored updated rejected loaded_at"),

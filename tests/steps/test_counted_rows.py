@@ -73,8 +73,12 @@ def test_counts_and_notes_of_steps_are_rows(ran: Session) -> None:
 
 def test_counts_go_with_the_report_they_are_of(ran: Session) -> None:
     ran.fit()
-    assert set(ran.show("run_counts")["step"]) <= set(ran.show("runs")["step"]) == {"aggregate", "fit"}
-    ran.run()
+    runs, counts = ran.show("runs"), ran.show("run_counts")
+    assert set(runs["step"]) == {"aggregate", "fit", "correlate", "flag"}
+    assert set(counts["run_step"]) <= set(runs["run_step"])
+    (fit,) = runs[runs["step"] == "fit"].to_dict("records")
+    mine = counts[(counts["step"] == "fit") & (counts["kind"] == "count")]
+    assert dict(zip(mine["name"], mine["n"], strict=True)) == json.loads(fit["counts"])
     ran.run(where="processing_type=simul")
     assert len(set(ran.show("run_counts")["run"])) == 2
     ran.prune(1)

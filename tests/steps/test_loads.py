@@ -1,6 +1,7 @@
 """The account of a load is history, and what came to nothing leaves no file."""
 
 import resource
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from esjobs.ingest.refusals import LISTED
 from esjobs.jobs.tables import LOADS
 from esjobs.runs.publication import read_table
 from esjobs.session import Session
+from esjobs.store.base import Change
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
 
@@ -151,3 +153,29 @@ def test_a_later_load_on_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) 
         assert len(session.jobs()) == 2 * 3 * 60
         session.ingest("jobs", second)
         assert len(session.jobs()) == 12 * 3 * 800
+
+
+def test_a_load_that_broke_off_does_not_claim_to_know_what_it_changed(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its jobs were put, its account was not written; putting them again changes nothing."""
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text(HEADER + GOOD)
+    second.write_text(HEADER + GOOD.replace(",5", ",7"))
+    session.ingest("jobs", first)
+    publish = session.store.publish
+
+    def broken_off(changes: Sequence[Change], *rest: object) -> None:
+        if len(changes) > 1:
+            raise KeyboardInterrupt
+        publish(changes, *rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.store, "publish", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            session.ingest("jobs", second)
+    session.ingest("jobs", second)
+    rows = {row["files"]: row for row in read_table(session.store, LOADS).to_pylist()}
+    changed = {Path(name).name: row["jobs_changed"] for name, row in rows.items()}
+    assert changed == {"first.csv": 0, "second.csv": None}
+    assert session.jobs()["cpu_s"].tolist() == [7.0]

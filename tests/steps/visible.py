@@ -7,8 +7,9 @@ from esjobs.session import Session
 
 RESULTS = ("factors", "fits", "components", "lines", "flags", "conclusions")
 _CLOCK = {"at", "seconds", "loaded_at", "imported_at"}
-_COUNTS = {"stored", "updated"}
-"""A load that was cut off after its jobs were stored counts them as updated the next time."""
+_COUNTS = {"stored", "updated", "jobs_changed"}
+"""A load that was cut off after its jobs were stored counts them as updated the next time, without knowing
+which of them it had changed."""
 
 Contents = dict[str, pd.DataFrame]
 
