@@ -110,6 +110,7 @@ def test_steps_alone_take_the_factors_fitted_last(session: Session) -> None:
 
 def test_only_a_complete_run_is_the_latest(session: Session) -> None:
     early = session.run(EARLY)[-1].run
+    session.aggregate(LATE)
     fitted = session.fit(LATE)
     late = fitted.run
     (note,) = (note for note in fitted.notes if "latest" in note)
@@ -182,6 +183,7 @@ def test_what_lacks_of_a_run_is_told_by_the_command_that_makes_it(session: Sessi
 
 
 def test_factors_without_any_complete_run_are_shown(session: Session) -> None:
+    session.aggregate(LATE)
     fitted = session.fit(LATE)
     assert not any("latest" in note for note in fitted.notes)
     assert set(session.factors()["run"]) == {fitted.run}
