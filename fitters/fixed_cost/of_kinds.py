@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Floats, without_means
 from fitters.robust import MAD_FACTOR
 
-SWEEPS = 60
+SWEEPS, FLAT = 60, 1e-8
 ROUNDS = 3
 FAR = 4.0
 LEAST_DOF = 50
@@ -39,6 +39,7 @@ def kind_shares(
     n_kinds, n_tasks, n_units = (int(codes.max(initial=-1)) + 1 for codes in (kind, task, unit))
     nothing = np.full(n_kinds, np.nan)
     y, x = np.log(cpu_s / n_jobs), np.log(events / n_jobs)
+    levels = ((task, n_tasks), (unit, n_units))
     weight = n_jobs.astype(np.float64)
     slope, error = nothing, nothing
     for _ in range(ROUNDS):
@@ -47,10 +48,10 @@ def kind_shares(
         if dof < LEAST_DOF:
             return nothing, nothing
         columns = [
-            _without_levels(np.where(kind == code, x, 0.0), weight, task, unit, n_tasks, n_units)
+            without_means(np.where(kind == code, x, 0.0), weight, levels, SWEEPS, FLAT)
             for code in range(n_kinds)
         ]
-        left = _without_levels(y, weight, task, unit, n_tasks, n_units)
+        left = without_means(y, weight, levels, SWEEPS, FLAT)
         matrix = np.stack(columns)
         normal = (matrix * weight) @ matrix.T
         told = np.diagonal(normal) > 1e-6 * weight.sum()
@@ -64,18 +65,3 @@ def kind_shares(
         scale = MAD_FACTOR * float(np.median(size[used]))
         weight = np.where(size > FAR * scale, 0.0, n_jobs)
     return 1.0 - slope, error
-
-
-def _without_levels(
-    values: Floats, weight: Floats, task: NDArray[Any], unit: NDArray[Any], n_tasks: int, n_units: int
-) -> Floats:
-    rest = values
-    totals = [(code, n, group_sums(code, weight, n)) for code, n in ((task, n_tasks), (unit, n_units))]
-    for _ in range(SWEEPS):
-        before = rest
-        for code, n, total in totals:
-            mean = group_sums(code, weight * rest, n) / np.where(total > 0, total, 1.0)
-            rest = rest - mean[code]
-        if np.abs(rest - before).max() < 1e-8:
-            break
-    return rest

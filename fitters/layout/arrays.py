@@ -1,5 +1,6 @@
 """Kinds of arrays that all fits use, and sums over groups."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,27 @@ def group_sums(code: NDArray[Any], column: Floats, n: int) -> Floats:
     [4.0, 0.0, 2.0]
     """
     return np.bincount(code, column, n).astype(np.float64, copy=False)
+
+
+def without_means(
+    values: Floats, weight: Floats, groupings: Sequence[tuple[NDArray[Any], int]], sweeps: int, flat: float
+) -> Floats:
+    """Residuals of the additive fit with a level per group of each grouping, by alternating weighted means.
+
+    ``groupings``: codes, and how many there are. It ends after so many ``sweeps``, or when one changes no
+    residual by ``flat``.
+
+    >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> without_means(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), ((a, 2), (b, 2)), 30, 1e-9).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    rest = values
+    totals = [(code, n, group_sums(code, weight, n)) for code, n in groupings]
+    for _ in range(sweeps):
+        before = rest
+        for code, n, total in totals:
+            mean = group_sums(code, weight * rest, n) / np.where(total > 0, total, 1.0)
+            rest = rest - mean[code]
+        if np.abs(rest - before).max() < flat:
+            break
+    return rest

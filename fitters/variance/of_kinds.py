@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.layout.arrays import Floats, group_sums
+from fitters.layout.arrays import Floats, group_sums, without_means
 
 ASSUMED_SIGMA = 0.05
 """Relative scatter of unit and kind where it cannot be estimated. Half that of unit and task: it does not
 shrink with tasks, and with more than this no deviation below 40 % could be told from a limit of 20 %."""
 
 LEAST_DOF = 10
-_SWEEPS = 30
+_SWEEPS, _FLAT = 30, 1e-9
 _ROUNDS = 40
 
 
@@ -103,7 +103,7 @@ def kind_scatter(
     square, deviation = 0.0, np.inf
     for _ in range(_ROUNDS):
         w = 1.0 / (v + square)
-        distance = _without_means(y, w, a, b, n_units, n_kinds)
+        distance = without_means(y, w, ((a, n_units), (b, n_kinds)), _SWEEPS, _FLAT)
         chi2, slope = float(w @ distance**2), float((w * distance) @ (w * distance))
         if slope <= 0:
             break
@@ -114,22 +114,6 @@ def kind_scatter(
             break
     sigma = float(np.sqrt(square))
     return KindScatter(sigma, float(np.sqrt(square + deviation)) - sigma, "estimated", dof, share)
-
-
-def _without_means(
-    y: Floats, weight: Floats, a: NDArray[Any], b: NDArray[Any], n_units: int, n_kinds: int
-) -> Floats:
-    """Residuals of the two-way additive fit by alternating means."""
-    rest = y
-    totals = [(group, n, group_sums(group, weight, n)) for group, n in ((a, n_units), (b, n_kinds))]
-    for _ in range(_SWEEPS):
-        before = rest
-        for group, n, total in totals:
-            mean = group_sums(group, weight * rest, n) / np.where(total > 0, total, 1.0)
-            rest = rest - mean[group]
-        if np.abs(rest - before).max() < 1e-9:
-            break
-    return rest
 
 
 def inner_scatter(cell: NDArray[Any], residual: Floats, variance: Floats, dof: int) -> float:
