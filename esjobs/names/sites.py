@@ -8,7 +8,7 @@ from its owner (``INFN-T1``). A value from an imported queue table is always bet
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -31,7 +31,13 @@ def rc_site(queue: str, imported: Mapping[str, str]) -> RcSite:
     (RcSite(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
     """
     named = imported.get(queue)
-    return RcSite(guess_rc_site(queue), guessed=True) if named is None else RcSite(named, guessed=False)
+    return RcSite(_guessed(queue), guessed=True) if named is None else RcSite(named, guessed=False)
+
+
+@lru_cache(maxsize=8192)
+def _guessed(queue: str) -> str:
+    """A run asks for each queue once per fit."""
+    return guess_rc_site(queue)
 
 
 def guess_rc_site(

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -115,6 +116,16 @@ class Fit:
     seconds: float
     shared: SharedEffects | None = None
     shift: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @cached_property
+    def buckets(self) -> fitters.BucketTable | None:
+        """Residuals, pulls and weights of what entered, bucket by bucket."""
+        return None if self.result is None else fitters.bucket_table(self.result)
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """The row of the input behind each of ``buckets``."""
+        return np.empty(0, np.intp) if self.result is None else self.data.rows_of(self.result.source)
 
 
 def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None = None) -> Fit:

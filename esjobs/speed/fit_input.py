@@ -75,17 +75,14 @@ class FitInput:
         kept = {name: value if name in about else value[rows] for name, value in columns.items()}
         return FitInput(**{**kept, **others})
 
-    def rows_of(self, task: npt.NDArray[Any], name: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
-        """The row of each pair of task key and name, which must be there."""
+    def rows_of(self, buckets: fitters.Buckets) -> npt.NDArray[np.intp]:
+        """The row behind each bucket of a fit of some of the rows."""
         keys = self.task.codes.astype(np.int64) << 32 | self.name.codes
         order = np.argsort(keys)
-        wanted = _codes(self.task, task) << 32 | _codes(self.name, name)
+        task = np.searchsorted(self.task.names, buckets.task_names)
+        name = np.searchsorted(self.name.names.astype(str), buckets.unit_names.astype(str))
+        wanted = np.repeat(task, np.diff(buckets.ptr)) << 32 | name[buckets.unit]
         return np.asarray(order[np.searchsorted(keys, wanted, sorter=order)], np.intp)
-
-
-def _codes(labels: Labels, texts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    known = {text: code for code, text in enumerate(labels.names)}
-    return np.fromiter((known[text] for text in texts), np.int64, len(texts))
 
 
 class FitInputs:

@@ -142,7 +142,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
             "minuit_edm": finite(max((verdict.edm for verdict in verdicts), default=None)),
             "minuit_calls": int(sum(verdict.n_calls for verdict in verdicts)) if verdicts else None,
             "n_rejected": int(result.weighting.n_rejected),
-            **pull_columns(result),
+            **pull_columns(item),
             **_shared_scatters(item),
         }
     total = int(data.n_jobs.sum()) + data.n_jobs_unnamed

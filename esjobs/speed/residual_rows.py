@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-import fitters
 from esjobs.runs.publication import finite
 from esjobs.speed.factors import METHODS, Fit
 from fitters import Labels
@@ -21,10 +20,9 @@ _EDGES = np.linspace(-5.0, 5.0, 21)
 
 def residual_rows(fit: Fit) -> Iterator[dict[str, object]]:
     """One row per bucket of the largest tasks, and of the ten most deviating ones with their rank."""
-    if fit.result is None:
+    table, rows = fit.buckets, fit.rows
+    if table is None:
         return
-    table = fitters.bucket_table(fit.result)
-    rows = fit.data.rows_of(table.task, table.name)
     rank = _ranks(table.pull)
     shown = _largest(fit.data.task[rows], fit.data.n_jobs[rows]) | (rank > 0)
     effective = fit.data.events_eff if METHODS[fit.factors.method].corrected else fit.data.events
@@ -67,9 +65,9 @@ def _largest(task: Labels, n_jobs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool
     return is_shown[task.codes]
 
 
-def pull_columns(result: fitters.FitResult) -> Mapping[str, object]:
+def pull_columns(fit: Fit) -> Mapping[str, object]:
     """Width and histogram of the pulls of the buckets in a fit; null without degrees of freedom."""
-    pulls = _pulls(result)
+    pulls = _pulls(fit)
     if not pulls.size:
         return {"pull_width": None, "pulls": None}
     return {"pull_width": float(np.std(pulls)), "pulls": json.dumps(_histogram(pulls))}
@@ -77,14 +75,16 @@ def pull_columns(result: fitters.FitResult) -> Mapping[str, object]:
 
 def pull_rows(fit: Fit) -> Iterator[dict[str, object]]:
     """The same histogram, a row per bar, empty bars too; nothing without degrees of freedom."""
-    pulls = np.empty(0) if fit.result is None else _pulls(fit.result)
+    pulls = _pulls(fit)
     if pulls.size:
         for low, high, count in zip(_EDGES[:-1], _EDGES[1:], _histogram(pulls), strict=True):
             yield {"low": float(low), "high": float(high), "n_buckets": count}
 
 
-def _pulls(result: fitters.FitResult) -> npt.NDArray[np.float64]:
-    table = fitters.bucket_table(result)
+def _pulls(fit: Fit) -> npt.NDArray[np.float64]:
+    table = fit.buckets
+    if table is None:
+        return np.empty(0)
     pulls: npt.NDArray[np.float64] = table.pull[(table.status == "used") & np.isfinite(table.pull)]
     return pulls
 

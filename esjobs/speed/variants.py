@@ -122,18 +122,16 @@ def _of_strays(
     sight.
     """
     change = np.full(len(response.units), np.nan)
-    if fit.result is None:
+    table = fit.buckets
+    if fit.result is None or table is None or not fit.result.weighting.n_rejected:
         return change
-    table = fitters.bucket_table(fit.result)
+    place = np.full(len(fit.result.units), -1)
+    place[response.units] = np.arange(response.units.size)
     stray = np.flatnonzero(table.status == "rejected")
-    if not stray.size:
-        return change
+    stray = stray[place[fit.result.source.unit[stray]] >= 0]
     of_part = np.array([(column[key] or "") == value for key in table.task[stray]], np.bool_)
     stray = stray[of_part]
-    place = {name: position for position, name in enumerate(fit.result.units.name[response.units])}
-    stray = stray[[name in place for name in table.name[stray]]]
-    unit = np.array([place[name] for name in table.name[stray]], np.int64)
-    jobs = fit.data.n_jobs[fit.data.rows_of(table.task[stray], table.name[stray])]
+    unit, jobs = place[fit.result.source.unit[stray]], fit.data.n_jobs[fit.rows[stray]]
     total = np.bincount(unit, jobs, len(change))
     mean = np.bincount(unit, -jobs * np.log(table.ratio[stray].astype(float)), len(change))
     enough = total >= min_name_jobs
@@ -168,6 +166,5 @@ def _input_rows(fit: Fit, response: fitters.LinearResponse) -> npt.NDArray[np.in
     """The rows of the input behind the buckets of a response."""
     if fit.result is None:
         return np.empty(0, np.intp)
-    buckets = fit.result.buckets
-    task = np.searchsorted(buckets.ptr, response.rows, "right") - 1
-    return fit.data.rows_of(buckets.task_names[task], buckets.unit_names[buckets.unit[response.rows]])
+    kept = fit.result.weighting.kept
+    return (fit.rows if kept is None else fit.rows[kept])[response.rows]

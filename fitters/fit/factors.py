@@ -9,7 +9,7 @@ import numpy as np
 
 from fitters.errors import SettingError, require_option
 from fitters.fit.covariance import Propagation, propagate
-from fitters.fit.interaction import SigmaInt, chi2_of, complete_rel_var, estimate_sigma_int
+from fitters.fit.interaction import ASSUMED_SIGMA_INT, SigmaInt, chi2_of, complete_rel_var, estimate_sigma_int
 from fitters.fit.judge import Verdict, ask_minuit
 from fitters.fit.result_tables import Outcome, Pooled, component_table, unit_table
 from fitters.fit.results import FitResult, Fitted, Settings
@@ -125,7 +125,10 @@ def _fit(source: Buckets, settings: Settings) -> FitResult:
     watch.stop("solve")
     sound = [index for index, solution in enumerate(solutions) if solution.converged]
     sound_parts = tuple(split.parts[index] for index in sound)
-    scatter = estimate_sigma_int(sound_parts, tuple(solutions[index] for index in sound), settings.sigma_int)
+    near = weighting.floor if weighting.source == "estimated" else ASSUMED_SIGMA_INT
+    scatter = estimate_sigma_int(
+        sound_parts, tuple(solutions[index] for index in sound), settings.sigma_int, near
+    )
     watch.stop("interaction")
     dof = sum(part.dof for part in sound_parts)
     squares = sum(solutions[index].squares for index in sound)

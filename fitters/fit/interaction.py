@@ -103,7 +103,10 @@ def chi2_of(part: Part, theta: Floats, extra: float) -> tuple[float, float, Floa
 
 
 def estimate_sigma_int(
-    parts: tuple[Part, ...], solutions: tuple[Solution, ...], given: float | None = None
+    parts: tuple[Part, ...],
+    solutions: tuple[Solution, ...],
+    given: float | None = None,
+    start: float = ASSUMED_SIGMA_INT,
 ) -> SigmaInt:
     """Estimate sigma_int from the residuals of all components together.
 
@@ -112,8 +115,8 @@ def estimate_sigma_int(
     Contemp. Clin. Trials 28 (2007) 105), 0 if chi2(0) is below dof. The lost degrees of freedom are thereby
     accounted for exactly, and buckets of few jobs do not dominate. Var(chi2) = 2 dof gives the error of s.
 
-    Below 10 degrees of freedom 0.10 is assumed. A few evaluations, each two passes over the buckets and a
-    Cholesky factorisation per component.
+    Below 10 degrees of freedom 0.10 is assumed. It begins at ``start``. A few evaluations, each two passes
+    over the buckets and a Cholesky factorisation per component.
     """
     dof = sum(part.dof for part in parts)
     if given is not None:
@@ -123,8 +126,8 @@ def estimate_sigma_int(
     if dof < LEAST_DOF:
         return SigmaInt(ASSUMED_SIGMA_INT, float("nan"), "assumed", dof)
     thetas = [solution.theta for solution in solutions]
-    square, deviation = 0.01, np.inf
-    for _ in range(60):
+    square, deviation = start**2, np.inf
+    for number in range(60):
         chi2, slope = 0.0, 0.0
         for index, part in enumerate(parts):
             outcome = chi2_of(part, thetas[index], square)
@@ -142,7 +145,8 @@ def estimate_sigma_int(
         # Newton on 1/chi2, which is nearly a straight line in s; from 0 it approaches from below
         target = max(square + chi2 * (chi2 / dof - 1.0) / slope, 0.0)
         change, square = abs(target - square), target
-        if change <= 1e-4 * deviation and square > 0:
+        # one linear step of ln k alone is not near enough
+        if number and change <= 1e-4 * deviation and square > 0:
             break
     value = float(np.sqrt(square))
     return SigmaInt(value, float(np.sqrt(square + deviation)) - value, "estimated", dof)

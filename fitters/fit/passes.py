@@ -5,13 +5,13 @@ import numpy as np
 from fitters.fit.kernels import (
     GAMMA,
     PAPER,
-    add_outer,
     cost_and_gradient,
     hessian_and_scores,
     mirror,
     sweep,
     times_vector,
 )
+from fitters.fit.outer_sums import dense_sums, is_dense, laplacian, symmetric_sums
 from fitters.layout.arrays import Floats
 from fitters.layout.components import Part
 from fitters.layout.kernels import count
@@ -41,12 +41,37 @@ def evaluate(part: Part, k: Floats, mode: int) -> tuple[float, float, float, Flo
 def curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]:
     """The Hessian in ln k, the sum over tasks of s s^T, s being a task's gradient, and the gradient."""
     n = part.n_units
+    if is_dense(part.ptr, n):
+        return _dense_curvature(part, k, mode)
     gradient, room, pairs = np.zeros(n), np.empty((3, n)), np.zeros((n, n, 2))
     hessian_and_scores(part.ptr, part.unit, part.value, part.weight, k, mode, room, gradient, pairs)
     hessian, scores = pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
     mirror(hessian)
     mirror(scores)
     return hessian, scores, gradient
+
+
+def _dense_curvature(part: Part, k: Floats, mode: int) -> tuple[Floats, Floats, Floats]:
+    """The same where most tasks have most units; see `kernels.hessian_and_scores` for the formulas."""
+    n = part.n_units
+    y = part.value * k[part.unit]
+    weight = part.weight if part.weight.size else np.ones(part.n_buckets)
+    first = _task_sums(part, weight * y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if mode == GAMMA:
+            level = _task_sums(part, weight) / first
+        else:
+            level = first / _task_sums(part, weight * y * y)
+    x = y * _spread(part, np.nan_to_num(level))
+    twice = 2.0 * weight
+    bend = twice * (x if mode == GAMMA else x * (2.0 * x - 1.0) if mode == PAPER else x * x)
+    slope = twice * (x - 1.0 if mode == GAMMA else x * (x - 1.0))
+    norm = _task_sums(part, bend)
+    norm[norm == 0.0] = 1.0
+    hessian = -dense_sums(part.ptr, part.unit, bend * _spread(part, 1.0 / norm), bend, n)
+    hessian[np.diag_indices(n)] += np.bincount(part.unit, bend, n)
+    scores = dense_sums(part.ptr, part.unit, slope, slope, n)
+    return hessian, scores, np.bincount(part.unit, slope, n).astype(np.float64, copy=False)
 
 
 def _task_sums(part: Part, values: Floats) -> Floats:
@@ -66,16 +91,9 @@ def _expected(part: Part) -> tuple[Floats, Floats]:
     return h, h_sum
 
 
-def _laplacian(part: Part, weight: Floats, norm: Floats) -> Floats:
-    """Lower triangle of the sum over tasks of diag(w) - w w^T / norm."""
-    target = np.zeros((part.n_units, part.n_units))
-    add_outer(part.ptr, part.unit, weight, weight * _spread(part, -0.5 / norm), weight, target)
-    return target
-
-
 def expected_hessian(part: Part) -> Floats:
-    """Lower triangle of the Hessian where the model fits exactly: it depends on the weights alone."""
-    return _laplacian(part, *_expected(part))
+    """The Hessian where the model fits exactly: it depends on the weights alone."""
+    return laplacian(part.ptr, part.unit, *_expected(part), part.n_units)
 
 
 def response(part: Part, variance: Floats | None) -> Floats:
@@ -90,10 +108,7 @@ def response(part: Part, variance: Floats | None) -> Floats:
         weighted *= variance
     middle = _task_sums(part, weighted) / h_sum
     left = (0.5 * h * _spread(part, middle) - weighted) * _spread(part, 1.0 / h_sum)
-    target = np.zeros((part.n_units, part.n_units))
-    add_outer(part.ptr, part.unit, weighted, left, h, target)
-    mirror(target)
-    return target
+    return symmetric_sums(part.ptr, part.unit, weighted, left, h, part.n_units)
 
 
 def task_levels(part: Part, k: Floats, mode: int) -> Floats:
@@ -147,8 +162,8 @@ def scaled_residuals(
 ) -> tuple[float, float, Floats, Floats]:
     """Residuals y = 3 (x^(1/3) - 1) around each task's mean, weighted with w = 1 / (rel_var + extra).
 
-    Returns sum(w y^2), sum(w^2 y^2), the right side -sum(w y) per unit and, if asked for, the lower triangle
-    of the matrix of the normal equations for the change of ln k.
+    Returns sum(w y^2), sum(w^2 y^2), the right side -sum(w y) per unit and, if asked for, the matrix of the
+    normal equations for the change of ln k.
     """
     weight = 1.0 / (part.rel_var + extra)
     norm = _task_sums(part, weight)
@@ -158,5 +173,5 @@ def scaled_residuals(
     y -= _spread(part, _task_sums(part, weight * y) / norm)
     pull = weight * y
     right: Floats = -np.bincount(part.unit, pull, part.n_units).astype(np.float64, copy=False)
-    target = _laplacian(part, weight, norm) if matrix else np.empty((0, 0))
+    target = laplacian(part.ptr, part.unit, weight, norm, part.n_units) if matrix else np.empty((0, 0))
     return float(pull @ y), float(pull @ pull), right, target

@@ -12,14 +12,22 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
-from scipy.sparse import csgraph
+from scipy import linalg
 
+from fitters.fit.outer_sums import laplacian
 from fitters.fit.results import FitResult
+from fitters.fit.threads import one_blas_thread
 from fitters.layout.arrays import Floats, Ints
+from fitters.layout.kernels import unit_roots
 
 LOST_LINK = 1e-10
 """Reciprocal condition below which a task left out takes the last link between parts of the component."""
+
+SMALL_SHARE = 0.25
+"""Share of a task in what determines its units below which a few terms of a series are what it changes."""
+
+LAST_TERM = 1e-15
+"""Size, relative to the sum, of the first term of that series that is left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +63,7 @@ class LinearResponse:
     Linear in the buckets, plus the cube of the units once and once more for each subset.
     """
 
+    @one_blas_thread()
     def __init__(self, result: FitResult, component: int = 0) -> None:
         buckets = result.buckets
         size = np.diff(buckets.ptr)
@@ -80,6 +89,7 @@ class LinearResponse:
         """Change of ln k of each unit when ln a changes by `ln_change`, shape (n_rows,)."""
         return _gauged(self._everything.solve(self._value + ln_change) - self._base)
 
+    @one_blas_thread()
     def of_part(self, chosen: NDArray[np.bool_]) -> Floats:
         """Change of ln k when only some buckets are there; `chosen` has the shape (n_rows,).
 
@@ -91,6 +101,7 @@ class LinearResponse:
         change = system.solve(self._value[chosen]) - self._base
         return _gauged(change)
 
+    @one_blas_thread()
     def without_tasks(self) -> TasksLeftOut:
         """Leave out each task in turn.
 
@@ -135,18 +146,40 @@ def _without(inverse: Floats, here: Ints, weight: Floats, value: Floats) -> Floa
         return np.zeros(inverse.shape[0])  # what is left of the task fits exactly
     total = weight.sum()
     gradient = weight * (value - weight @ value / total)
-    # I - B C, with B = diag(w) - w w^T / W
+    # B C, with B = diag(w) - w w^T / W
     response = inverse[here]
-    small = response[:, here]
-    system = np.outer(weight, (weight / total) @ small) - weight[:, None] * small
-    system.flat[:: here.size + 1] += 1.0
+    share = response[:, here]
+    share -= (weight / total) @ share
+    share *= weight[:, None]
+    norm = np.abs(share).sum(axis=1).max()
+    step = _of_series(share, gradient) if norm < SMALL_SHARE else _of_system(share, gradient)
+    if step is None:
+        return None
+    change: Floats = step @ response
+    return change
+
+
+def _of_series(share: Floats, gradient: Floats) -> Floats:
+    """(I - B C)^-1 g by the series of Neumann: each term is at most `SMALL_SHARE` times the one before."""
+    step = gradient.copy()
+    term = gradient
+    while np.abs(term).max() > LAST_TERM * np.abs(step).max():
+        term = share @ term
+        step += term
+    return step
+
+
+def _of_system(share: Floats, gradient: Floats) -> Floats | None:
+    """(I - B C)^-1 g by elimination; None where the system has no solution, nearly."""
+    system = -share
+    system.flat[:: gradient.size + 1] += 1.0
+    norm = np.abs(system).sum(axis=0).max()
     factor, pivots, _ = linalg.lapack.dgetrf(system)
-    condition, _ = linalg.lapack.dgecon(factor, np.abs(system).sum(axis=0).max())
+    condition, _ = linalg.lapack.dgecon(factor, norm)
     if condition < LOST_LINK:
         return None
     step, _ = linalg.lapack.dgetrs(factor, pivots, gradient)
-    change: Floats = step @ response
-    return change
+    return np.asarray(step, np.float64)
 
 
 def _gauged(change: Floats) -> Floats:
@@ -161,21 +194,19 @@ class _System:
     def __init__(self, unit: Ints, task: Ints, weight: Floats, n_units: int, n_tasks: int) -> None:
         self._unit, self._task, self._weight = unit, task, weight
         self._n_units, self._n_tasks = n_units, n_tasks
-        pairs = sparse.csr_array((weight, (task, unit)), shape=(n_tasks, n_units))
-        n_nodes = n_tasks + n_units
-        linked = sparse.csr_array((np.ones(task.size), (task, n_tasks + unit)), shape=(n_nodes, n_nodes))
-        _, label = csgraph.connected_components(linked, directed=False)
-        label = label[n_tasks:]
-        largest = np.bincount(label).argmax()
-        self._inside = np.flatnonzero(label == largest)
+        starts = np.flatnonzero(np.diff(task, prepend=-1))
+        ptr = np.append(starts, task.size)
+        of_bucket = unit.astype(np.int32)
+        label = unit_roots(ptr, of_bucket, n_units)
+        self._inside = np.flatnonzero(label == np.bincount(label).argmax())
         self._total = np.bincount(task, weight, n_tasks)
         self._factor: tuple[Floats, bool] | None = None
         if self._inside.size < 2:
             return
-        scale = np.divide(1.0, self._total, out=np.zeros(n_tasks), where=self._total > 0)
-        shared = (pairs.T @ (sparse.diags_array(scale) @ pairs)).toarray()
-        matrix = np.diag(np.bincount(unit, weight, n_units)) - shared
-        matrix = matrix[np.ix_(self._inside, self._inside)]
+        norm = self._total[task[starts]]
+        matrix = laplacian(ptr, of_bucket, weight, np.where(norm > 0, norm, 1.0), n_units)
+        if self._inside.size < n_units:
+            matrix = matrix[np.ix_(self._inside, self._inside)]
         # the gauge: the constant vector, which the matrix takes to 0
         matrix += np.trace(matrix) / self._inside.size**2
         self._factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)

@@ -9,6 +9,7 @@ import numpy as np
 from fitters.errors import UnknownNameError
 from fitters.fit.covariance import Propagation, normalised_covariance, propagate_levels
 from fitters.fit.interaction import SigmaInt
+from fitters.fit.passes import task_levels
 from fitters.fit.solve import MODES, Solution
 from fitters.fit.threads import one_blas_thread
 from fitters.fit.weighting import Weighting
@@ -221,6 +222,15 @@ class FitResult:
     rel_var: Floats = field(repr=False)
     partition: Partition = field(repr=False)
     fitted: Mapping[int, Fitted] = field(repr=False)
+
+    @cached_property
+    def levels(self) -> Floats:
+        """A of every task as in `tasks`, without errors; linear in the buckets when it is first asked for."""
+        level = np.full(self.buckets.n_tasks, np.nan)
+        for inside in self.fitted.values():
+            mode = MODES[self.settings.objective]
+            level[inside.part.tasks] = task_levels(inside.part, inside.propagation.k, mode)
+        return level
 
     @cached_property
     def tasks(self) -> Tasks:

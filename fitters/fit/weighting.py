@@ -219,7 +219,7 @@ def _refit(
         return
     dof = sum(part.dof for part in parts)
     if rel_var.size:
-        interaction = estimate_sigma_int(tuple(parts), tuple(solutions), sigma_int)
+        interaction = estimate_sigma_int(tuple(parts), tuple(solutions), sigma_int, state.floor)
         state.floor, state.source = interaction.value, _known(interaction.source)
     elif dof >= LEAST_DOF:
         used = kept & np.repeat(np.diff(buckets.ptr) >= 2, np.diff(buckets.ptr))

@@ -83,37 +83,52 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
         return JobScatter(np.full(n, np.nan), np.full(n, np.nan), known, ASSUMED_PRIOR_DOF)
     dof = np.where(known, n_jobs - 1.0, 0.0)
     own = np.where(known, np.maximum(variance, LEAST_VARIANCE), 1.0)
+    chance = _Chance.of(dof)
     n_tasks, n_kinds = kind.size, int(kind.max()) + 1
-    everywhere = _pooled(np.zeros(n, np.int64), own, dof, 1, np.empty(0))
-    of_kind = _pooled(kind[task], own, dof, n_kinds, everywhere)
-    of_task = _pooled(task, own, dof, n_tasks, of_kind[kind])
-    excess = (
-        np.log(own / of_task[task]) - special.digamma(np.maximum(dof, 1) / 2) + np.log(np.maximum(dof, 1) / 2)
-    )
-    prior = _prior_dof(excess[dof >= _TELLING_DOF], dof[dof >= _TELLING_DOF])
+    everywhere = _pooled(np.zeros(n, np.int64), own, chance, 1, np.empty(0))
+    of_kind = _pooled(kind[task], own, chance, n_kinds, everywhere)
+    of_task = _pooled(task, own, chance, n_tasks, of_kind[kind])
+    telling = dof >= _TELLING_DOF
     base = of_task[task]
-    stray = known & (own > _limits(dof) * base)
+    excess = np.log(own[telling] / base[telling]) - chance.bias[telling]
+    prior = _prior_dof(excess, chance.scatter[telling])
+    stray = known & (own > chance.limit * base)
     return JobScatter((dof * own + prior * base) / (dof + prior), base, stray, prior)
 
 
-def _limits(dof: Floats) -> Floats:
-    """How many times the variance of its task a bucket's own may be; infinite without degrees of freedom."""
-    known = dof > 0
-    limit = np.full(dof.size, np.inf)
-    distinct, place = np.unique(dof[known], return_inverse=True)
-    limit[known] = (_STRAY * special.chdtri(distinct, 1e-4) / distinct)[place]
-    return limit
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chance:
+    """What chance does to the s^2 of each bucket, shape (n,).
+
+    ``bias``, ``scatter``: mean and variance of ln(s^2 / sigma^2). ``limit``: how many times the variance of
+    its task its own may be; infinite without degrees of freedom.
+    """
+
+    dof: Floats
+    bias: Floats
+    scatter: Floats
+    limit: Floats
+
+    @classmethod
+    def of(cls, dof: Floats) -> "_Chance":
+        """For these degrees of freedom; many buckets have the same few, and the functions are slow."""
+        distinct, place = np.unique(dof, return_inverse=True)
+        half = np.maximum(distinct, 1.0) / 2.0
+        limit = np.full(distinct.size, np.inf)
+        known = distinct > 0
+        limit[known] = _STRAY * special.chdtri(distinct[known], 1e-4) / distinct[known]
+        bias, scatter = special.digamma(half) - np.log(half), special.polygamma(1, half)
+        return cls(dof, bias[place], scatter[place], limit[place])
 
 
-def _pooled(group: NDArray[Any], own: Floats, dof: Floats, n: int, above: Floats) -> Floats:
+def _pooled(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: Floats) -> Floats:
     """Variance of each group, from the buckets that are not stray, shrunk to that of the group above it."""
-    known = dof > 0
-    start = _log_mean(group, own, dof, n, above)
-    limit = _limits(dof)
+    known = chance.dof > 0
+    start = _log_mean(group, own, chance, n, above)
     level = start
     for _ in range(4):
-        inside = known & (own <= limit * level[group])
-        weight = np.where(inside, dof, 0.0)
+        inside = known & (own <= chance.limit * level[group])
+        weight = np.where(inside, chance.dof, 0.0)
         total, mean = group_sums(group, weight, n), group_sums(group, weight * own, n)
         if above.size:
             total, mean = total + ASSUMED_PRIOR_DOF, mean + ASSUMED_PRIOR_DOF * above
@@ -121,23 +136,22 @@ def _pooled(group: NDArray[Any], own: Floats, dof: Floats, n: int, above: Floats
     return level
 
 
-def _log_mean(group: NDArray[Any], own: Floats, dof: Floats, n: int, above: Floats) -> Floats:
+def _log_mean(group: NDArray[Any], own: Floats, chance: _Chance, n: int, above: Floats) -> Floats:
     """The mean of ln s^2, free of the bias of few degrees of freedom: no single bucket can drag it far."""
-    half = np.maximum(dof, 1.0) / 2.0
-    weight = np.where(dof > 0, 1.0 / (special.polygamma(1, half) + 0.25), 0.0)
-    value = weight * (np.log(own) - special.digamma(half) + np.log(half))
+    weight = np.where(chance.dof > 0, 1.0 / (chance.scatter + 0.25), 0.0)
+    value = weight * (np.log(own) - chance.bias)
     total, mean = group_sums(group, weight, n), group_sums(group, value, n)
     if above.size:
         total, mean = total + 1.0, mean + np.log(above)
     return np.exp(np.divide(mean, total, out=np.zeros(n), where=total > 0))
 
 
-def _prior_dof(excess: Floats, dof: Floats) -> float:
+def _prior_dof(excess: Floats, by_chance: Floats) -> float:
     """d0 with trigamma(d0 / 2) = what ln s^2 scatters more than chance; robust against stray buckets."""
     if excess.size < LEAST_BUCKETS:
         return ASSUMED_PRIOR_DOF
     scatter = (MAD_FACTOR * float(np.median(np.abs(excess - np.median(excess))))) ** 2
-    more = scatter - float(np.median(special.polygamma(1, dof / 2.0)))
+    more = scatter - float(np.median(by_chance))
     low, high = PRIOR_DOF_RANGE
     if more <= special.polygamma(1, high / 2.0):
         return high
