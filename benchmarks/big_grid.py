@@ -124,8 +124,8 @@ def render(measured: dict[str, Any]) -> str:
     lines = [
         "# A large grid",
         "",
-        f"{measured['jobs']:,} jobs of 500 sites, 200 CPU models, 20 types and 2000 tasks at 60 sites each on "
-        f"30 days, {found['fits']} fits; DuckDB. Written by `python -m benchmarks.big_grid` at "
+        f"{measured['jobs']:,} jobs of 500 sites, 200 CPU models, 20 types and 2000 tasks at 60 sites each "
+        f"on 30 days, {found['fits']} fits; DuckDB. Written by `python -m benchmarks.big_grid` at "
         f"{measured['commit']} on {machine['cores']} cores of {machine['cpu']}, Python {machine['python']}; "
         f"{versions}.",
         "",
@@ -143,8 +143,8 @@ def render(measured: dict[str, Any]) -> str:
         )
     lines += [
         "",
-        f"{found['found']} of {found['planted']} planted wrong declarations are found, {found['sendable']} of "
-        f"them can be sent; {found['accused']} of {found['honest']} honest sites are accused.",
+        f"{found['found']} of {found['planted']} planted wrong declarations are found, {found['sendable']} "
+        f"of them can be sent; {found['accused']} of {found['honest']} honest sites are accused.",
         "",
         "| level | factors | jobs in them | rms of ln k | k_err / k | width of the pulls |",
         "|---|---|---|---|---|---|",

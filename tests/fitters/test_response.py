@@ -56,11 +56,14 @@ def test_changed_values_and_parts_are_those_of_least_squares() -> None:
         np.testing.assert_allclose(response.of_part(part), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize(("units", "tasks", "per_task"), [(12, 35, 5.0), (9, 16, 2.0), (7, 8, 2.5)])
+@pytest.mark.parametrize(
+    ("units", "tasks", "per_task"), [(12, 35, 5.0), (9, 16, 2.0), (7, 8, 2.5), (36, 50, 30.0)]
+)
 def test_extremes_of_tasks_left_out_are_those_of_least_squares(
     units: int, tasks: int, per_task: float
 ) -> None:
-    """With few tasks of few units some are the last link: then a unit has no factor without them."""
+    """With few tasks of few units some are the last link: then a unit has no factor without them. Where many
+    tasks share many units, each changes little."""
     toy, result, jobs = weighted(5, units, tasks, per_task)
     assert result.fitted[0].part.n_units == units
     left = LinearResponse(result).without_tasks()
