@@ -113,6 +113,7 @@ ROOMS = {
         *("dashboards.targets.html", "dashboards.targets.vegalite"),
         *("dashboards.panels", "dashboards.view", "dashboards.spec", *_TABLES),
     },
+    "dashboards.servers": {"dashboards.servers", "esjobs.core"},
     "dashboards": {"dashboards"},
 }
 """Room -> rooms it may import. What is not listed (session, commands, entry points) may import everything.
@@ -154,6 +155,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "dashboards.view": set(),
     "dashboards.targets.vegalite": set(),
     "dashboards.targets.html": {"numpy", "jinja2", "markupsafe"},
+    "dashboards.servers": {"requests", "urllib3"},
     "dashboards": set(),
 }
 
@@ -173,6 +175,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "pydantic_settings": "esjobs/settings.py",
     "altair": "esjobs/session.py",
     "jinja2": "dashboards/targets/html/",
+    "requests": "dashboards/servers/client.py",
 }
 """Library -> the only place (start of the path) that imports it."""
 

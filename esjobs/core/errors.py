@@ -14,6 +14,7 @@
     ├── NoResultError           a step needs a result that no earlier step has published
     ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
+    ├── DashboardsError         Kibana or OpenSearch Dashboards refused or failed
     └── MissingExtraError       an optional dependency is not installed
 
 A message is one line and ends with what the reader can do. Everything else that escapes is a defect.
@@ -83,6 +84,10 @@ class TooLargeError(EsjobsError):
 
 class BooksError(EsjobsError):
     """Jobs in and jobs accounted for differ; nothing was published."""
+
+
+class DashboardsError(EsjobsError):
+    """A server of dashboards refused, failed, or is none; the message names it and the way out."""
 
 
 class MissingExtraError(EsjobsError):

@@ -1,0 +1,113 @@
+"""A file of saved objects as its objects: what they are called and what they refer to."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from esjobs.core.errors import InputError
+
+
+@dataclass(frozen=True, order=True)
+class SavedObject:
+    """An object by its two names, and its title for people (empty where it has none)."""
+
+    type: str
+    id: str
+    title: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes it one object in a server."""
+        return self.type, self.id
+
+    def __str__(self) -> str:
+        return f"{self.type}/{self.id}"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Saved objects in the order of their file, and the file as it is sent."""
+
+    content: bytes
+    objects: tuple[SavedObject, ...]
+    references: tuple[tuple[SavedObject, str, str], ...]
+    """What refers to what: the object, then type and id of what it needs."""
+
+    def dangling(self) -> tuple[tuple[SavedObject, str, str], ...]:
+        """References that lead out of the bundle. A server would take them, and show a broken panel."""
+        present = {one.key for one in self.objects}
+        return tuple(one for one in self.references if one[1:] not in present)
+
+
+def read_bundle(content: bytes, name: str) -> Bundle:
+    """The objects of a file of saved objects (one JSON object a line); ``name`` is for messages.
+
+    Raises :class:`InputError` for a line that is no saved object, the same object twice, a reference that
+    leads out of the file, and a file without objects.
+    """
+    objects: list[SavedObject] = []
+    references: list[tuple[SavedObject, str, str]] = []
+    seen: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        found = _object(line, name, number)
+        if "exportedCount" in found and "type" not in found:
+            continue
+        one = SavedObject(_text(found, "type", name, number), _text(found, "id", name, number), _title(found))
+        if one.key in seen:
+            raise InputError(
+                f"{name}, line {number}: {one} stands there twice, first in line {seen[one.key]}; "
+                "leave one out"
+            )
+        seen[one.key] = number
+        objects.append(one)
+        references += ((one, *target) for target in _references(found, name, number))
+    if not objects:
+        raise InputError(f"{name} holds no saved object; name a file of esjobs dashboards render")
+    bundle = Bundle(content, tuple(objects), tuple(references))
+    for user, type_, id_ in bundle.dangling()[:1]:
+        raise InputError(
+            f"{name}: {user} needs {type_}/{id_}, which is not in the file; a server would take it and show "
+            "a broken panel: render the bundle again"
+        )
+    return bundle
+
+
+def _object(line: bytes, name: str, number: int) -> Mapping[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(
+            f"{name}, line {number}: no JSON object; expected a saved object a line, as esjobs dashboards "
+            "render writes them"
+        )
+    return found
+
+
+def _text(found: Mapping[str, Any], key: str, name: str, number: int) -> str:
+    value = found.get(key)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{name}, line {number}: a saved object without '{key}'; render the bundle again")
+    return value
+
+
+def _title(found: Mapping[str, Any]) -> str:
+    attributes = found.get("attributes")
+    if not isinstance(attributes, dict):
+        return ""
+    names: Iterable[Any] = (attributes.get(key) for key in ("name", "title"))
+    return next((value for value in names if isinstance(value, str) and value), "")
+
+
+def _references(found: Mapping[str, Any], name: str, number: int) -> list[tuple[str, str]]:
+    given = found.get("references", [])
+    try:
+        return [(str(one["type"]), str(one["id"])) for one in given]
+    except (TypeError, KeyError):
+        raise InputError(
+            f"{name}, line {number}: references without type and id; render the bundle again"
+        ) from None

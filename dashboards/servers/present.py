@@ -1,0 +1,59 @@
+"""Which of our objects a server has."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dashboards.servers.bundle import SavedObject
+from dashboards.servers.client import Client
+from dashboards.servers.product import Server
+
+
+def present(
+    client: Client, server: Server, path: str, objects: Iterable[SavedObject]
+) -> set[tuple[str, str]]:
+    """Type and id of those of the objects that are there.
+
+    By asking for their export, the one question about many objects that all products and versions answer: it
+    names those that it does not find. Raises :class:`DashboardsError` when it is refused.
+    """
+    asked = {one.key for one in objects}
+    unknown: set[tuple[str, str]] = set()
+    while asked:
+        answer = client.ask(
+            "POST",
+            f"{path}/api/saved_objects/_export",
+            headers=server.headers,
+            body={
+                "objects": [{"type": type_, "id": id_} for type_, id_ in sorted(asked)],
+                "includeReferencesDeep": False,
+                "excludeExportDetails": True,
+            },
+        )
+        if answer.status == 200:
+            return asked
+        missing = _missing(answer.json()) & asked
+        unsupported = _unsupported(answer.message(), asked)
+        if answer.status != 400 or not (missing or unsupported):
+            raise client.refusal(answer, "the question which objects are there")
+        unknown |= missing | unsupported
+        asked -= unknown
+    return asked
+
+
+def _missing(found: Any) -> set[tuple[str, str]]:
+    attributes = found.get("attributes") if isinstance(found, dict) else None
+    objects = attributes.get("objects") if isinstance(attributes, dict) else None
+    if not isinstance(objects, list):
+        return set()
+    return {
+        (str(one.get("type")), str(one.get("id")))
+        for one in objects
+        if isinstance(one, dict) and "error" in one
+    }
+
+
+def _unsupported(message: str, asked: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Objects of types that a product does not have: it refuses and names them, or only the types."""
+    if "non-exportable" not in message and "not support" not in message:
+        return set()
+    return {key for key in asked if key[0] in message}

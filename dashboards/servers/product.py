@@ -1,0 +1,101 @@
+"""Which server answers, whether it can take a bundle, and how it wants to be asked."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dashboards.servers.client import Answer, Client
+from esjobs.core.errors import DashboardsError, UsageError
+
+Target = Literal["portable", "kibana"]
+
+_PORTABLE_FROM = (8, 9)
+"""Kibana below refuses a dashboard with the stamp 8.9.0."""
+_LENS_FROM = (8, 12)
+"""Kibana below has no links panels as the bundle writes them."""
+_OPENSEARCH_FROM = (2, 0)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A recognised server. ``xsrf`` is the header without which it changes nothing."""
+
+    title: str
+    version: tuple[int, ...]
+    xsrf: str
+    kibana: bool
+
+    @property
+    def target(self) -> Target:
+        """The bundle that shows most on this server."""
+        return "kibana" if self.kibana and self.version >= _LENS_FROM else "portable"
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What every request that changes something has to carry."""
+        return {self.xsrf: "esjobs"}
+
+    def __str__(self) -> str:
+        return f"{self.title} {'.'.join(map(str, self.version))}"
+
+    def require(self, target: Target) -> None:
+        """Raise :class:`UsageError` when this server cannot take the bundle."""
+        if target == "kibana" and self.target != "kibana":
+            raise UsageError(
+                f"{self} does not take the bundle 'kibana', which needs Kibana 8.12 or newer; "
+                "leave --target out"
+            )
+
+
+def recognise(client: Client) -> Server:
+    """Ask a server what it is.
+
+    Raises :class:`DashboardsError` when it is neither Kibana nor OpenSearch Dashboards, is too old for any
+    bundle, or does not say.
+    """
+    answer = client.ask("GET", "/api/status")
+    kibana = "kbn-name" in answer.headers
+    opensearch = "osd-name" in answer.headers
+    named = kibana or opensearch
+    if answer.status in (400, 404, 405) and not named:
+        raise _other(client, answer)
+    if answer.status >= 400 and not (answer.status == 503 and named):
+        raise client.refusal(answer, "the question what server this is")
+    version = _version(answer)
+    if not named:
+        raise _other(client, answer)
+    if not version:
+        raise DashboardsError(
+            f"{client.url} tells its version to nobody but users; give credentials: user and password in the "
+            "address, or those of the cluster (ESJOBS_CLUSTER__...)"
+        )
+    if opensearch:
+        server = Server("OpenSearch Dashboards", version, "osd-xsrf", kibana=False)
+        oldest = _OPENSEARCH_FROM
+    else:
+        server = Server("Kibana", version, "kbn-xsrf", kibana=True)
+        oldest = _PORTABLE_FROM
+    if version < oldest:
+        raise DashboardsError(
+            f"{client.url} is {server}, which is too old for these dashboards; they need Kibana 8.9 or "
+            "OpenSearch Dashboards 2.0, or newer"
+        )
+    return server
+
+
+def _version(answer: Answer) -> tuple[int, ...]:
+    found = answer.json()
+    version = found.get("version") if isinstance(found, dict) else None
+    number = version.get("number") if isinstance(version, dict) else None
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", number) if isinstance(number, str) else None
+    return tuple(map(int, match.groups())) if match else ()
+
+
+def _other(client: Client, answer: Answer) -> DashboardsError:
+    if answer.body.lstrip()[:1] == b"<":
+        return client.refusal(answer, "the question what server this is")
+    return DashboardsError(
+        f"{client.url} is neither Kibana nor OpenSearch Dashboards; name the address that people open in "
+        "their browser, not that of the cluster"
+    )

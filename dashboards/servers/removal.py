@@ -1,0 +1,62 @@
+"""Removals: the objects of our bundles, by their ids, and nothing else."""
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from dashboards.servers.bundle import SavedObject
+from dashboards.servers.client import Client
+from dashboards.servers.outcome import Outcome
+from dashboards.servers.present import present
+from dashboards.servers.product import Server
+from dashboards.servers.spaces import path_of
+
+_ORDER = ("dashboard", "links", "lens", "visualization", "search", "tag", "index-pattern")
+"""Users before what they use: a removal that breaks off leaves no dashboard with broken panels."""
+
+
+def plan_removal(
+    client: Client, server: Server, objects: Iterable[SavedObject], space: str | None = None
+) -> list[Outcome]:
+    """What a removal would do; nothing is changed."""
+    wanted = _ordered(objects)
+    there = present(client, server, path_of(client, server, space), wanted)
+    return [Outcome(one, "removed" if one.key in there else "absent") for one in wanted]
+
+
+def remove_bundle(
+    client: Client, server: Server, objects: Iterable[SavedObject], space: str | None = None
+) -> list[Outcome]:
+    """Remove the objects that are there, each by its own request; what is refused is said, the rest goes on.
+
+    Raises :class:`DashboardsError` when the server does not say what it has, or stops answering.
+    """
+    path = path_of(client, server, space)
+    wanted = _ordered(objects)
+    there = present(client, server, path, wanted)
+    outcomes = []
+    for one in wanted:
+        if one.key not in there:
+            outcomes.append(Outcome(one, "absent"))
+            continue
+        answer = client.ask(
+            "DELETE",
+            f"{path}/api/saved_objects/{quote(one.type, safe='')}/{quote(one.id, safe='')}",
+            headers=server.headers,
+        )
+        if answer.status == 200:
+            outcomes.append(Outcome(one, "removed"))
+        elif answer.status == 404:
+            outcomes.append(Outcome(one, "absent"))
+        elif answer.status == 400:
+            said = answer.message() or "HTTP 400"
+            outcomes.append(Outcome(one, "failed", f"{said}; remove it from its other spaces first"))
+        else:
+            outcomes.append(Outcome(one, "failed", str(client.refusal(answer, "the removal"))))
+    return outcomes
+
+
+def _ordered(objects: Iterable[SavedObject]) -> list[SavedObject]:
+    def place(one: SavedObject) -> tuple[int, str]:
+        return (_ORDER.index(one.type) if one.type in _ORDER else len(_ORDER), one.id)
+
+    return sorted({one.key: one for one in objects}.values(), key=place)
