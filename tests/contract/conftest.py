@@ -12,20 +12,38 @@ from tests.contract.engines import ENGINES, PREFIX, Engine, variable
 from tests.servers.indices import remove_all
 from tests.servers.plugin import server_params
 
+_ONE_OF_EACH_VENDOR = {"elasticsearch8", "opensearch3"}
 
-def _params(*, durable: bool = False) -> list[Any]:
-    chosen = [engine for engine in ENGINES.values() if engine.durable or not durable]
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every engine for each test; of each vendor one version, unless the module sets ``ALL_VERSIONS``.
+
+    Versions differ in what they answer to queries and mappings: modules about these ask all of them. What is
+    built upon the answers (loads, publication, leases) is ours and alike.
+    """
+    for name, durable in (("engine", False), ("durable", True)):
+        if name in metafunc.fixturenames:
+            every = getattr(metafunc.module, "ALL_VERSIONS", False)
+            metafunc.parametrize(name, _params(durable=durable, every=every), indirect=True)
+
+
+def _params(*, durable: bool, every: bool) -> list[Any]:
+    chosen = [
+        engine
+        for engine in ENGINES.values()
+        if (engine.durable or not durable) and (every or engine.server in {None, *_ONE_OF_EACH_VENDOR})
+    ]
     embedded = [engine.name for engine in chosen if engine.server is None]
     return embedded + server_params(*(engine.server for engine in chosen if engine.server is not None))
 
 
-@pytest.fixture(params=_params())
+@pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine; a test that it is known to fail must fail."""
     yield from _graded(request)
 
 
-@pytest.fixture(params=_params(durable=True))
+@pytest.fixture
 def durable(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine that keeps what is written after it is closed."""
     yield from _graded(request)

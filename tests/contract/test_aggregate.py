@@ -13,6 +13,8 @@ from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 from tests.contract.jobs import batch, day, groups, hours, job, put
 
+ALL_VERSIONS = True
+
 EVERY_KEY = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
 
 

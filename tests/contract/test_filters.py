@@ -11,6 +11,8 @@ from esjobs.store.base import JobStore
 from tests.contract.jobs import groups, hours, job, put, selected
 from tests.contract.model import like
 
+ALL_VERSIONS = True
+
 HOSTILE = (
     "' OR 1=1 --",
     "'; DROP TABLE jobs; --",

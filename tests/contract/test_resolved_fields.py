@@ -16,6 +16,8 @@ from esjobs.jobs.resolution import resolvers
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
 
+ALL_VERSIONS = True
+
 DAY = Window.parse("2018-08-01/2018-08-02")
 IMPORTED = """queue,corepower,benchmark,rc_site,valid_from
 NAMELESS_1,10.5,HS06,FR-LYON,2018-01-01

@@ -19,6 +19,8 @@ from esjobs.store.base import Generation, JobStore, Retired
 from tests.contract.engines import Engine
 from tests.contract.jobs import Row, day, hours, table_batch, visible
 
+ALL_VERSIONS = True
+
 
 def factor(name: str, run: str = "r1", **values: object) -> Row:
     """A row of the table of factors."""

@@ -38,6 +38,8 @@ from esjobs.store.base import Generation, JobStore
 from tests.contract.jobs import Row, day, hours, table_batch
 from tests.contract.made_up import MADE_UP
 
+ALL_VERSIONS = True
+
 INF = math.inf
 
 
