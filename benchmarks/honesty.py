@@ -175,9 +175,11 @@ def add(tally: Tally, truth: Truth, found: Mapping[str, Any]) -> None:
     fit = headline("fits").iloc[0]
     honest = (truth.wrong == 1) & ~truth.broken
     wrong = (truth.wrong != 1) & ~truth.broken
-    deviates = (flags.verdict == "deviates").to_numpy()
+    # A site whose jobs are all in tasks of its own has no row, and so no verdict.
+    verdict = flags.verdict.astype(object).fillna("").to_numpy(object)
+    deviates = verdict == "deviates"
     confirmed = flags.confirmed.fillna(False).to_numpy(bool)
-    judged = flags.verdict.isin(JUDGED).to_numpy()
+    judged = np.isin(verdict.astype(str), JUDGED)
     right_way = np.sign(flags.deviation.fillna(0).to_numpy(float)) == -np.sign(np.log(truth.wrong))
     tally.honest += int(honest.sum())
     tally.judged += int((judged & honest).sum())
@@ -188,10 +190,10 @@ def add(tally: Tally, truth: Truth, found: Mapping[str, Any]) -> None:
     tally.found += int((deviates & wrong & right_way).sum())
     tally.sendable += int((confirmed & wrong & right_way).sum())
     tally.broken += int(truth.broken.sum())
-    tally.broken_implausible += int(((flags.verdict == "implausible").to_numpy() & truth.broken).sum())
+    tally.broken_implausible += int(((verdict == "implausible") & truth.broken).sum())
     tally.broken_accused += int((deviates & truth.broken).sum())
     k, error = factors.k.to_numpy(float), factors.k_err.to_numpy(float)
-    good = np.isfinite(k) & (factors.component == 0).to_numpy() & ~truth.broken
+    good = np.isfinite(k) & (factors.component.to_numpy(float) == 0) & ~truth.broken
     if good.any():
         move = np.log(k[good] / truth.k[good])
         move -= np.median(move)

@@ -188,7 +188,7 @@ def _corrected(costs: fitters.FixedCosts, rows: TaskSums) -> dict[str, Any]:
     found = correct(costs, rows)
     known = bucket_variances(rows, found)
     told = rho_of_rows(costs, rows)
-    names = name_costs(rows, told, known.per_job)
+    names = name_costs(costs, rows, known.per_job)
     factor = names.factor[rows.name.codes]
     # What is the same everywhere belongs to the level of the task; what differs by name has to be taken out
     # also where the lengths are equal.

@@ -66,11 +66,24 @@ def slopes_of_rows(rows: TaskSums, rho: FloatArray, per_job: FloatArray) -> fitt
     return fitters.bucket_slopes(*(rows.sums[name] for name in columns), rho=rho, per_job=per_job)
 
 
-def name_costs(rows: TaskSums, rho: FloatArray, per_job: FloatArray) -> NameCosts:
+def own_of_rows(costs: fitters.FixedCosts, rows: TaskSums) -> FloatArray:
+    """How far the fixed cost of the task of every row is its own estimate, not that of its kind: 0 to 1."""
+    of_key = np.zeros(len(rows.keys))
+    of_key[costs.tasks.name.astype(np.int64)] = 1.0 - costs.tasks.reliance
+    return np.asarray(of_key[rows.task.names][rows.task.codes])
+
+
+def name_costs(costs: fitters.FixedCosts, rows: TaskSums, per_job: FloatArray) -> NameCosts:
     """Find by how much fixed costs differ between names, and what of it is certain enough to be taken out."""
     n_names = len(rows.name.names)
+    rho = rho_of_rows(costs, rows)
     found = fitters.unit_costs(
-        slopes_of_rows(rows, rho, per_job), np.nan_to_num(rho), rows.name.codes, n_names
+        slopes_of_rows(rows, rho, per_job),
+        np.nan_to_num(rho),
+        rows.name.codes,
+        n_names,
+        task=rows.task.codes,
+        own=own_of_rows(costs, rows),
     )
     one, nothing = np.ones(n_names), np.zeros(n_names)
     if not (np.nan_to_num(rho) > 0).any():
@@ -79,4 +92,5 @@ def name_costs(rows: TaskSums, rho: FloatArray, per_job: FloatArray) -> NameCost
         return NameCosts(found, one, np.full(n_names, ASSUMED_SCATTER), ASSUMED_SCATTER, "assumed")
     if found.sigma > CERTAIN * found.sigma_err:
         return NameCosts(found, np.exp(found.drawn), found.drawn_err, found.sigma, "estimated")
-    return NameCosts(found, one, np.full(n_names, found.sigma), found.sigma, "estimated")
+    # A scatter that cannot be told from none is not none.
+    return NameCosts(found, one, np.hypot(found.drawn, found.drawn_err), found.sigma, "estimated")

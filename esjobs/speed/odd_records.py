@@ -107,12 +107,12 @@ def _names_far(rows: TaskSums, slopes: fitters.BucketSlopes, rho: FloatArray) ->
     """Names whose fixed cost is far from that of the others, by the scatter of the others."""
     n_names = len(rows.name.names)
     costs = fitters.unit_costs(slopes, np.nan_to_num(rho), rows.name.codes, n_names)
-    told = np.isfinite(costs.ln_f)
+    told = np.isfinite(costs.first)
     if told.sum() < fitters.LEAST_DOF:
         return np.zeros(n_names, np.bool_)
-    distance = np.abs(np.nan_to_num(costs.ln_f - np.median(costs.ln_f[told])))
+    distance = np.abs(np.nan_to_num(costs.first - np.median(costs.first[told])))
     scatter = _ROBUST * float(np.median(distance[told]))
-    limit = FAR * np.hypot(np.nan_to_num(costs.ln_f_err), scatter)
+    limit = FAR * np.hypot(np.nan_to_num(costs.first_err), scatter)
     return np.asarray(told & (distance > limit) & (distance > np.log(LEAST_FACTOR)))
 
 

@@ -504,7 +504,7 @@ CONCLUSIONS = Table(
 )
 
 
-METHOD_VERSION = "3"
+METHOD_VERSION = "4"
 """Raised when a change of method changes numbers; part of every run id."""
 
 

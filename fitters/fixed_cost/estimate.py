@@ -55,6 +55,8 @@ class CostTable(Table):
         Whether the share was drawn to that of the task's kind.
     common_err : float64 array
         The part of the error that all tasks of the kind have in common, at most; 0 where none was drawn.
+    reliance : float64 array
+        How far the share rests on that of the task's kind: 0 where it is its own, 1 where it has none.
     decision : array of str
         ``apply``: correct with rho; ``proportional``: it moves factors by less than 2 % at two of its
         errors, or is not above 0: leave as it is; ``equal lengths``: the units' jobs are alike, leave as it
@@ -78,6 +80,7 @@ class CostTable(Table):
     share_err: Floats
     is_drawn: NDArray[np.bool_]
     common_err: Floats
+    reliance: Floats
     decision: Texts
     reason: Texts
 
@@ -171,7 +174,7 @@ def estimate_fixed_cost(
     columns |= {"name": rows.task_names, **plain}
     present = columns["n_units"] > 0
     columns = {name: column[present] for name, column in columns.items()}
-    columns["common_err"] = np.zeros(columns["n_jobs"].size)
+    columns["common_err"], columns["reliance"] = np.zeros((2, columns["n_jobs"].size))
     return FixedCosts(
         _completed(columns),
         "jobs" if n_jobs is None else "buckets",
@@ -299,6 +302,7 @@ def draw_fixed_costs(
         "share_err": error,
         "is_drawn": changed,
         "common_err": reliance * np.nan_to_num(mean_err)[kind],
+        "reliance": reliance,
     }
     return FixedCosts(_completed(columns), costs.source, costs.n_rows, costs.dropped)
 

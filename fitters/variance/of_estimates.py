@@ -68,6 +68,44 @@ def paule_mandel(
     return scatter, mean, np.divide(1.0, total, out=np.full(n, np.nan), where=total > 0)
 
 
+def drawn_to_mean(value: Floats, variance: Floats, telling: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Estimates drawn to their mean, which is 0, and the variance of what stays unknown, shape (n,) each.
+
+    ``value`` is NaN where there is no estimate. ``telling``: the estimates from which the scatter follows.
+
+    With n estimates y of variances v, the likelihood of a scatter s is that of normal y with v + s^2, their
+    mean integrated out; every s counts alike before (A. Gelman, Bayesian Analysis 1 (2006) 515). Given s the
+    result is y t with the variance v t + (1 - t)^2 var(mean), t = s^2 / (s^2 + v); what is returned is
+    averaged over all s. The best s alone is often 0 by chance, and would say that nothing is unknown.
+
+    >>> value, variance = np.array([0.1, -0.1, 0.0] * 5), np.full(15, 0.01)
+    >>> drawn, unknown = drawn_to_mean(value, variance, np.ones(15, bool))
+    >>> drawn[:3].round(2).tolist(), (unknown**0.5)[:3].round(2).tolist()
+    ([0.01, -0.01, 0.0], [0.05, 0.05, 0.04])
+    """
+    known = np.isfinite(value)
+    y, v = value[telling], variance[telling]
+    square = _SCATTERS[:, None] ** 2
+    weight = 1.0 / (v + square)
+    total = weight.sum(axis=1)
+    mean = (weight @ y) / total
+    chi2 = np.sum(weight * (y - mean[:, None]) ** 2, axis=1)
+    ln_likelihood = 0.5 * (np.log(weight).sum(axis=1) - np.log(total) - chi2)
+    density = np.exp(ln_likelihood - ln_likelihood.max()) * np.gradient(_SCATTERS)
+    density /= density.sum()
+    # Without an estimate t is 0.
+    own = np.where(known, variance, 1.0)
+    trust = np.where(known, square / (square + own), 0.0)
+    given = trust * np.where(known, value, 0.0)
+    spread = np.where(known, trust * own, square) + (1.0 - trust) ** 2 / total[:, None]
+    drawn = density @ given
+    return drawn, density @ (spread + (given - drawn) ** 2)
+
+
+_SCATTERS: Floats = 2.0 * np.linspace(0.0, 1.0, 101) ** 2
+"""Of ln f and the like: beyond a factor of 7 nothing is alike. Closer where they matter, near 0."""
+
+
 def shrink(value: Floats, error: Floats, group: NDArray[Any], n: int) -> Shrunk:
     """Draw estimates to the mean of their group as far as the scatter between them allows (Morris, JASA 78
     (1983) 47).
