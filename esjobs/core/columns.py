@@ -20,3 +20,10 @@ SCOPE = (
     ),
 )
 """By which the rows of a run are told from those of other windows and of restricted runs; always the last."""
+
+RUN_BEFORE = column(
+    "run_before",
+    "keyword",
+    "the run before: the latest complete one whose data end earlier, of a window as long, under the same "
+    "restriction, when this one was published; null without one",
+)

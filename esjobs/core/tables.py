@@ -29,7 +29,8 @@ class Table:
     rows, a time or a day; empty where rows belong to no moment. ``made_by``: the step that writes it.
     ``shown``: the columns that a terminal has room for, by which a person decides; none: all. ``order``: the
     columns by which rows that belong to no run are shown, the largest first behind ``-``; none: the first
-    six.
+    six. ``key``: of a table of runs, what tells the rows of one run apart; ``before``: the columns of which a
+    row also has the value in the run before, in a column of that name with ``_before`` at its end.
     """
 
     name: str
@@ -41,9 +42,12 @@ class Table:
     made_by: str = ""
     shown: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in (self.partition, *(item.removeprefix("-") for item in self.order)):
+        ordered = (item.removeprefix("-") for item in self.order)
+        for name in (self.partition, *ordered, *self.key, *self.before, *map(name_before, self.before)):
             self.column(name)
 
     def column(self, name: str) -> Field:
@@ -77,6 +81,15 @@ class Table:
 def column(name: str, kind: FieldType, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Field:
     """A column; ``values``: all that a keyword can be, where these are known."""
     return Field(name, kind, unit, meaning, groupable=kind in _GROUPABLE, values=values)
+
+
+def name_before(name: str) -> str:
+    """The column that has what another column had in the run before.
+
+    >>> name_before("k")
+    'k_before'
+    """
+    return f"{name}_before"
 
 
 def columns(names: str) -> tuple[str, ...]:

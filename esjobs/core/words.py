@@ -31,6 +31,9 @@ STANDINGS: tuple[str, ...] = (CONFIRMED, CANDIDATE, *VERDICTS[1:])
 VARIED: tuple[str, ...] = ("objective", "fixed cost", "one type", "one core class", "task left out")
 """The kinds of change that a verdict has to survive, in the order in which they are tried."""
 
+INVALID = "invalid record"
+"""Reason in the books for a document that is no job: what ``esjobs ingest`` would have rejected."""
+
 HALF_WIDTH_90 = 1.645
 """Half-width of a two-sided 90 % interval of a normal, in standard errors: the interval of all verdicts."""
 INTERVAL_LEVEL = 0.90

@@ -17,6 +17,7 @@ from esjobs.core.query import Count, Days, Query, Sum, SumProduct
 from esjobs.core.report import RunReport
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window, format_time
+from esjobs.core.words import INVALID
 from esjobs.jobs import resolution
 from esjobs.jobs.day_spans import spans
 from esjobs.jobs.tables import BUCKETS, DAYS
@@ -269,7 +270,18 @@ def _balance(
             "run again (jobs may have arrived meanwhile)"
         )
     made_from = {"mark": mark, "rules": rules.digest, "resolver": RESOLVER_VERSION}
-    return [{**row, **made_from} for row in account]
+    return [{**row, **made_from, **_shares(row)} for row in account]
+
+
+def _shares(row: Mapping[str, object]) -> dict[str, object]:
+    """What a row of the books adds to the counts of its day: a dashboard adds up columns, not conditions."""
+    binned, dropped = row["kind"] == "binned", row["kind"] == "dropped"
+    return {
+        "n_in": row["n_jobs"] if binned or dropped else 0,
+        "n_used": row["n_jobs"] if binned else 0,
+        "n_dropped": row["n_jobs"] if dropped else 0,
+        "n_invalid": row["n_jobs"] if dropped and row["outcome"] == INVALID else 0,
+    }
 
 
 def _count(row: dict[str, object]) -> int:

@@ -40,6 +40,21 @@ DAYS = Table(
         column("mark", "keyword", "fingerprint of the day's jobs when they were aggregated"),
         column("rules", "keyword", "digest of the cleaning rules"),
         column("resolver", "keyword", "version of the CPU model resolver"),
+        column(
+            "n_in",
+            "integer",
+            "jobs of the row, 0 in a note: adds up to all jobs of a day; this and the next three are null in "
+            "days that an earlier version aggregated",
+            "jobs",
+        ),
+        column("n_used", "integer", "those of them that are in buckets", "jobs"),
+        column("n_dropped", "integer", "those that are not; by reason: by outcome", "jobs"),
+        column(
+            "n_invalid",
+            "integer",
+            "of the dropped, what is no job: records in an index of others with impossible values",
+            "jobs",
+        ),
     ),
     time="day",
     made_by="aggregate",

@@ -4,7 +4,7 @@ The latest run is the one of the newest window, not the one that happened to be 
 month or looking at one task changes nothing for those who read the results; see :mod:`esjobs.runs.latest`.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -104,15 +104,14 @@ def made_last(store: JobStore, kind: Kind, step: str, window: Window) -> StoredR
     return max(runs, key=_began(step))
 
 
+def runs_before(runs: Iterable[StoredRun], latest: StoredRun) -> list[StoredRun]:
+    """Those whose data end before those of another, under the same restriction; windows of any length."""
+    return [item for item in runs if item.restriction == latest.restriction and item.reach < latest.reach]
+
+
 def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
     """The latest of the runs whose window is as long and ends earlier, under the same restriction."""
-    earlier = [
-        item
-        for item in stored_runs(store, kind)
-        if kind.steps[0] in item.steps
-        and item.restriction == latest.restriction
-        and item.reach < latest.reach
-    ]
+    earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
     alike = [item for item in earlier if item.window.days == latest.window.days]
     if alike:
         return latest_first(alike)[0]

@@ -8,10 +8,12 @@ from esjobs.core.clock import Clock
 from esjobs.core.errors import UsageError
 from esjobs.core.report import RunReport
 from esjobs.runs.account import entry, origin, record, signed
+from esjobs.runs.earlier import predecessor, with_before
 from esjobs.runs.finding import retired_results
 from esjobs.runs.latest import publish
 from esjobs.runs.publication import Outcome, tidy
 from esjobs.runs.question import Question
+from esjobs.runs.stored import StoredRun
 from esjobs.store.base import Change, Generation, JobStore
 
 _log = logging.getLogger(__name__)
@@ -39,13 +41,15 @@ class Publisher:
         not; ``outdated``: the steps whose earlier results of this run no longer hold. What is the latest run
         then, becomes so in the same switch. Leftovers are swept.
         """
-        changes: list[Change] = [change for outcome in outcomes for change in outcome.written]
-        for outcome in outcomes:
-            changes += self._write(question, outcome)
-        for run in dict.fromkeys(outcome.report.run for outcome in outcomes):
-            changes += retired_results(question.kind, run, outdated)
         told = [*(Outcome(report) for report in before), *outcomes]
         entries = [entry(question, outcome, self._clock()) for outcome in told]
+        changes: list[Change] = [change for outcome in outcomes for change in outcome.written]
+        compared = any(table.before for outcome in outcomes for table in outcome.rows)
+        earlier = predecessor(self._store, question, entries) if compared else None
+        for outcome in outcomes:
+            changes += self._write(question, outcome, earlier)
+        for run in dict.fromkeys(outcome.report.run for outcome in outcomes):
+            changes += retired_results(question.kind, run, outdated)
         reports = [outcome.report for outcome in told]
         for row, report in zip(entries, reports, strict=True):
             changes += record(self._store, row, report)
@@ -64,8 +68,11 @@ class Publisher:
         tidy(self._store)
         return reports
 
-    def _write(self, question: Question, outcome: Outcome) -> list[Generation]:
-        """Write the rows of an outcome into the partition of its run; still invisible."""
+    def _write(self, question: Question, outcome: Outcome, earlier: StoredRun | None) -> list[Generation]:
+        """Write the rows of an outcome into the partition of its run; still invisible.
+
+        ``earlier``: the run before.
+        """
         run = outcome.report.run
         stamp = origin(question, run)
         written = []
@@ -75,5 +82,7 @@ class Publisher:
                     f"'{table.name}' is replaced per {table.partition}; write it a partition at a time"
                 )
             signed_rows = signed(rows.cast(table_schema(table)), stamp)
+            if table.before:
+                signed_rows = with_before(self._store, table, signed_rows, earlier)
             written.append(self._store.replace(table, run, signed_rows.to_batches()))
         return written

@@ -1,6 +1,5 @@
 """One fit: its input, what the fit library made of it, and a status for every name."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -113,7 +112,6 @@ class Fit:
     factors: Factors
     result: fitters.FitResult | None
     min_bucket_jobs: int
-    seconds: float
     shared: SharedEffects | None = None
     shift: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -135,7 +133,6 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
     of tasks that are set aside; a name that loses all of them, or all links to other names, keeps its row
     with the reason.
     """
-    began = time.perf_counter()
     how = how or METHODS[method]
     least = max(min_bucket_jobs, how.least_jobs)
     entered = enters(data, how, least)
@@ -146,8 +143,7 @@ def solve(data: FitInput, method: str, min_bucket_jobs: int, how: Method | None 
     factors = _factors(data, entered, result, method, least)
     if result is not None and shared is not None:
         factors = _with_shared(factors, data, result, shared)
-    seconds = time.perf_counter() - began
-    return Fit(data, entered, factors, result, least, seconds, shared=shared)
+    return Fit(data, entered, factors, result, least, shared=shared)
 
 
 def _with_shared(
@@ -217,7 +213,6 @@ def with_company(fit: Fit) -> Fit:
 
     Costs up to two fits more.
     """
-    began = time.perf_counter()
     if fit.result is None:
         return fit
     how = METHODS[fit.factors.method]
@@ -232,7 +227,7 @@ def with_company(fit: Fit) -> Fit:
         found = fitters.compare(fit.result, other)
         for name, ln_ratio, sigma in zip(found.name, found.ln_ratio, found.sigma, strict=True):
             shift[str(name)] = (float(np.expm1(-ln_ratio)), float(-sigma))
-    return replace(fit, factors=factors, shift=shift, seconds=fit.seconds + time.perf_counter() - began)
+    return replace(fit, factors=factors, shift=shift)
 
 
 def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, column: str) -> FloatArray:

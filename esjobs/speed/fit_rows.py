@@ -116,7 +116,6 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_jobs": 0,
         "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
         "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
-        "seconds": item.seconds,
     }
     if result is not None:
         fitted = [part for part in _rows(result.components) if part["status"] in ("ok", "no dof")]

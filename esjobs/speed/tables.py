@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esjobs.core.columns import LEVEL, PROVENANCE, RUN, SCOPE, TYPE
+from esjobs.core.columns import LEVEL, PROVENANCE, RUN, RUN_BEFORE, SCOPE, TYPE
 from esjobs.core.tables import Table, column, columns
 from esjobs.core.words import ALL_TYPES, FALSE_DISCOVERY_RATE, LEVELS, STANDINGS, VARIED, VERDICTS
 from esjobs.runs.kinds import Kind
@@ -150,7 +150,12 @@ FITS = Table(
         column(
             "pulls", "text", "their histogram: counts from -5 to 5 in steps of 0.5, JSON; ends hold the rest"
         ),
-        column("seconds", "number", "time of the fit", "s"),
+        column(
+            "seconds",
+            "number",
+            "null, so that a repeated run gives equal rows: how long a step took stands in runs",
+            "s",
+        ),
         *PROVENANCE,
         column("jobs_share", "number", "share of the binned jobs that entered"),
         column("sigma_type", "number", "what a name does to all tasks of a type, relative; beside sigma_int"),
@@ -454,9 +459,21 @@ FLAGS = Table(
         column("estimate_high", "number", "upper end of its interval", "benchmark per core"),
         column("estimate_level", "number", "how often such an interval holds the true value"),
         column("estimate_benchmark", "keyword", "HS06 or HS23"),
+        RUN_BEFORE,
+        column(
+            "verdict_before",
+            "keyword",
+            "its verdict in the run before; null without one, or where it was not in it",
+            values=VERDICTS,
+        ),
+        column("standing_before", "keyword", "what people read for that verdict", values=STANDINGS),
+        column("k_before", "number", "its speed factor in the run before, in the scale of that run"),
+        column("corepower_before", "number", "what it declared in the run before", "benchmark per core"),
     ),
     time="window_end",
     made_by="flag",
+    key=columns("level name processing_type method"),
+    before=columns("verdict standing k corepower"),
     shown=columns(
         "level name processing_type method verdict deviation corepower benchmark origin "
         "proposed_corepower n_distinct_tasks n_jobs"

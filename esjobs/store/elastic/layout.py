@@ -8,7 +8,7 @@
 - ``PREFIX-state``: one document per named value, and one that says what is committed.
 
 Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term
-can be are kept, and only the index does not know them.
+can be, and times finer than a millisecond in rows, are kept, and only the index does not know them.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,11 @@ LONGEST_TERM = 8191
 """Characters of a keyword that the index knows; four bytes each stay below Lucene's limit of 32 766."""
 
 _HIDDEN = {"type": "object", "enabled": False}
+_UNSEARCHED = {"type": "keyword", "index": False, "doc_values": False}
 
 _TYPES: dict[FieldType, dict[str, Any]] = {
     "keyword": {"type": "keyword", "ignore_above": LONGEST_TERM},
-    "text": {"type": "keyword", "index": False, "doc_values": False},
+    "text": _UNSEARCHED,
     "integer": {"type": "long"},
     "number": {"type": "double"},
     "boolean": {"type": "boolean"},
@@ -36,6 +37,13 @@ _TYPES: dict[FieldType, dict[str, Any]] = {
     # stored and never parsed: names of events would else enter the mapping, one field each
     "map": _HIDDEN,
     "list": _HIDDEN,
+}
+_ROW_TYPES: dict[FieldType, dict[str, Any]] = {
+    **_TYPES,
+    # dashboards show a date as a day, and its years go on after 2262; jobs keep what a record says
+    "time": {"type": "date", "format": "strict_date_optional_time_nanos"},
+    # a table of a dashboard shows what has doc values; nobody searches in sentences
+    "text": {"type": "keyword", "index": False, "ignore_above": LONGEST_TERM},
 }
 _LONG, _KEYWORD = {"type": "long"}, {"type": "keyword"}
 _SOUGHT = {"type": "keyword", "doc_values": False}
@@ -46,12 +54,15 @@ NOT_FINITE = "not_finite"
 """Object with the numbers of a document that JSON cannot write: NaN and the infinities, by column."""
 
 SCAN_ONLY = "scan_only"
-"""True for documents with a value that the index does not know: such a number, or a very long text."""
+"""True for documents with a value that the index does not know.
+
+Such a number, a very long text, or, in a row of results, a time that is finer than a millisecond.
+"""
 
 
-def index_type(kind: FieldType) -> str:
-    """What an index calls a type of the catalogue."""
-    return str(_TYPES[kind]["type"])
+def row_type(kind: FieldType) -> str:
+    """What the index of a result table calls a type of the catalogue."""
+    return str(_ROW_TYPES[kind]["type"])
 
 
 class Names:
@@ -103,17 +114,16 @@ def jobs_index(shards: int = 1) -> dict[str, Any]:
 
 def rows_index(table: Table) -> dict[str, Any]:
     """The index of a result table; see `markers` for what is not a column."""
-    fields = {column.name: _TYPES[column.type] for column in table.columns}
+    fields = {column.name: _ROW_TYPES[column.type] for column in table.columns}
     fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
-    marker = dict.fromkeys(("written", "writer", "begun"), _TYPES["text"])
+    marker = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
     marker |= {"n_written": _KEPT, "over": {"type": "boolean", "index": False, "doc_values": False}}
     return _index(fields | marker, 1, _NO_REFRESH)
 
 
 def state_index() -> dict[str, Any]:
     """The index of named values; the values themselves are not searched."""
-    kept = {"type": "keyword", "index": False, "doc_values": False}
-    return _index({"kind": _KEYWORD, "value": kept, "mark": kept, "commit": _HIDDEN}, 1)
+    return _index({"kind": _KEYWORD, "value": _UNSEARCHED, "mark": _UNSEARCHED, "commit": _HIDDEN}, 1)
 
 
 def _index(

@@ -20,6 +20,7 @@ from esjobs.core import fields
 from esjobs.core.fields import CoreClassOf, DayOf, Quotient
 from esjobs.core.query import Count, DropRule, Query, filter_fields, metric_fields
 from esjobs.core.window import Window
+from esjobs.core.words import INVALID
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
@@ -29,7 +30,7 @@ from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, al
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
 from esjobs.store.elastic.asking.sums import plan_sums
-from esjobs.store.elastic.jobs.job_index import INVALID, JobIndex
+from esjobs.store.elastic.jobs.job_index import JobIndex
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import encoded, merged, one_row

@@ -13,6 +13,7 @@ from esjobs.store.checks import FINGERPRINTS
 from esjobs.store.elastic.transport.scan import PointInTime
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 _LAST = datetime(2262, 4, 11, tzinfo=UTC)
 """The last midnight that 63 bits of nanoseconds reach."""
 
@@ -31,6 +32,26 @@ def within(path: str, window: Window | None) -> list[dict[str, Any]]:
     if not limits:
         return [{"exists": {"field": path}}]
     return [{"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}]
+
+
+def around(path: str, window: Window) -> list[dict[str, Any]]:
+    """The clause of a window of a field that the index knows to the millisecond, as rows of results have.
+
+    True for all that lies inside; also for what is less than a millisecond outside of a window that is not
+    :func:`is_exact`.
+    """
+    end = window.end if window.end.microsecond % 1000 == 0 else _whole_ms(window.end) + _MILLISECOND
+    limits = {"gte": _written(_whole_ms(window.start)), "lt": _written(end)}
+    return [{"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}]
+
+
+def is_exact(window: Window) -> bool:
+    """Whether an index that knows milliseconds can tell what lies inside."""
+    return not (window.start.microsecond % 1000 or window.end.microsecond % 1000)
+
+
+def _whole_ms(moment: datetime) -> datetime:
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def days_between(path: str, days: Days) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Aggregating the visible rows of a result table in the cluster, as `aggregation` does with jobs.
 
-The cluster groups what its index knows; rows with a value that it does not know (NaN, a very long text) are
-read and asked again in the embedded engine. The groups must count exactly the rows that the filters count;
-if they do not, or if a question cannot be put to the index at all, every row is read.
+The cluster groups what its index knows; rows with a value that it does not know (NaN, a very long text, a
+time between two milliseconds) are read and asked again in the embedded engine. The groups must count exactly
+the rows that the filters count; if they do not, or if a question cannot be put to the index at all, every row
+is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from esjobs.store.duck.compile_sql import compile_aggregate
 from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, Clauses, all_of
-from esjobs.store.elastic.asking.days import within
+from esjobs.store.elastic.asking.days import around, is_exact
 from esjobs.store.elastic.asking.row_pages import ODD
 from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.fields.live_fields import LiveField, own_fields
@@ -59,6 +60,8 @@ def aggregate_rows(cluster: Cluster, rows: VisibleRows, query: Query) -> Aggrega
 
 def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | None:
     """The answer of the cluster; None when the question cannot be put to the index."""
+    if query.window is not None and not is_exact(query.window):
+        return None
     counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
     sums = plan_sums(counting, rows.live)
     asked = composite.grouping(counting, rows.live, sums) if sums is not None else None
@@ -99,5 +102,5 @@ def _read(at: PointInTime, rows: VisibleRows, query: Query, clause: Clause) -> p
 
 
 def _base(rows: VisibleRows, query: Query) -> list[Clause]:
-    time = within(rows.table.time, query.window) if query.window is not None else []
+    time = around(rows.table.time, query.window) if query.window is not None else []
     return [rows.shown, *time]

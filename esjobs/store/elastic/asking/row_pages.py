@@ -15,11 +15,11 @@ from esjobs.core.tables import Table
 from esjobs.store.batches import blocks
 from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.clauses import Clause, all_of
-from esjobs.store.elastic.layout import SCAN_ONLY, index_type
+from esjobs.store.elastic.layout import SCAN_ONLY, row_type
 from esjobs.store.elastic.transport.scan import PointInTime
 
 ODD: Clause = {"term": {SCAN_ONLY: True}}
-"""Rows with a value that the index does not know: NaN, an infinity, a very long text."""
+"""Rows with a value that the index does not know: NaN, an infinity, a very long text, a very fine time."""
 
 
 def row_pages(
@@ -72,4 +72,4 @@ def _sorted_by(table: Table, item: str) -> dict[str, Any]:
     """A column to sort by, the largest first behind ``-``; what is missing comes last either way."""
     column = table.column(item.removeprefix("-"))
     how = {"order": "desc" if item.startswith("-") else "asc", "missing": "_last"}
-    return {column.name: how | {"unmapped_type": index_type(column.type)}}
+    return {column.name: how | {"unmapped_type": row_type(column.type)}}

@@ -14,9 +14,6 @@ from esjobs.store.elastic.asking.clauses import Clause
 from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.transport.scan import PointInTime
 
-INVALID = "invalid record"
-"""Reason in the books for a document that is no job: what ``esjobs ingest`` would have rejected."""
-
 
 @dataclass(frozen=True)
 class Documents:

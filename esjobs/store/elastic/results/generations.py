@@ -86,7 +86,7 @@ class Results:
                 counted = pa.array(range(row + 1, row + 1 + rows.num_rows), pa.int64())
                 row += rows.num_rows
                 names = pc.binary_join_element_wise(number, counted.cast(pa.string()), ".")
-                for _, lines in create_lines(index, names, rows, common):
+                for _, lines in create_lines(index, names, rows, common, milliseconds=True):
                     yield from ((part, None) for part in parts(lines))
 
         ensure_index(self._cluster, index, rows_index(table))

@@ -25,19 +25,25 @@ _ESCAPED = bytes(range(32)) + b'"\\'
 
 
 def create_lines(
-    index: str, names: pa.Array, rows: pa.RecordBatch, common: Mapping[str, int | str]
+    index: str,
+    names: pa.Array,
+    rows: pa.RecordBatch,
+    common: Mapping[str, int | str],
+    *,
+    milliseconds: bool = False,
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Action and document of each row, to be created under its name: some rows at a time, (first row, lines).
 
-    ``names``: ids of the documents. ``common``: members that every document has, at least one. Memory: some
-    twenty times 1.7 MB of Arrow data, or the largest row.
+    ``names``: ids of the documents. ``common``: members that every document has, at least one.
+    ``milliseconds``: the index knows times to the millisecond only. Memory: some twenty times 1.7 MB of Arrow
+    data, or the largest row.
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":'
     shared = pa.scalar(_json(common)[1:-1])
     size = max(1, int(PIECE_BYTES * rows.num_rows / max(rows.nbytes, 1)))
     for start in range(0, rows.num_rows, size):
         piece = rows.slice(start, size)
-        document = _joined([shared, *_members(piece)], ",")
+        document = _joined([shared, *_members(piece, milliseconds=milliseconds)], ",")
         text = _joined([action, _quoted(names.slice(start, size)), "}}\n{", document, "}\n"], "")
         yield start, _cut(text)
 
@@ -49,7 +55,7 @@ def documents(rows: pa.RecordBatch, common: Mapping[str, int | str]) -> list[dic
     return [orjson.loads(line.partition(b"\n")[2]) for line in lines]
 
 
-def _members(rows: pa.RecordBatch) -> list[pa.Array]:
+def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> list[pa.Array]:
     """Per column, ``"name":value`` of each row; null where the value is."""
     found, strange = [], []
     unknown = pa.array(np.zeros(rows.num_rows, np.bool_))
@@ -61,6 +67,9 @@ def _members(rows: pa.RecordBatch) -> list[pa.Array]:
             # an index counts a letter beyond the first plane twice
             long = pc.greater(pc.utf8_length(column), LONGEST_TERM // 2)
             unknown = pc.or_(unknown, pc.fill_null(long, False))
+        if milliseconds and pa.types.is_timestamp(item.type):
+            finer = pc.not_equal(column, pc.floor_temporal(column, unit="millisecond"))
+            unknown = pc.or_(unknown, pc.fill_null(finer, False))
         if pa.types.is_floating(item.type):
             finite = pc.is_finite(column)
             if not pc.all(finite).as_py():

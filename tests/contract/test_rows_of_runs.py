@@ -1,0 +1,126 @@
+"""Rows that a dashboard reads as they are: beside a verdict that of the run before, books that add up."""
+
+import itertools
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from esjobs.session import Session
+from esjobs.settings import Settings
+from esjobs.speed.tables import FLAGS, SPEED
+from esjobs.store.base import JobStore
+from tests.conftest import NOW, memory_session
+from tests.steps.grids import grid_jobs, load
+
+EARLY, MIDDLE, LATE = "2018-08-10/2018-08-12", "2018-08-12/2018-08-14", "2018-08-14/2018-08-16"
+BEFORE = ["run_before", "verdict_before", "standing_before", "k_before", "corepower_before"]
+KEY = list(FLAGS.key)
+
+
+def jobs() -> pd.DataFrame:
+    """Six days; from the third on one queue is half as fast as it declares. Some jobs fail."""
+    rng = np.random.default_rng(1)
+    speed = np.arange(9.3, 21.0)
+    frame = grid_jobs(rng, speed, speed, tasks=3, jobs=126, days=6)
+    late = (frame["site"] == "SITE02") & (frame["end_time"] >= "2018-08-12")
+    frame.loc[late, ["cpu_s", "wall_s", "hs06_s"]] *= 2
+    frame.loc[::997, "state"] = "failed"
+    return frame
+
+
+def session_of(store: JobStore) -> Session:
+    seconds = itertools.count()
+    return Session(store, Settings(), clock=lambda: NOW + timedelta(seconds=next(seconds)))
+
+
+def flags(session: Session, run: str, *columns: str) -> pd.DataFrame:
+    """Rows of one run by their key."""
+    return session.flags(run=run).set_index(KEY)[list(columns)].sort_index()
+
+
+def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Path) -> None:
+    with memory_session() as embedded:
+        sessions = (session_of(store), session_of(embedded.store))
+        for session in sessions:
+            load(session, jobs(), tmp_path)
+        for window in (EARLY, MIDDLE, LATE, "2018-08-11/2018-08-14"):
+            first, second = (session.run(window)[-1].run for session in sessions)
+            assert first == second
+            pd.testing.assert_frame_equal(*(flags(each, first, *BEFORE) for each in sessions), rtol=1e-9)
+        session = sessions[0]
+        early, middle, late = (session.run_shown("flags", window=each).run for each in (EARLY, MIDDLE, LATE))  # type: ignore[union-attr]
+        assert flags(session, early, *BEFORE).isna().all(axis=None)
+        for run, before in ((middle, early), (late, middle)):
+            now = flags(session, run, *BEFORE)
+            assert set(now["run_before"]) == {before}
+            then = flags(session, before, "verdict", "standing", "k", "corepower").reindex(now.index)
+            then.columns = pd.Index(BEFORE[1:])
+            pd.testing.assert_frame_equal(now[BEFORE[1:]], then)
+        site = ("site", "SITE02", "all", "gamma")
+        moved = flags(session, middle, "verdict", "verdict_before", "k", "k_before").loc[site]
+        assert moved["verdict"] != moved["verdict_before"]
+        assert moved["k"] < 0.7 * moved["k_before"]
+        three_days = session.run_shown("flags", window="2018-08-11/2018-08-14").run  # type: ignore[union-attr]
+        assert flags(session, three_days, *BEFORE).isna().all(axis=None)
+
+
+def test_a_restriction_is_compared_with_its_own(store: JobStore, tmp_path: Path) -> None:
+    session = session_of(store)
+    load(session, jobs(), tmp_path)
+    session.run(EARLY)
+    alone = session.run(MIDDLE, tasks="task0")[-1].run
+    assert session.flags(run=alone)["run_before"].isna().all()
+    earlier = session.run(EARLY, tasks="task0")[-1].run
+    assert session.run(MIDDLE, tasks="task0")[-1].run == alone
+    assert set(session.flags(run=alone)["run_before"]) == {earlier}
+
+
+def test_steps_alone_are_compared_with_the_same_run(store: JobStore, tmp_path: Path) -> None:
+    session = session_of(store)
+    load(session, jobs(), tmp_path)
+    session.run(EARLY)
+    run = session.run(MIDDLE)[-1].run
+    before = flags(session, run, *BEFORE)
+    assert before["run_before"].notna().all()
+    for step in (session.flag, session.fit, session.correlate):
+        step(MIDDLE)
+        pd.testing.assert_frame_equal(flags(session, run, *BEFORE), before)
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_a_run_that_is_repeated_gives_equal_rows(store: JobStore, tmp_path: Path, *, rebuild: bool) -> None:
+    """Times of the clock stand in ``runs`` alone."""
+    session = session_of(store)
+    load(session, jobs(), tmp_path)
+    session.run(EARLY)
+
+    def rows() -> dict[str, pd.DataFrame]:
+        found = {each.name: session.show(each.name) for each in SPEED.tables}
+        found["days"] = session.show("days").sort_values(["day", "kind", "outcome"], ignore_index=True)
+        return found
+
+    session.run(MIDDLE)
+    first = rows()
+    session.run(MIDDLE, rebuild=rebuild)
+    for name, again in rows().items():
+        pd.testing.assert_frame_equal(again, first[name])
+
+
+def test_the_counts_of_a_day_add_up_without_conditions(store: JobStore, tmp_path: Path) -> None:
+    session = session_of(store)
+    load(session, jobs().assign(state=lambda frame: frame["state"].where(frame.index % 7 > 0)), tmp_path)
+    session.aggregate()
+    days = session.show("days")
+    assert {"binned", "dropped", "note"} == set(days["kind"])
+    sums = days.groupby("day")[["n_in", "n_used", "n_dropped", "n_invalid"]].sum()
+    stored = session.jobs().groupby(session.jobs()["end_time"].dt.date).size()
+    buckets = session.buckets().groupby("day")["n_jobs"].sum()
+    assert sums["n_in"].tolist() == stored.tolist()
+    assert sums["n_used"].tolist() == buckets.tolist()
+    assert (sums["n_in"] == sums["n_used"] + sums["n_dropped"]).all()
+    assert (sums["n_invalid"] == 0).all()
+    of_reason = days[days["kind"] == "dropped"].groupby("outcome")[["n_jobs", "n_dropped"]].sum()
+    assert (of_reason["n_jobs"] == of_reason["n_dropped"]).all()
