@@ -46,12 +46,15 @@ def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Pat
         sessions = (session_of(store), session_of(embedded.store))
         for session in sessions:
             load(session, jobs(), tmp_path)
+        runs = []
         for window in (EARLY, MIDDLE, LATE, "2018-08-11/2018-08-14"):
             first, second = (session.run(window)[-1].run for session in sessions)
             assert first == second
-            pd.testing.assert_frame_equal(*(flags(each, first, *BEFORE) for each in sessions), rtol=1e-9)
+            left, right = (flags(session, first, *BEFORE) for session in sessions)
+            pd.testing.assert_frame_equal(left, right, rtol=1e-9)
+            runs.append(first)
         session = sessions[0]
-        early, middle, late = (session.run_shown("flags", window=each).run for each in (EARLY, MIDDLE, LATE))  # type: ignore[union-attr]
+        early, middle, late, of_three_days = runs
         assert flags(session, early, *BEFORE).isna().all(axis=None)
         for run, before in ((middle, early), (late, middle)):
             now = flags(session, run, *BEFORE)
@@ -59,12 +62,11 @@ def test_what_a_name_was_stands_beside_what_it_is(store: JobStore, tmp_path: Pat
             then = flags(session, before, "verdict", "standing", "k", "corepower").reindex(now.index)
             then.columns = pd.Index(BEFORE[1:])
             pd.testing.assert_frame_equal(now[BEFORE[1:]], then)
-        site = ("site", "SITE02", "all", "gamma")
-        moved = flags(session, middle, "verdict", "verdict_before", "k", "k_before").loc[site]
+        names = session.flags(run=middle, level="site", type="all", method="gamma").set_index("name")
+        moved = names.loc["SITE02"]
         assert moved["verdict"] != moved["verdict_before"]
         assert moved["k"] < 0.7 * moved["k_before"]
-        three_days = session.run_shown("flags", window="2018-08-11/2018-08-14").run  # type: ignore[union-attr]
-        assert flags(session, three_days, *BEFORE).isna().all(axis=None)
+        assert flags(session, of_three_days, *BEFORE).isna().all(axis=None)
 
 
 def test_a_restriction_is_compared_with_its_own(store: JobStore, tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ import pytest
 
 from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError
+from esjobs.core.query import Count, Query
+from esjobs.core.window import Window
 from esjobs.jobs.tables import BUCKETS
+from esjobs.speed.tables import FLAGS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -63,6 +66,51 @@ def test_fields_that_are_new_are_added_to_an_index_of_before(server: Server, ind
     store.publish([store.replace(BUCKETS, "2018-08-01", [table_batch(BUCKETS, [row])])])
     assert [found["cpe_sq"] for found in visible(store, BUCKETS)] == [1.5]
     assert server.json("GET", f"{index}/_mapping")[index]["mappings"] == layout
+    store.close()
+
+
+def test_an_index_with_times_in_nanoseconds_is_used_as_it_is(server: Server, index_prefix: str) -> None:
+    """As the first version made it; setting up says what that costs."""
+    prefix = f"{index_prefix}own"
+    index = Names(prefix).rows(FLAGS)
+    store = opened(server, prefix)
+    store.set_up()
+    layout = server.json("GET", f"{index}/_mapping")[index]["mappings"]
+    server.json("DELETE", index)
+    old = {"date": {"type": "date_nanos"}, "text": {"type": "keyword", "index": False, "doc_values": False}}
+    kinds = {"window_start": "date", "window_end": "date", "sentence": "text", "finding": "text"}
+    properties = {**layout["properties"], **{name: old[kind] for name, kind in kinds.items()}}
+    server.json("PUT", index, {"mappings": {**layout, "properties": properties}})
+    row = {"name": "A", "sentence": "slow", "window_end": hours(24.000001)}
+    store.publish([store.replace(FLAGS, "r", [table_batch(FLAGS, [row])])])
+    (found,) = visible(store, FLAGS)
+    assert {name: found[name] for name in row} == row
+    query = Query((), (Count("n"),), Window(hours(0), hours(48)), over=FLAGS)
+    assert store.aggregate(query).table.to_pylist() == [{"n": 1}]
+    (line,) = store.set_up().done
+    assert line.startswith(f"index {index} stays as an earlier version made it: ")
+    assert "4 fields" in line
+    assert "cluster.prefix" in line
+    store.close()
+
+
+def test_tables_of_a_dashboard_can_show_times_and_texts(server: Server, index_prefix: str) -> None:
+    """What Kibana and OpenSearch Dashboards take a field for is what the index says that it can do."""
+    prefix = f"{index_prefix}own"
+    store = opened(server, prefix)
+    long = "why " * 2000
+    rows = [{"name": name, "sentence": long + name, "window_end": hours(24)} for name in "ab"]
+    store.publish([store.replace(FLAGS, "r", [table_batch(FLAGS, rows)])])
+    alias = Names(prefix).alias(FLAGS)
+    fields = server.json("GET", f"{alias}/_field_caps?fields=*")["fields"]
+    kinds = {"time": {"date"}, "text": {"keyword"}, "keyword": {"keyword"}, "number": {"double"}}
+    for column in FLAGS.columns:
+        if column.type in kinds:
+            assert fields[column.name].keys() == kinds[column.type], column.name
+            assert all(each["aggregatable"] for each in fields[column.name].values()), column.name
+    asked = {"size": 0, "aggs": {"said": {"terms": {"field": "sentence"}}}}
+    groups = server.json("POST", f"{alias}/_search", asked)["aggregations"]["said"]["buckets"]
+    assert sorted(group["key"] for group in groups) == [row["sentence"] for row in rows]
     store.close()
 
 

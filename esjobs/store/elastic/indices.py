@@ -13,7 +13,7 @@ _EXISTS = "resource_already_exists_exception"
 def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
     """Make an index; one that an earlier version made gets the fields that it lacks.
 
-    Raises :class:`SchemaError` when it has a field of another type.
+    Raises :class:`SchemaError` when it has a field of another type, except for :func:`outdated_fields`.
     """
     try:
         cluster.call("PUT", f"/{name}", layout)
@@ -27,7 +27,7 @@ def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
     mapped = cluster.call("GET", f"/{name}/_mapping")[name]["mappings"].get("properties", {})
     for field, kind in wanted.items():
         stored = mapped.get(field, kind)
-        if stored.get("type", "object") != kind.get("type", "object"):
+        if stored.get("type", "object") != kind.get("type", "object") and not _is_outdated(stored, kind):
             raise SchemaError(
                 f"field {field} of index {name} is {stored.get('type', 'object')}, this version of esjobs "
                 f"has {kind['type']}: name another prefix, or use the version that wrote it"
@@ -35,6 +35,28 @@ def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
     missing = {field: kind for field, kind in wanted.items() if field not in mapped}
     if missing:
         cluster.call("PUT", f"/{name}/_mapping", {"properties": missing})
+
+
+def outdated_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> list[str]:
+    """The fields of an index that an earlier version mapped in another way, which still works.
+
+    What is mapped cannot be mapped anew: such an index is used as it is. None of an index that is missing.
+    """
+    answer = ask(cluster, f"/{name}/_mapping")
+    mapped = {} if answer is None else answer[name]["mappings"].get("properties", {})
+    wanted = layout["mappings"]["properties"]
+    return [field for field, kind in wanted.items() if _is_outdated(mapped.get(field, kind), kind)]
+
+
+def _is_outdated(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a field has its times in nanoseconds, or its texts without what tables show of them."""
+    if wanted.get("type") == "date":
+        return stored.get("type") == "date_nanos"
+    return bool(
+        wanted.get("type") == stored.get("type") == "keyword"
+        and wanted.get("doc_values", True)
+        and not stored.get("doc_values", True)
+    )
 
 
 def require_layout(cluster: Cluster, name: str) -> bool:

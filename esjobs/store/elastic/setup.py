@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 from esjobs.core.identity import content_id
 from esjobs.core.tables import Table
-from esjobs.store.elastic.indices import ensure_index, require_layout
+from esjobs.store.elastic.indices import ensure_index, outdated_fields, require_layout
 from esjobs.store.elastic.layout import LAYOUT, Names, jobs_index, rows_index, state_index
 from esjobs.store.elastic.results.aliases import ensure_aliases, missing_aliases
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
@@ -29,6 +29,12 @@ def set_up(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run
             if not dry_run:
                 ensure_index(cluster, name, layout)
             done.append(f"{verb} index {name}")
+        elif outdated := outdated_fields(cluster, name, layout):
+            done.append(
+                f"index {name} stays as an earlier version made it: tables of a dashboard cannot show its "
+                f"texts, and no time lies after 2262 ({len(outdated)} fields, such as {outdated[0]}); "
+                "under another prefix (cluster.prefix) it is made as it is now"
+            )
     for table in tables:
         missing = missing_aliases(cluster, names, table)
         if missing and not dry_run:
