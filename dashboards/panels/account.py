@@ -26,6 +26,7 @@ TYPES = Panel(
         "factors-site",
         "flags-site-table",
     ),
+    most=(40,),
     empty="The records name no processing types.",
 )
 

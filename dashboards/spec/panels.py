@@ -69,7 +69,7 @@ class Panel:
     ``optional``: left out altogether when no row qualifies. ``given``: left out altogether when no row of its
     level meets these conditions, because then even its absence says nothing. ``most``: show at most so many:
     with most jobs tasks (``task-curves``), names and tasks (``matrix``); or so many rows (``table``,
-    ``extremes``).
+    ``extremes``), or names of each type (``types``).
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation. ``on_request``: on
     paper only for who asks for everything. ``headline_only``: left out of the report of another method,

@@ -22,12 +22,47 @@ Tabular = Any
 """A table of results in memory: a pandas frame, an Arrow table or batch."""
 
 
-def rows_of(name: str, held: Tabular | None) -> list[Row]:
-    """The rows of a result table with exactly its columns; what a row lacks is ``None``."""
+def rows_of(name: str, held: Tabular | None, method: str | None = None) -> list[Row]:
+    """The rows of a result table with exactly its columns; what a row lacks is ``None``.
+
+    ``method``: those of one method only, where the table has such a column.
+    """
     if held is None:
         return []
-    columns = table(name).column_names
+    columns, held = table(name).column_names, _of_method(held, method)
+    if hasattr(held, "to_pylist"):
+        known = {column for column in columns if column in held.schema.names}
+        lacking = [None] * held.num_rows
+        return _as_rows(
+            {column: _plain_column(held, column) if column in known else lacking for column in columns}
+        )
     return [{column: row.get(column) for column in columns} for row in records(held)]
+
+
+def _of_method(held: Tabular, method: str | None) -> Tabular:
+    if method is None or "method" not in _names(held):
+        return held
+    wanted = [value == method for value in values(held, "method")]
+    return held.filter(wanted) if hasattr(held, "to_pylist") else held[wanted]
+
+
+def _names(held: Tabular) -> list[str]:
+    return list(held.schema.names if hasattr(held, "to_pylist") else held.columns)
+
+
+def values(held: Tabular | None, column: str) -> list[Any]:
+    """A column of a table in memory as a list, empty where there is none.
+
+    >>> import pandas as pd
+    >>> values(pd.DataFrame({"k": [1.5]}), "k"), values(None, "k")
+    ([1.5], [])
+    """
+    if held is None or column not in _names(held):
+        return []
+    found: list[Any] = (
+        held.column(column).to_pylist() if hasattr(held, "to_pylist") else held[column].tolist()
+    )
+    return found
 
 
 def records(held: Tabular) -> list[Row]:
@@ -37,8 +72,23 @@ def records(held: Tabular) -> list[Row]:
     >>> records(pd.DataFrame({"k": [1.5, float("nan")], "name": ["A", None]}))
     [{'k': 1.5, 'name': 'A'}, {'k': None, 'name': None}]
     """
-    listed = held.to_pylist() if hasattr(held, "to_pylist") else _of_frame(held)
-    return [plain_row(row) for row in listed]
+    if not hasattr(held, "to_pylist"):
+        return [plain_row(row) for row in _of_frame(held)]
+    return _as_rows({name: _plain_column(held, name) for name in held.schema.names})
+
+
+def _as_rows(columns: Mapping[str, list[Any]]) -> list[Row]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain_column(held: Tabular, name: str) -> list[Any]:
+    """A column of an Arrow table."""
+    column = held.column(name)
+    listed: list[Any] = column.to_pylist()
+    kind = str(column.type)
+    if kind in {"halffloat", "float", "double"}:
+        return [value if value is None or math.isfinite(value) else None for value in listed]
+    return [plain(value) for value in listed] if kind.startswith("decimal") else listed
 
 
 def _of_frame(frame: Any) -> list[Row]:
@@ -50,7 +100,7 @@ def _of_frame(frame: Any) -> list[Row]:
         ]
         for name in frame.columns
     }
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return _as_rows(columns)
 
 
 def plain_row(row: Mapping[str, Any]) -> Row:
@@ -60,6 +110,8 @@ def plain_row(row: Mapping[str, Any]) -> Row:
 
 def plain(value: Any) -> Any:
     """A value without NumPy or decimals in it; an infinite number says nothing and becomes ``None``."""
+    if value is None or type(value) is float:
+        return value if value is None or math.isfinite(value) else None
     if isinstance(value, Decimal):
         value = float(value)
     item = getattr(value, "item", None)

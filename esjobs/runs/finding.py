@@ -6,9 +6,11 @@ month or looking at one task changes nothing for those who read the results; see
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
@@ -148,20 +150,21 @@ def read_results(store: JobStore, table: Table, run: StoredRun, filters: Sequenc
     rows = read_table(store, table, [In("run", (run.run,)), *filters])
     names = table.order or table.column_names[:6]
     preferred = run.kind.preferred(run.settings)
-    keys = [
-        _sort_keys(rows.column(name.removeprefix("-")).to_pylist(), name[0] == "-", preferred.get(name, ()))
-        for name in names
+    ranks = [
+        _ranks(rows.column(name.removeprefix("-")), name[0] == "-", preferred.get(name, ()))
+        for name in reversed(names)
     ]
-    order = sorted(range(rows.num_rows), key=lambda row: [values[row] for values in keys])
-    return rows.take(pa.array(order, pa.int64()))
+    return rows.take(pa.array(np.lexsort(ranks)) if rows.num_rows else pa.array([], pa.int64()))
 
 
-def _sort_keys(values: Sequence[Any], descending: bool, first: Sequence[str]) -> list[tuple[Any, ...]]:
-    """What sorts the values of a column, where smaller comes first."""
-    given_ranks = {value: rank_given for rank_given, value in enumerate(first)}
-    distinct = sorted({value for value in values if value is not None}, reverse=descending)
-    ranks = {value: rank for rank, value in enumerate(distinct)}
-    return [
-        (value is None, given_ranks.get(value, len(given_ranks)), 0 if value is None else ranks[value])
-        for value in values
-    ]
+def _ranks(column: pa.ChunkedArray, descending: bool, first: Sequence[str]) -> npt.NDArray[np.int64]:
+    """What sorts the values of a column, where smaller comes first: what is preferred, others, missing."""
+    values = pc.unique(column).to_pylist()
+    preferred = {value: rank for rank, value in enumerate(first)}
+    others = sorted(
+        (value for value in values if value is not None and value not in preferred), reverse=descending
+    )
+    known = {**preferred, **{value: len(preferred) + rank for rank, value in enumerate(others)}}
+    rank_of = np.array([known.get(value, len(known)) for value in values], np.int64)
+    ranks: npt.NDArray[np.int64] = rank_of[np.asarray(pc.index_in(column, pc.unique(column)))]
+    return ranks

@@ -18,6 +18,7 @@ from dashboards.targets.html.evidence import (
     pull_parts,
     scatter_parts,
 )
+from dashboards.targets.html.foremost import Names, by_type, foremost
 from dashboards.targets.html.marks import looks_of
 from dashboards.targets.html.parts import (
     Block,
@@ -43,9 +44,10 @@ from dashboards.view.rows import (
     rows_of,
     select,
     siblings_of,
+    values,
 )
 from esjobs.core.text import visible
-from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT
+from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT, LEVELS
 
 _SUMMARY = (
     ("n_confirmed", CONFIRMED),
@@ -101,11 +103,13 @@ class Composer:
         self.data = data
         self.charts = Charts()
         given = {name: getattr(data, name, data.more.get(name)) for name in tables_read()}
-        self.tables = brought_up({name: rows_of(name, rows) for name, rows in given.items()})
-        factors = self.tables["factors"]
-        methods = dict.fromkeys(row["method"] for row in factors)
+        methods = dict.fromkeys(values(data.factors, "method"))
         self.method = data.method if data.method in methods or not methods else next(iter(methods))
         self.is_headline = self.method == (data.headline or self.method)
+        self.tables = brought_up({name: rows_of(name, rows, self.method) for name, rows in given.items()})
+        self._by_type = {name: by_type(rows) for name, rows in self.tables.items()}
+        self._foremost: dict[str, Names | None] = {}
+        factors = self.tables["factors"]
         types = Counter(row["processing_type"] for row in factors)
         self.main_type = ALL_TYPES if ALL_TYPES in types or not types else types.most_common(1)[0][0]
         self._makers: dict[str, Callable[[Panel, str, str], Block]] = {
@@ -158,13 +162,18 @@ class Composer:
 
     def seen(self, view: View, processing_type: str) -> list[Row]:
         """The rows of a view."""
-        return select(view, self.tables[view.table], processing_type, self.method) if view.table else []
+        if not view.table:
+            return []
+        apart = self._by_type[view.table] if view.types == "main" else {}
+        rows = apart.get(processing_type, []) if apart else self.tables[view.table]
+        return select(view, rows, processing_type, self.method)
 
     def rows(self, each: Panel, processing_type: str) -> list[Row]:
-        """The rows that a panel shows."""
-        return joined(
-            self.seen(each.view, processing_type), each.fields, self.tables, processing_type, self.method
-        )
+        """The rows that a panel shows; of a type with many names, those of the foremost."""
+        seen, names = self.seen(each.view, processing_type), self._foremost.get(processing_type)
+        if names is not None and each.view.table in {"flags", "factors"}:
+            seen = [row for row in seen if (row["level"], row["name"]) in names]
+        return joined(seen, each.fields, self.tables, processing_type, self.method)
 
     def _made_by(self, parts: Callable[[Panel, list[Row]], list[Part]]) -> Callable[[Panel, str, str], Block]:
         """A maker of blocks from a function of a panel and its rows."""
@@ -254,9 +263,11 @@ class Composer:
             text = f"All jobs of the fit are of one type, {visible(kinds[0])}: its results are those above."
             return Block(anchor, each, (TextPart((text,)),), 1)
         for place, kind in enumerate(kinds):
+            judged = {level: self.seen(View("flags", level=level), kind) for level in LEVELS}
+            self._foremost[kind], note = foremost(judged, each.most[0] if each.most else None, kind)
             blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
             shown = tuple(block for block in blocks if self._shown(block.panel, block, kind))
-            parts.append(TypePart(visible(kind), self._type_summary(each, kind), shown))
+            parts.append(TypePart(visible(kind), self._type_summary(each, kind), shown, note))
         return Block(anchor, each, tuple(parts), len(parts))
 
     def _same_fit(self, each: Panel, kind: str) -> bool:

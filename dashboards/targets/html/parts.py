@@ -1,5 +1,6 @@
 """What a page is made of: tables, figures, tiles, paragraphs, as plain records that a template prints."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from esjobs.core.text import visible
 
 _LONG = {"name": 48, "sentence": 600}
 _FILTER_FROM = 10
+_OWN = ("height", "description", "datasets")
+"""What every chart has of its own, however alike two are."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +155,15 @@ class BooksPart:
 
 @dataclass(frozen=True)
 class TypePart:
-    """One processing type: its name, a line of counts, and the panels made for it."""
+    """One processing type: its name, a line of counts, and the panels made for it.
+
+    ``note``: what they leave out, empty where they are complete.
+    """
 
     name: str
     summary: str
     blocks: tuple["Block", ...]
+    note: str = ""
     kind: str = "type"
 
 
@@ -199,10 +206,21 @@ class Charts:
         ``like``: the number of a chart that differs in rows and height only, whose specification is taken.
         """
         spec = dict(drawing.spec if like is None else self.specs[like])
-        spec |= {key: drawing.spec[key] for key in ("height", "description")}
+        spec |= {key: drawing.spec[key] for key in _OWN[:2]}
         spec["datasets"] = {name: _packed(rows) for name, rows in drawing.datasets.items()}
         self.specs.append(spec)
         return len(self.specs) - 1
+
+    def packed(self) -> list[dict[str, Any]]:
+        """The charts for a page: what one has in common with an earlier one is there once, under ``like``."""
+        first: dict[str, int] = {}
+        packed = []
+        for number, spec in enumerate(self.specs):
+            own = {key: spec[key] for key in _OWN}
+            key = json.dumps({name: value for name, value in spec.items() if name not in own})
+            like = first.setdefault(key, number)
+            packed.append(spec if like == number else {"like": like, **own})
+        return packed
 
 
 def _packed(rows: list[Row]) -> dict[str, list[Any]]:

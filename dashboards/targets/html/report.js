@@ -22,7 +22,9 @@
         return record;
       });
     }
-    return Object.assign({}, spec, { datasets: datasets });
+    const complete = Object.assign({}, specs[spec.like], spec, { datasets: datasets });
+    delete complete.like;
+    return complete;
   }
 
   // A chart is drawn for a page somewhat wider than A4 and shrunk with its letters; heights against the screen's.

@@ -1,0 +1,58 @@
+"""Which names of a processing type a page shows where there are many, and where the others are."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboards.targets.html.cells import count, level_name
+from dashboards.view.rows import Row
+from esjobs.core.text import visible
+from esjobs.core.words import CANDIDATE, CONFIRMED, Level
+
+Names = frozenset[tuple[Any, Any]]
+"""Level and name of each."""
+
+
+def by_type(rows: Sequence[Row]) -> dict[Any, list[Row]]:
+    """Rows by processing type, where they have one: most views are about one of many."""
+    apart: dict[Any, list[Row]] = {}
+    for row in rows:
+        if "processing_type" not in row:
+            return {}
+        apart.setdefault(row["processing_type"], []).append(row)
+    return apart
+
+
+def foremost(
+    judged: Mapping[Level, Sequence[Row]], most: int | None, processing_type: str
+) -> tuple[Names | None, str]:
+    """At most so many names of each level, and what is said of it; None and nothing where all are shown.
+
+    ``judged``: the verdicts of the type by level. Confirmed deviations come first, then candidates, the
+    largest first, then the names of most jobs.
+    """
+    chosen: set[tuple[Any, Any]] = set()
+    said, runs = [], [row["run"] for rows in judged.values() for row in rows if row["run"]]
+    for level, rows in judged.items():
+        ranked = sorted(rows, key=_standing_first)[:most]
+        chosen.update((level, row["name"]) for row in ranked)
+        if len(ranked) < len(rows):
+            said.append(f"{count(len(ranked))} of {count(len(rows))} {level_name(level)}")
+    if not said:
+        return None, ""
+    asked = " ".join(["esjobs show flags --type", shlex.quote(processing_type), *_of_run(runs)])
+    return frozenset(chosen), (
+        f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those of most jobs. "
+        f"All of them: {visible(asked)}"
+    )
+
+
+def _of_run(runs: Sequence[Any]) -> list[str]:
+    return ["--run", shlex.quote(str(runs[0]))] if runs else []
+
+
+def _standing_first(row: Row) -> tuple[Any, ...]:
+    for place, standing in enumerate((CONFIRMED, CANDIDATE)):
+        if row["standing"] == standing:
+            return place, -abs(row["deviation"] or 0.0), str(row["name"])
+    return len((CONFIRMED, CANDIDATE)), -(row["n_jobs"] or 0), str(row["name"])
