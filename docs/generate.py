@@ -1,22 +1,31 @@
-"""Writes the reference pages from the code: ``python -m docs.generate``. A test compares them."""
+"""Writes the reference pages and the bundles of dashboards from the code: ``python -m docs.generate``.
+
+Tests compare both with what is committed.
+"""
 
 from pathlib import Path
 
 import click
 
-from esjobs import cli
+from esjobs import bundles, cli
 from esjobs.capabilities import CAPABILITIES, TABLES
 from esjobs.core import fields
 from esjobs.core.rules import CleaningRules
 from esjobs.jobs.query import METRICS
 
 HERE = Path(__file__).parent
+OBJECTS = HERE.parent / "kibana_objects"
 _NOTE = "This page is generated from the code: `make docs`.\n"
 
 
 def pages() -> dict[str, str]:
     """File name to content of every generated page."""
     return {"cli.md": _cli(), "fields.md": _fields(), "tables.md": _tables()}
+
+
+def objects() -> dict[str, str]:
+    """File name to content of every bundle of dashboards."""
+    return {f"{target}.ndjson": bundles.bundle_of(target) for target in bundles.TARGETS}
 
 
 def _cli() -> str:
@@ -86,9 +95,12 @@ def _tables() -> str:
 
 
 def main() -> None:
-    """Write every page beside this file."""
+    """Write every page beside this file, and every bundle into its folder."""
     for name, text in pages().items():
         (HERE / name).write_text(text, encoding="utf-8")
+    OBJECTS.mkdir(exist_ok=True)
+    for name, text in objects().items():
+        (OBJECTS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import files, results, steps, system
+from esjobs.commands import dashboards, files, results, steps, system
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -199,6 +199,7 @@ for _command in (
     results.list_fields,
     results.export,
     results.report,
+    dashboards.dashboards,
     system.demo,
     system.setup,
     system.doctor,

@@ -68,6 +68,7 @@ _CAPABILITY = {*_SHARED, "esjobs.names", "esjobs.output", "esjobs.setting_types"
 _LATEST = {*_CAPABILITY, "esjobs.declared", "esjobs.jobs", "fitters"}
 """What the last capability in the order may import, and one that nobody has put into it yet."""
 _TABLES = ("esjobs.core", "esjobs.capabilities")
+_SAVED = ("dashboards.targets.saved_objects", "dashboards.targets.vegalite", "dashboards.spec", *_TABLES)
 
 ROOMS = {
     "esjobs.core": {"esjobs.core"},
@@ -107,6 +108,7 @@ ROOMS = {
     | FITTERS_GROUND,
     "dashboards.spec": {"dashboards.spec", "esjobs.core"},
     "dashboards.panels": {"dashboards.panels", "dashboards.spec", "esjobs.core"},
+    "dashboards.pages": {"dashboards.pages", "dashboards.panels", "dashboards.spec", "esjobs.core"},
     "dashboards.view": {"dashboards.view", "dashboards.spec", *_TABLES},
     "dashboards.targets.vegalite": {"dashboards.targets.vegalite", "dashboards.spec", *_TABLES},
     "dashboards.targets.html": {
@@ -114,6 +116,11 @@ ROOMS = {
         *("dashboards.panels", "dashboards.view", "dashboards.spec", *_TABLES),
     },
     "dashboards.servers": {"dashboards.servers", "esjobs.core"},
+    "dashboards.targets.saved_objects": {
+        *("dashboards.targets.saved_objects", "dashboards.targets.vegalite", "dashboards.spec", *_TABLES),
+    },
+    "dashboards.targets.portable": {"dashboards.targets.portable", *_SAVED},
+    "dashboards.targets.kibana": {"dashboards.targets.kibana", "dashboards.targets.portable", *_SAVED},
     "dashboards": {"dashboards"},
 }
 """Room -> rooms it may import. What is not listed (session, commands, entry points) may import everything.
@@ -152,8 +159,12 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters": set(),
     "dashboards.spec": set(),
     "dashboards.panels": set(),
+    "dashboards.pages": set(),
     "dashboards.view": set(),
     "dashboards.targets.vegalite": set(),
+    "dashboards.targets.saved_objects": set(),
+    "dashboards.targets.portable": set(),
+    "dashboards.targets.kibana": set(),
     "dashboards.targets.html": {"numpy", "jinja2", "markupsafe"},
     "dashboards.servers": {"requests", "urllib3"},
     "dashboards": set(),

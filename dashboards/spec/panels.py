@@ -23,6 +23,13 @@ Kind = Literal[
     "books",
     "markdown",
     "provenance",
+    "rows",
+    "bars",
+    "shares",
+    "waste",
+    "trend",
+    "statement",
+    "light",
 ]
 """``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
@@ -33,7 +40,12 @@ sorted by ``y``. ``pulls``: a histogram per row, with a normal of width 1 over i
 the rows of largest magnitude of ``x``, under a sentence about all of them. ``name-list``: how many names
 qualify, as a sentence, and which. ``types``: other panels repeated for every processing type. ``books``: jobs
 in = binned + dropped by reason. ``markdown``: text for people. ``provenance``: what the numbers were made
-from."""
+from.
+
+Those of dashboards alone: ``rows``: the rows as they are, in columns. ``bars``: a sum (``x``) per name,
+the largest first. ``shares``: one sum over another (``x`` ``per`` another) per name. ``waste``: what of the
+latter is left, in hours. ``trend``: a quantity with its error over time, a line per name. ``statement``:
+texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?"""
 
 ONE_SIGMA = 1.0
 """Half-width of error bars in standard errors, unless a panel wants another."""
@@ -43,6 +55,8 @@ ONE_SIGMA = 1.0
 class Tile:
     """A number from a column of the panel's table. ``verdict`` gives it the colour and shape of that verdict.
 
+    ``where``: without a column, the number of rows that meet these conditions.
+
     ``one``: the label where the number is 1, if it is another.
 
     ``parts``: columns that add up to it, with what each counts; those above 0 are the label where there are
@@ -50,11 +64,12 @@ class Tile:
     """
 
     label: str
-    column: str
+    column: str = ""
     verdict: str = ""
     note: str = ""
     parts: tuple[tuple[str, str], ...] = ()
     one: str = ""
+    where: tuple[Where, ...] = ()
 
 
 @dataclass(frozen=True)

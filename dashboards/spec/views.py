@@ -22,6 +22,14 @@ class Where:
 
 
 @dataclass(frozen=True)
+class Mean:
+    """The mean of a column over the rows of a group that have it; null when none has."""
+
+    field: str
+    name: str
+
+
+@dataclass(frozen=True)
 class View:
     """Rows of one table, in an order.
 
@@ -29,7 +37,10 @@ class View:
     ``types``: ``main`` rows of all types together, ``every`` rows of every type. ``sort``: column, with ``-``
     in front for descending and ``|c|`` for its magnitude. ``by``, ``metrics``: what the rows are grouped by
     and what is added up over each group, in the language of :class:`esjobs.core.query.Query`; without, they
-    are the rows as they are.
+    are the rows as they are. ``runs``: rows of the ``latest`` run, or of ``every`` run, the history.
+    ``over``: a column of times by which groups are split further, into at most :data:`MOMENTS` intervals as
+    wide as the data need. ``first``: of the groups those come first with most rows that meet these
+    conditions.
     """
 
     table: str = ""
@@ -38,8 +49,14 @@ class View:
     types: Literal["main", "every"] = "main"
     sort: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
-    metrics: tuple[Metric, ...] = ()
+    metrics: tuple[Metric | Mean, ...] = ()
+    runs: Literal["latest", "every"] = "latest"
+    over: str = ""
+    first: tuple[Where, ...] = ()
 
+
+MOMENTS = 60
+"""Intervals of time in a chart at most."""
 
 NOTHING = View()
 """The view of a panel that shows no rows."""

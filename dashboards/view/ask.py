@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from dashboards.spec import View, Where
+from dashboards.spec import Mean, View, Where
 from dashboards.view.rows import Row, plain_row, select, sort_rows
 from esjobs.capabilities import table
 from esjobs.core.fields import Field
@@ -69,8 +69,9 @@ def asked(
 ) -> list[Row]:
     """The rows of a view, or its groups, as a store holds them now; all runs that are visible."""
     conditions, complete = filters(view, processing_type, method)
-    if view.by and complete:
-        query = Query(view.by, view.metrics, where=conditions, over=table(view.table))
+    metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
+    if view.by and complete and metrics == view.metrics:
+        query = Query(view.by, metrics, where=conditions, over=table(view.table))
         return sort_rows([plain_row(row) for row in store.aggregate(query).table.to_pylist()], view.sort)
     return select(view, list(_rows(store, view, conditions)), processing_type, method)
 

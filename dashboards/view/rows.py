@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from dashboards.spec import Entry, View, Where
+from dashboards.spec import Entry, Mean, View, Where
 from esjobs.capabilities import table
 from esjobs.core.query import Count, Maximum, Metric, Minimum, SumProduct, metric_fields
 from esjobs.core.words import ALL_TYPES
@@ -196,11 +196,11 @@ def grouped(view: View, rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def _measured(metric: Metric, rows: Sequence[Row]) -> Any:
+def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
     """One metric over the rows of a group; null where no row has a value."""
     if isinstance(metric, Count):
         return len(rows)
-    wanted = metric_fields(metric)
+    wanted = (metric.field,) if isinstance(metric, Mean) else metric_fields(metric)
     values = [[row[field] for field in wanted] for row in rows]
     known = [each for each in values if None not in each]
     if not known:
@@ -210,6 +210,8 @@ def _measured(metric: Metric, rows: Sequence[Row]) -> Any:
             return float(min(value for (value,) in known))
         case Maximum():
             return float(max(value for (value,) in known))
+        case Mean():
+            return math.fsum(value for (value,) in known) / len(known)
         case SumProduct():
             return float(sum(left * right for left, right in known))
         case _:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from dashboards.spec import Kind, Panel, View
-from dashboards.targets.vegalite.index import PREFIX, hits
+from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, TYPE_KEY, hits, lines_of_types
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, scatter, siblings
 from dashboards.targets.vegalite.sources import Source, dataset
+from dashboards.targets.vegalite.sums import shares, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
+from dashboards.targets.vegalite.words import light, statement
 from esjobs.core.words import ALL_TYPES, Level
 
 Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
@@ -21,6 +23,11 @@ CHARTS: Mapping[Kind, Drawn] = {
     "task-curves": task_curves,
     "matrix": matrix,
     "pulls": pulls,
+    "shares": shares,
+    "waste": waste,
+    "trend": trend,
+    "statement": statement,
+    "light": light,
 }
 """Kinds of panel that are charts."""
 
@@ -43,13 +50,27 @@ def from_index(
 ) -> Spec:
     """The same chart asking for its rows itself, in a dashboard of Kibana or OpenSearch Dashboards.
 
+    A panel about every type draws each with the line of its own; which types, a reader chooses there.
+
     ``level``: that which is drawn of a panel that is about every level. ``history``: of every run rather than
     of the latest.
     """
     view = replace(panel.view, level=panel.view.level or level)
 
-    def source(view: View, columns: Iterable[str]) -> Source:
-        return hits(view, list(columns), processing_type, method, prefix=prefix, history=history)
+    few = panel.most[0] if panel.most and panel.kind in _FEW else MOST_ROWS
 
-    joins = {join.name: source(join.view, (join.on, *join.columns)) for join in panel.joins}
-    return CHARTS[panel.kind](panel, source(view, columns_of(panel)), joins, paint)
+    def source(view: View, columns: Iterable[str], most: int = MOST_ROWS) -> Source:
+        return hits(view, list(columns), processing_type, method, prefix=prefix, history=history, most=most)
+
+    joins = {}
+    for join in panel.joins:
+        if join.name == "line" and view.types == "every":
+            joins[join.name] = lines_of_types(join.view, join.columns, method, prefix)
+            panel = replace(panel, joins=(replace(join, on=TYPE_KEY),))
+        else:
+            joins[join.name] = source(join.view, (join.on, *join.columns))
+    return CHARTS[panel.kind](panel, source(view, columns_of(panel), few), joins, paint)
+
+
+_FEW: tuple[Kind, ...] = ("dots-with-errors", "trend", "shares", "waste", "statement", "light")
+"""Kinds of chart for which ``Panel.most`` is a number of names."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dashboards.spec import View, Where
+from dashboards.spec import MOMENTS, Mean, View, Where
 from dashboards.targets.vegalite.sources import Source
 from esjobs.capabilities import kind_of, table
 from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum
@@ -13,7 +13,7 @@ MOST_ROWS = 1000
 """A panel asks for no more rows."""
 PREFIX = "esjobs"
 
-_GROUPS = "groups"
+_GROUPS, _MOMENTS, _FIRST = "groups", "moments", "first"
 _CONTEXT = ("must", "filter", "must_not")
 
 Clauses = dict[str, list[Any]]
@@ -25,11 +25,16 @@ def clauses(view: View, processing_type: str = ALL_TYPES, method: str | None = N
     fixed = {"level": view.level, "method": method}
     if view.types == "main":
         fixed["processing_type"] = processing_type
+    made = _conditions(view.where)
+    terms = [
+        {"term": {name: value}} for name, value in fixed.items() if value is not None and name in columns
+    ]
+    return {**made, "filter": [*terms, *made["filter"]]}
+
+
+def _conditions(where: Sequence[Where]) -> Clauses:
     made: Clauses = {"filter": [], "must_not": []}
-    for column, value in fixed.items():
-        if value is not None and column in columns:
-            made["filter"].append({"term": {column: value}})
-    for condition in view.where:
+    for condition in where:
         if condition.above is not None:
             made["filter"].append(_above(condition.column, condition.above))
         if condition.accepted or condition.above is None:
@@ -59,8 +64,9 @@ def body(
     method: str | None = None,
     *,
     context: bool = True,
+    most: int = MOST_ROWS,
 ) -> dict[str, Any]:
-    """The search for the rows of a view, or for its groups.
+    """The search for the rows of a view, or for its groups; ``most``: of them at most.
 
     ``context``: with the placeholders that a dashboard server replaces by its filters, its search bar and,
     where the table belongs to moments, its time picker. A request with conditions of its own needs them: a
@@ -75,24 +81,56 @@ def body(
         if time:
             query["filter"].append({"range": {time: {"%timefilter%": True}}})
     if view.by:
-        return {"size": 0, "query": {"bool": query}, "aggs": {_GROUPS: _groups(view)}}
+        return {"size": 0, "query": {"bool": query}, "aggs": {_GROUPS: _groups(view, min(most, MOST_ROWS))}}
     return {
-        "size": MOST_ROWS,
+        "size": min(most, MOST_ROWS),
         "_source": list(dict.fromkeys(columns)),
         "sort": [_order(column) for column in view.sort if "|" not in column],
         "query": {"bool": query},
     }
 
 
-def _groups(view: View) -> dict[str, Any]:
-    """An aggregation with a bucket per group; a missing key is one of its own, as in every store."""
-    sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
+def _groups(view: View, most: int) -> dict[str, Any]:
+    """An aggregation with a bucket per group.
+
+    Without an order of its own every group, a missing key being one of its own, as in every store. The
+    first of an order are asked of terms, which leave out what has no key.
+    """
     sums = {metric.name: _metric(metric) for metric in view.metrics if not isinstance(metric, Count)}
-    return {"composite": {"size": MOST_ROWS, "sources": sources}, **({"aggs": sums} if sums else {})}
+    if view.over:
+        moments = {"auto_date_histogram": {"field": view.over, "buckets": MOMENTS}, "aggs": sums}
+        if not view.by:
+            return moments
+        (column,) = view.by
+        terms: dict[str, Any] = {"terms": {"field": column, "size": most}, "aggs": {_MOMENTS: moments}}
+        if view.first:
+            made = _conditions(view.first)
+            terms["terms"]["order"] = [{_FIRST: "desc"}, {"_count": "desc"}]
+            terms["aggs"][_FIRST] = {"filter": {"bool": made}}
+        return terms
+    largest = _largest(view)
+    if largest is not None:
+        (column,) = view.by
+        return {"terms": {"field": column, "size": most, "order": {largest: "desc"}}, "aggs": sums}
+    sources = [{column: {"terms": {"field": column, "missing_bucket": True}}} for column in view.by]
+    return {"composite": {"size": most, "sources": sources}, **({"aggs": sums} if sums else {})}
 
 
-def _metric(metric: Metric) -> dict[str, Any]:
+def _largest(view: View) -> str | None:
+    """The metric whose largest groups are asked for, where a view of one key is sorted by one."""
+    if len(view.by) != 1 or not view.sort or not view.sort[0].startswith("-"):
+        return None
+    name = view.sort[0].removeprefix("-")
+    named = {metric.name: metric for metric in view.metrics}
+    if name not in named:
+        return None
+    return "_count" if isinstance(named[name], Count) else name
+
+
+def _metric(metric: Metric | Mean) -> dict[str, Any]:
     match metric:
+        case Mean(column):
+            return {"avg": {"field": column}}
         case Sum(column):
             return {"sum": {"field": column}}
         case Minimum(column):
@@ -114,7 +152,7 @@ def index_of(view: View, prefix: str = PREFIX, *, history: bool = False) -> str:
     >>> index_of(View("flags")), index_of(View("flags"), history=True), index_of(View("run_counts"))
     ('esjobs-latest-flags', 'esjobs-flags', 'esjobs-run-counts')
     """
-    of_latest = not history and kind_of(table(view.table)) is not None
+    of_latest = not history and view.runs == "latest" and kind_of(table(view.table)) is not None
     return f"{prefix}-{'latest-' if of_latest else ''}{view.table.replace('_', '-')}"
 
 
@@ -126,18 +164,68 @@ def hits(
     *,
     prefix: str = PREFIX,
     history: bool = False,
+    most: int = MOST_ROWS,
 ) -> Source:
     """The rows or groups of a view, asked of its index by the chart itself.
 
-    ``history``: of every run rather than of the latest.
+    ``history``: of every run rather than of the latest. ``most``: so many of them.
     """
     url = {
         "index": index_of(view, prefix, history=history),
-        "body": body(view, columns, processing_type, method),
+        "body": body(view, columns, processing_type, method, most=most),
     }
-    if not view.by:
+    if not view.by and not view.over:
         return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
-    paths = {column: f"key.{column}" for column in view.by}
+    data = {"url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
+    single = len(view.by) == 1 and (view.over or _largest(view) is not None)
+    paths = {column: "key" if single else f"key.{column}" for column in view.by}
     for metric in view.metrics:
         paths[metric.name] = "doc_count" if isinstance(metric, Count) else f"{metric.name}.value"
-    return Source({"url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}, paths=paths)
+    if not view.over:
+        return Source(data, paths=paths)
+    if not view.by:
+        return Source(data, paths={**paths, view.over: "key"})
+    inner = {name: path if name in view.by else f"{_MOMENT}.{path}" for name, path in paths.items()}
+    unfolded = (
+        {"calculate": f"datum.{_MOMENTS}.buckets", "as": _MOMENT},
+        {"flatten": [_MOMENT]},
+    )
+    return Source(data, paths={**inner, view.over: f"{_MOMENT}.key"}, unfolded=unfolded)
+
+
+_MOMENT = "moment"
+
+
+def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefix: str = PREFIX) -> Source:
+    """The lines of every processing type, each under what :func:`type_key` gives for its names.
+
+    The filters of a dashboard are about names and would leave no line; of its conditions only those of the
+    view and the time picker hold.
+    """
+    asked = body(view, (), method=method, context=False)["query"]["bool"]
+    time = {"range": {table(view.table).time: {"%timefilter%": True}}}
+    keys = [{"field": column} for column in ("benchmark", "processing_type")]
+    numbers = [column for column in columns if table(view.table).column(column).type == "number"]
+    found: dict[str, Any] = {column: {"max": {"field": column}} for column in numbers}
+    # a keyword comes back as the key of the only group inside
+    found |= {column: {"terms": {"field": column, "size": 1}} for column in columns if column not in numbers}
+    search = {
+        "size": 0,
+        "query": {"bool": {**asked, "filter": [*asked["filter"], time]}},
+        "aggs": {_GROUPS: {"multi_terms": {"terms": keys, "size": MOST_ROWS}, "aggs": found}},
+    }
+    url = {"index": index_of(view, prefix), "body": search}
+    data = {"url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
+    paths = {
+        column: f"{column}.value" if column in numbers else f"{column}.buckets[0].key" for column in columns
+    }
+    return Source(data, paths={**paths, TYPE_KEY: "key_as_string"})
+
+
+TYPE_KEY = "line_of"
+"""What a row says of the line that it belongs to: benchmark and processing type."""
+
+
+def type_key() -> dict[str, Any]:
+    """The transform that says of a row to which line it belongs."""
+    return {"calculate": "datum.benchmark + '|' + datum.processing_type", "as": TYPE_KEY}

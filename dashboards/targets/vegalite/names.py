@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from dashboards.spec import Entry, Panel
+from dashboards.targets.vegalite.index import TYPE_KEY, type_key
 from dashboards.targets.vegalite.marks import (
     BAND,
     INK,
@@ -33,6 +34,8 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
     """One quantity with its error against another, the line through the origin and its band."""
     right, up = panel.entry("x"), panel.entry("y")
     unit = f" ({paint.unit})" if paint.unit else ""
+    (join,) = panel.joins
+    on = join.on
     x = across(right.column, right.title + unit, scaled(paint.x), tickCount=10)
     y, low, band, expected = (
         across(column, up.title, scaled(paint.y), tickCount=8)
@@ -44,7 +47,7 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
             {
                 "name": "band",
                 "mark": {"type": "area", "color": BAND, "clip": True},
-                "encoding": {"x": x, "y": band, "y2": {"field": "high"}, "detail": {"field": "benchmark"}},
+                "encoding": {"x": x, "y": band, "y2": {"field": "high"}, "detail": {"field": on}},
             },
             {
                 "name": "line",
@@ -52,7 +55,7 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
                 "encoding": {
                     "x": x,
                     "y": expected,
-                    "detail": {"field": "benchmark"},
+                    "detail": {"field": on},
                     "strokeDash": _dashed("datum.status === 'ok'", [6, 4]),
                 },
             },
@@ -67,6 +70,7 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
         layers.append(_named(panel, {"x": x, "y": y}))
     steps = [
         *source.lifted(columns_of(panel)),
+        *([type_key()] if on == TYPE_KEY else []),
         valid(right.column, up.column),
         *reached(up, panel.interval),
         *clipped(paint.x, right.column),
@@ -133,7 +137,9 @@ def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         across(column, title, scaled(paint.x), **top) for column in (field.column, "lo", "at", "low")
     )
     names = {"labelLimit": 190, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
-    y = {"field": label.column, "type": "nominal", "sort": None, "title": None, "axis": names}
+    groups = [each.column for each in panel.fields if each.role == "group"]
+    row = "row" if groups else label.column
+    y = {"field": row, "type": "nominal", "sort": None, "title": None, "axis": names}
     centre = 0.0 if panel.band else 1.0
     reach = paint.limit if panel.band else 0.0
     inside = paint.x is None or paint.x.low <= centre <= paint.x.high
@@ -154,12 +160,18 @@ def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     ]
     steps = [
         *source.lifted(columns_of(panel)),
+        *([together("row", label.column, *groups)] if groups else []),
         valid(field.column),
         *reached(field, panel.interval),
         *clipped(paint.x, field.column, "lo", "hi"),
         *looked(panel),
     ]
     return assembled(source, steps, layers, paint)
+
+
+def together(name: str, *columns: str) -> Step:
+    """A transform that writes several columns as one text."""
+    return {"calculate": " + ' · ' + ".join(f"datum[{json.dumps(column)}]" for column in columns), "as": name}
 
 
 def siblings(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

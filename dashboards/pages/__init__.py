@@ -1,0 +1,17 @@
+"""The pages of a dashboard server, in order: adding one is an entry here, adding a panel one in its page."""
+
+from dashboards.pages.ask import ASK
+from dashboards.pages.cpu_models import CPU_MODELS
+from dashboards.pages.efficiency import EFFICIENCY
+from dashboards.pages.site import SITE
+from dashboards.pages.sites import SITES
+from dashboards.pages.trust import TRUST
+from dashboards.spec import Page
+
+PAGES: tuple[Page, ...] = (ASK, SITES, SITE, CPU_MODELS, EFFICIENCY, TRUST)
+"""The first is where a reader starts."""
+
+HEADLINE = "gamma"
+"""Whose results the pages show."""
+
+__all__ = ["HEADLINE", "PAGES"]

@@ -1,0 +1,78 @@
+"""The page of CPU models: how fast they are, and whether that agrees with their reference scores."""
+
+from dataclasses import replace
+
+from dashboards.pages.sites import TYPE
+from dashboards.panels.columns import JOBS, MODEL, TASKS, K
+from dashboards.panels.factors import FACTORS_MODEL
+from dashboards.panels.verdicts import SCATTER_MODEL
+from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
+
+MODELS = replace(
+    FACTORS_MODEL,
+    id="models-factors",
+    title="Speed factors, fastest first (bars: one standard error)",
+    view=replace(FACTORS_MODEL.view, types="every"),
+    most=(40,),
+    empty="No CPU model has a speed factor: the records name none, or no two models ran the same task.",
+)
+
+AGAINST = replace(
+    SCATTER_MODEL,
+    id="models-scatter",
+    title="Speed factor (one standard error) against reference score per core, ±20 %",
+    view=replace(SCATTER_MODEL.view, types="every"),
+    fields=(*SCATTER_MODEL.fields, TYPE),
+)
+
+TABLE = Panel(
+    "models-table",
+    "All CPU models: speed factor, its standard error, what it rests on",
+    "table",
+    "CPU models",
+    View("factors", where=(Where("k"),), level="cpu_model", types="every", sort=("-k",)),
+    fields=(
+        MODEL,
+        TYPE,
+        Entry("k", "k", "number", error="k_err"),
+        Entry("k_raw", "k raw", "number"),
+        Entry("efficiency", "CPU efficiency", "fraction"),
+        Entry("component", "Component", "count"),
+        Entry("n_jobs", "Jobs", "count"),
+        TASKS,
+    ),
+    empty="No CPU model has a speed factor.",
+)
+
+ROWS = Panel(
+    "models-rows",
+    "Every CPU model and processing type, those without a factor too, and why",
+    "rows",
+    "CPU models",
+    View("factors", level="cpu_model", types="every", sort=("-k",)),
+    fields=(
+        MODEL,
+        TYPE,
+        K,
+        Entry("status", "Status", "name"),
+        Entry("reason", "Reason"),
+        JOBS,
+    ),
+    empty="The records name no CPU model.",
+)
+
+CPU_MODELS = Page(
+    "cpu-models",
+    "CPU models",
+    "How fast are the processors that the jobs name, for each kind of work, and does that agree with their "
+    "reference scores?",
+    stacked(
+        (24, ((MODELS, 24), (AGAINST, 24))),
+        (15, ((TABLE, 48),)),
+        (14, ((ROWS, 48),)),
+    ),
+    choices=(
+        Choice("factors", "processing_type", "Processing type", chosen="all", single=True),
+        Choice("factors", "name", "CPU model"),
+    ),
+)

@@ -1,0 +1,162 @@
+"""The page of one site: choose a WLCG site or a queue, or come from a name on another page."""
+
+from dashboards.pages.sites import TYPE
+from dashboards.panels.columns import JOBS, LEVEL, NAME, ORIGIN, RC_SITE, TASKS, VERDICT, K
+from dashboards.spec import Choice, Entry, Mean, Page, Panel, View, Where, stacked
+from esjobs.core.query import Maximum
+
+QUEUES = Panel(
+    "site-queues",
+    "Queues of the chosen site: speed against declared corepower (±: one standard error)",
+    "table",
+    "One site",
+    View("flags", level="site", sort=("-deviation",)),
+    fields=(
+        NAME,
+        RC_SITE,
+        Entry("standing", "Verdict", "name"),
+        Entry("deviation", "Deviation", "percent", error="deviation_err"),
+        Entry("corepower", "Declared", "declared"),
+        Entry("estimate", "Ran like", "estimate"),
+        Entry("estimate_low", "from", "estimate"),
+        Entry("estimate_high", "to (90 %)", "estimate"),
+        ORIGIN,
+        Entry("k", "k", "number", error="k_err"),
+        JOBS,
+        TASKS,
+    ),
+    empty="The latest run has no queue of this name.",
+)
+
+BY_TYPE = Panel(
+    "site-by-type",
+    "Speed factor by processing type, each fitted alone (bars: one standard error)",
+    "dots-with-errors",
+    "One site",
+    View("flags", where=(Where("k"),), level="site", types="every", sort=("name", "processing_type")),
+    fields=(
+        Entry("name", "Queue", "name", "label"),
+        Entry("processing_type", "Type", "name", "group"),
+        Entry("k", "Speed factor k", "number", "x", error="k_err"),
+        VERDICT,
+        JOBS,
+        TASKS,
+    ),
+    most=(40,),
+    empty="No queue of this name has a speed factor in the latest run.",
+)
+
+
+def _over_time(name: str, title: str, table: str, column: str, heading: str, show: str, error: str) -> Panel:
+    metrics: list[Mean | Maximum] = [Mean(column, column), Maximum("n_jobs", "n_jobs")]
+    if error:
+        metrics.append(Mean(error, error))
+    return Panel(
+        name,
+        title,
+        "trend",
+        "One site",
+        View(
+            table,
+            where=(Where(column), Where("scope", ("all", None))),
+            level="site",
+            by=("name",),
+            metrics=tuple(metrics),
+            runs="every",
+            over="window_end",
+        ),
+        fields=(
+            Entry("name", "Queue", "name", "label"),
+            Entry("window_end", "End of the window", "time", "x"),
+            Entry(column, heading, show, "y", error=error or None),  # type: ignore[arg-type]
+            JOBS,
+        ),
+        most=(8,),
+        empty="No run in the chosen time has a value for this name.",
+    )
+
+
+K_OVER_TIME = _over_time(
+    "site-k-over-time",
+    "Speed factor, run by run (bars: one standard error)",
+    "flags",
+    "k",
+    "Speed factor k",
+    "number",
+    "k_err",
+)
+
+DECLARED_OVER_TIME = _over_time(
+    "site-declared-over-time",
+    "Declared corepower, run by run: when it was changed",
+    "flags",
+    "corepower",
+    "Declared corepower",
+    "declared",
+    "",
+)
+
+EFFICIENCY_OVER_TIME = _over_time(
+    "site-efficiency-over-time",
+    "CPU time over wall-clock time × cores of fitted jobs, run by run",
+    "factors",
+    "efficiency",
+    "CPU efficiency",
+    "fraction",
+    "",
+)
+
+TASK_ROWS = Panel(
+    "site-tasks",
+    "Contributing tasks of the chosen queue: CPU time per event against what its speed factor promises",
+    "rows",
+    "One site",
+    View("residuals", level="site", sort=("-n_jobs",)),
+    "Deviation: expected over measured CPU time, less 1; above 0 ran faster here. Pull: in standard errors.",
+    fields=(
+        NAME,
+        Entry("task_id", "Task", "name"),
+        Entry("task_type", "Type", "name"),
+        Entry("deviation", "Deviation", "percent"),
+        Entry("pull", "Pull", "number"),
+        JOBS,
+        Entry("cpu_s_per_event", "CPU s per event", "number"),
+        Entry("expected_cpu_s_per_event", "Expected s", "number"),
+        Entry("status", "Status", "name"),
+    ),
+    empty="The run kept no residuals of this name.",
+)
+
+SITE_ROWS = Panel(
+    "site-rows",
+    "The verdicts behind it, of every processing type; open a row for all of it",
+    "rows",
+    "One site",
+    View("flags", types="every", sort=("name", "processing_type")),
+    fields=(
+        Entry("name", "Name", "name", "label"),
+        LEVEL,
+        TYPE,
+        Entry("standing", "Verdict", "name"),
+        Entry("deviation", "Deviation", "percent"),
+        K,
+        Entry("unstable_under", "Changes under"),
+        Entry("sentence", "In words", "sentence"),
+    ),
+    empty="The latest run has no verdict on this name.",
+)
+
+SITE = Page(
+    "site",
+    "One site",
+    "How fast are the queues of one site, for each kind of work and over time, and what does that rest on? "
+    "Choose a WLCG site or a queue: rc_site or name.",
+    stacked(
+        (13, ((QUEUES, 48),)),
+        (18, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
+        (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
+        (16, ((TASK_ROWS, 48),)),
+        (16, ((SITE_ROWS, 48),)),
+    ),
+    choices=(Choice("flags", "rc_site", "WLCG site", single=True), Choice("flags", "name", "Queue")),
+)

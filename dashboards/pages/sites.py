@@ -1,0 +1,157 @@
+"""The page of all queues: who deviates from the declaration, by how much, since when."""
+
+from dataclasses import replace
+
+from dashboards.panels.columns import COREPOWER, JOBS, NAME, ORIGIN, RC_SITE, TASKS, K
+from dashboards.panels.verdicts import CONCLUSION, DEVIATIONS, SCATTER
+from dashboards.spec import Choice, Entry, Mean, Page, Panel, Tile, View, Where, stacked
+from esjobs.core.query import Maximum
+from esjobs.core.words import CANDIDATE, CONFIRMED
+
+TYPE = Entry("processing_type", "Processing type", "name")
+
+STATEMENT = replace(
+    CONCLUSION,
+    id="sites-conclusion",
+    title="What can be concluded from the latest run",
+    kind="statement",
+    view=replace(CONCLUSION.view, types="every"),
+    most=(1,),
+    empty="The latest run concluded nothing for these filters: choose a processing type, no single queue.",
+)
+
+COUNTS = Panel(
+    "sites-counts",
+    "Queues of the latest run by verdict: speed against declared corepower, 90 % intervals",
+    "tiles",
+    "Sites",
+    View("flags", level="site", types="every"),
+    fields=(Entry("name", "queues", "name", "label"),),
+    tiles=(
+        Tile("fitted", where=(Where("k"),)),
+        Tile(CONFIRMED, verdict="confirmed", where=(Where("standing", (CONFIRMED,)),)),
+        Tile(f"{CANDIDATE}s", verdict="candidate", where=(Where("standing", (CANDIDATE,)),)),
+        Tile("undecided", verdict="undecided", where=(Where("standing", ("undecided",)),)),
+        Tile("ok", verdict="ok", where=(Where("standing", ("ok",)),)),
+        Tile("undeclared", verdict="default", where=(Where("standing", ("undeclared",)),)),
+    ),
+)
+
+AGAINST = replace(
+    SCATTER,
+    id="sites-scatter",
+    title="Speed factor (one standard error) against declared corepower, line and ±20 %",
+    view=replace(SCATTER.view, types="every"),
+    fields=(*SCATTER.fields, TYPE),
+    empty="No queue has both a speed factor and a declared corepower for the chosen type and filters.",
+)
+
+SORTED = replace(
+    DEVIATIONS,
+    id="sites-deviations",
+    title="Deviation from the declared corepower (bars: 90 % intervals; shaded: ±20 %)",
+    view=View(
+        "flags",
+        where=(Where("deviation"), Where("standing", (CONFIRMED, CANDIDATE))),
+        level="site",
+        types="every",
+        sort=("-deviation", "name"),
+    ),
+    fields=(*DEVIATIONS.fields, TYPE),
+    most=(40,),
+    empty="No queue deviates beyond the limit, errors included, for the chosen type and filters.",
+)
+
+TO_DECLARE = Panel(
+    "sites-to-declare",
+    "Confirmed deviations: what the jobs of a queue ran like (90 % interval), beside what it declares",
+    "table",
+    "Sites",
+    View("flags", where=(Where("confirmed", (True,)),), level="site", types="every", sort=("-deviation",)),
+    "Significant over all tests of the run and stable under every tried change: these may be sent.",
+    fields=(
+        NAME,
+        RC_SITE,
+        TYPE,
+        Entry("deviation", "Deviation", "percent"),
+        Entry("deviation_err", "Standard error", "percent"),
+        Entry("corepower", "Declared", "declared"),
+        Entry("proposed_corepower", "Ran like", "estimate"),
+        Entry("estimate_low", "from", "estimate"),
+        Entry("estimate_high", "to", "estimate"),
+        Entry("benchmark", "Benchmark per core", "name"),
+        ORIGIN,
+        JOBS,
+        TASKS,
+    ),
+    empty="No deviation of a queue is confirmed.",
+)
+
+OVER_TIME = Panel(
+    "sites-over-time",
+    "Deviation of the queues most often confirmed, run by run (one standard error; shaded: ±20 %)",
+    "trend",
+    "Sites",
+    View(
+        "flags",
+        where=(Where("deviation"), Where("scope", ("all", None))),
+        level="site",
+        types="every",
+        by=("name",),
+        metrics=(
+            Mean("deviation", "deviation"),
+            Mean("deviation_err", "deviation_err"),
+            Maximum("n_jobs", "n_jobs"),
+        ),
+        runs="every",
+        over="window_end",
+        first=(Where("confirmed", (True,)),),
+    ),
+    fields=(
+        Entry("name", "Queue", "name", "label"),
+        Entry("window_end", "End of the window", "time", "x"),
+        Entry("deviation", "Deviation", "percent", "y", error="deviation_err"),
+        JOBS,
+    ),
+    band=True,
+    most=(8,),
+    empty="No run in the chosen time has a deviation.",
+)
+
+IN_WORDS = Panel(
+    "sites-in-words",
+    "Every verdict in words (90 % intervals); open a row for all of it",
+    "rows",
+    "Sites",
+    View("flags", level="site", types="every", sort=("-deviation",)),
+    fields=(
+        NAME,
+        Entry("standing", "Standing", "name"),
+        Entry("deviation", "Deviation", "percent"),
+        COREPOWER,
+        K,
+        Entry("sentence", "In words", "sentence"),
+    ),
+    empty="No verdicts were made.",
+)
+
+SITES = Page(
+    "sites",
+    "Sites",
+    "Which queues run faster or slower than their declared corepower promises, which of these deviations are "
+    "confirmed, since when?",
+    stacked(
+        (6, ((STATEMENT, 48),)),
+        (6, ((COUNTS, 48),)),
+        (26, ((AGAINST, 26), (SORTED, 22))),
+        (16, ((TO_DECLARE, 48),)),
+        (16, ((OVER_TIME, 48),)),
+        (18, ((IN_WORDS, 48),)),
+    ),
+    choices=(
+        Choice("flags", "processing_type", "Processing type", chosen="all", single=True),
+        Choice("flags", "rc_site", "WLCG site"),
+        Choice("flags", "standing", "Verdict"),
+    ),
+    leads_to="site",
+)

@@ -1,0 +1,151 @@
+"""The page of trust: may today's numbers be used, and what do they rest on?"""
+
+from dataclasses import replace
+
+from dashboards.pages.efficiency import DROPPED
+from dashboards.panels.columns import JOBS, TASKS
+from dashboards.panels.expert import PULLS
+from dashboards.panels.factors import COMPONENTS
+from dashboards.spec import Entry, Join, Page, Panel, View, Where, stacked
+from esjobs.core.query import Maximum, Sum
+
+LIGHT = Panel(
+    "trust-light",
+    "May the latest numbers be used? (newest day with jobs: 2 days green, 7 yellow)",
+    "light",
+    "Trust",
+    View("fits", level="site"),
+    fields=tuple(
+        Entry(name, name)
+        for name in ("run", "status", "reason", "minuit_valid", "n_jobs", "n_names", "jobs_share")
+    ),
+    joins=(Join("runs", View("latest_runs"), "run", ("data_end",)),),
+    most=(1,),
+    empty="No: there is no run in the chosen time. esjobs run makes one.",
+)
+
+PER_DAY = Panel(
+    "trust-days",
+    "Jobs per day, in buckets or dropped; a day without a mark is missing",
+    "trend",
+    "Trust",
+    View(
+        "days",
+        where=(Where("kind", ("binned", "dropped")),),
+        by=("kind",),
+        metrics=(Sum("n_jobs", "n_jobs"),),
+        over="day",
+    ),
+    fields=(
+        Entry("kind", "Jobs", "name", "label"),
+        Entry("day", "Day", "time", "x"),
+        Entry("n_jobs", "Jobs", "count", "y"),
+    ),
+    most=(5,),
+    empty="No day was aggregated in the chosen time.",
+)
+
+OUTCOMES = replace(DROPPED, id="trust-outcomes")
+
+NIGHTS = Panel(
+    "trust-nights",
+    "Runs by the end of their window: verdicts made; a gap is a missing run",
+    "trend",
+    "Trust",
+    View(
+        "runs",
+        where=(Where("step", ("flag",)), Where("scope", ("all", None))),
+        by=("step",),
+        metrics=(Maximum("rows_out", "rows_out"),),
+        over="window_end",
+    ),
+    fields=(
+        Entry("step", "Step", "name", "label"),
+        Entry("window_end", "End of the window", "time", "x"),
+        Entry("rows_out", "Rows", "count", "y"),
+    ),
+    most=(5,),
+    empty="No run in the chosen time.",
+)
+
+FITS = Panel(
+    "trust-fits",
+    "The fits of queues of the latest run, each processing type alone: did they close?",
+    "table",
+    "Trust",
+    View("fits", level="site", types="every", sort=("-n_jobs",)),
+    fields=(
+        Entry("processing_type", "Processing type", "name", "label"),
+        Entry("status", "Status", "name"),
+        Entry("n_names", "Queues", "count"),
+        Entry("n_names_without", "without k", "count"),
+        Entry("n_jobs", "Jobs", "count"),
+        Entry("jobs_share", "of the binned", "fraction"),
+        TASKS,
+        Entry("dof", "dof", "count"),
+        Entry("sigma_int", "σ interaction", "size"),
+        Entry("pull_width", "Width of pulls", "number"),
+        Entry("n_rejected", "Rejected buckets", "count"),
+        Entry("n_components", "Components", "count"),
+    ),
+    empty="The latest run has no fit.",
+)
+
+SHIFT = Panel(
+    "trust-method-shift",
+    "What the other method would make of k, largest shift first",
+    "rows",
+    "Trust",
+    View("factors", where=(Where("k"),), level="site", sort=("-method_sigmas",)),
+    fields=(
+        Entry("name", "Queue", "name", "label"),
+        Entry("method_shift", "Shift", "shift"),
+        Entry("method_sigmas", "in standard errors", "number"),
+        Entry("k", "k", "number", error="k_err"),
+        JOBS,
+    ),
+    empty="No queue has a speed factor.",
+)
+
+PULLS_PANEL = replace(
+    PULLS,
+    id="trust-pulls",
+    title="Pulls of the buckets against a normal of width 1",
+)
+
+COMPONENT_TABLE = replace(
+    COMPONENTS,
+    id="trust-components",
+    title="What can be compared: queues of one component",
+    kind="rows",
+)
+
+DROPPED_OF_RUN = Panel(
+    "trust-reasons",
+    "Why rows were dropped, step by step, in the runs of the chosen time",
+    "rows",
+    "Trust",
+    View("run_counts", where=(Where("kind", ("dropped",)),), sort=("-n",)),
+    fields=(
+        Entry("window_end", "End of the window", "time"),
+        Entry("step", "Step", "name"),
+        Entry("name", "Reason", "name"),
+        Entry("n", "Rows", "count"),
+        Entry("scope", "Scope", "name"),
+    ),
+    empty="Nothing was dropped.",
+)
+
+TRUST = Page(
+    "trust",
+    "Trust",
+    "May the latest numbers be used: are days or runs missing, what was dropped and why, did the fits close?",
+    stacked(
+        (7, ((LIGHT, 48),)),
+        (15, ((PER_DAY, 24), (OUTCOMES, 24))),
+        (13, ((FITS, 48),)),
+        (16, ((PULLS_PANEL, 24), (NIGHTS, 24))),
+        (14, ((SHIFT, 24), (COMPONENT_TABLE, 24))),
+        (14, ((DROPPED_OF_RUN, 48),)),
+    ),
+)

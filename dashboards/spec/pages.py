@@ -1,0 +1,75 @@
+"""Pages of a dashboard server: which panels stand where, and what a reader may filter by."""
+
+from dataclasses import dataclass
+
+from dashboards.spec.panels import Panel
+from dashboards.spec.views import Where
+
+COLUMNS = 48
+"""Columns of the grid in which panels stand; a row is some 20 pixels high."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A panel and its place: ``x``, ``y`` of its upper left corner, ``w``, ``h`` its size, in the grid."""
+
+    panel: Panel
+    x: int
+    y: int
+    w: int
+    h: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A column of a table by whose values a reader may filter a page; every panel of the page has it.
+
+    ``chosen``: the value that is chosen when the page is opened; none: all are shown. ``single``: one at
+    a time.
+    """
+
+    table: str
+    column: str
+    title: str
+    chosen: str = ""
+    single: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """One dashboard.
+
+    ``id``: fixed, a part of its address. ``question``: what a reader learns here, in one sentence.
+    ``choices``: its filters. ``leads_to``: the page that opens, filtered, when a name is clicked.
+    """
+
+    id: str
+    title: str
+    question: str
+    places: tuple[Placed, ...]
+    choices: tuple[Choice, ...] = ()
+    leads_to: str = ""
+
+    @property
+    def given(self) -> tuple[Where, ...]:
+        """What is chosen when the page is opened."""
+        return tuple(Where(choice.column, (choice.chosen,)) for choice in self.choices if choice.chosen)
+
+
+def stacked(*rows: tuple[int, tuple[tuple[Panel, int], ...]]) -> tuple[Placed, ...]:
+    """Places row by row, from the top: the height of a row, and its panels with their widths, from the left.
+
+    >>> from dashboards.spec import Panel
+    >>> a, b = (Panel(name, name, "markdown", "") for name in "ab")
+    >>> [(each.x, each.y, each.w) for each in stacked((4, ((a, 48),)), (9, ((a, 20), (b, 28))))]
+    [(0, 0, 48), (0, 4, 20), (20, 4, 28)]
+    """
+    places: list[Placed] = []
+    y = 0
+    for height, panels in rows:
+        x = 0
+        for panel, width in panels:
+            places.append(Placed(panel, x, y, width, height))
+            x += width
+        y += height
+    return tuple(places)

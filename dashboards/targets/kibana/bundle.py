@@ -1,0 +1,173 @@
+"""The bundle for Kibana alone: Lens, filters to choose from, links, a tag, the way from a name on."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dashboards.spec import Page, Panel, View
+from dashboards.targets.kibana.lens import bars, datatable, references, tile
+from dashboards.targets.saved_objects.boards import Board
+from dashboards.targets.saved_objects.charts import drawn
+from dashboards.targets.saved_objects.data_views import data_view
+from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, jobs_view
+from dashboards.targets.saved_objects.objects import (
+    PREFIX,
+    Attributes,
+    Reference,
+    SavedObject,
+    bundle,
+    data_view_of,
+    identity,
+    text_of,
+)
+from dashboards.targets.saved_objects.searches import search
+from dashboards.targets.saved_objects.texts import markdown
+from dashboards.targets.vegalite.charts import CHARTS
+from dashboards.targets.vegalite.index import index_of
+
+LINKS_ROWS = 3
+"""Height of the line with the way to other pages."""
+COLOUR = "#2a6f97"
+
+LEADS = "page-of-name"
+"""What the way from a name to its page is called."""
+
+
+def kibana(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
+    """The lines of the file."""
+    return bundle([*_objects(pages, method, prefix), jobs_view(jobs, prefix)])
+
+
+def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedObject]:
+    tag = SavedObject(
+        "tag",
+        "results",
+        {"color": COLOUR, "description": "Speed factors and what follows from them", "name": prefix},
+        prefix=prefix,
+    )
+    yield tag
+    tagged = Reference(f"tag-ref-{tag.id}", "tag", tag.id)
+    for page in pages:
+        board = Board(page, prefix)
+        _links(board, pages)
+        for placed in page.places:
+            panel, place = placed.panel, (placed.x, placed.y + LINKS_ROWS, placed.w, placed.h)
+            if panel.view.table:
+                yield data_view(panel.view, prefix)
+            if panel.kind in CHARTS:
+                board.add(panel.id, "visualization", place, drawn(panel, method, prefix), panel.title)
+            elif panel.kind == "markdown":
+                board.add(panel.id, "visualization", place, markdown(panel), panel.title)
+            elif panel.kind == "rows":
+                found = search(panel, method, prefix, plain=False)
+                yield found
+                board.add_object(panel.id, found, place, title=panel.title)
+            else:
+                _lens(board, panel, place, method)
+        board.references.append(tagged)
+        yield from (data_view(View(choice.table), prefix) for choice in page.choices)
+        yield board.saved(**_controls(board))
+
+
+def _lens(board: Board, panel: Panel, place: tuple[int, int, int, int], method: str) -> None:
+    """A panel as one visualization, or a number of them side by side."""
+    if panel.kind != "tiles":
+        make = datatable if panel.kind == "table" else bars
+        attributes = make(panel, method, board.prefix)
+        config: dict[str, Any] = {"attributes": attributes, "enhancements": {}}
+        leads_to = board.page.leads_to
+        if leads_to and panel.entry("label").column == "name":
+            config["enhancements"] = _opening()
+            name = f"{panel.id}:drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:{LEADS}:dashboardId"
+            board.references.append(
+                Reference(name, "dashboard", identity("dashboard", leads_to, board.prefix))
+            )
+        _add(board, panel.id, place, config, attributes, panel.title)
+        return
+    x, y, width, height = place
+    ends = [round(number * width / len(panel.tiles)) for number in range(len(panel.tiles) + 1)]
+    for number, shown in enumerate(panel.tiles):
+        attributes = tile(panel, shown, method, board.prefix)
+        spot = (x + ends[number], y, ends[number + 1] - ends[number], height)
+        config = {"attributes": attributes, "enhancements": {}}
+        _add(board, f"{panel.id}-{number + 1}", spot, config, attributes, "")
+
+
+def _add(
+    board: Board,
+    name: str,
+    place: tuple[int, int, int, int],
+    config: dict[str, Any],
+    attributes: Attributes,
+    title: str,
+) -> None:
+    board.add(name, "lens", place, config, title)
+    board.references.extend(references(name, attributes))
+
+
+def _opening() -> dict[str, Any]:
+    """What a click on a name offers: its page, with the filters and the time range of here."""
+    config = {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": True}
+    action = {"config": config, "factoryId": "DASHBOARD_TO_DASHBOARD_DRILLDOWN", "name": "Look at it alone"}
+    event = {"action": action, "eventId": LEADS, "triggers": ["FILTER_TRIGGER"]}
+    return {"dynamicActions": {"events": [event]}}
+
+
+def _links(board: Board, pages: Sequence[Page]) -> None:
+    """The way to every other page; filters and time range come along."""
+    listed = []
+    others = [page for page in pages if page.id != board.page.id]
+    for number, page in enumerate(others):
+        name = f"link_{page.id}_dashboard"
+        listed.append(
+            {
+                "destinationRefName": name,
+                "id": page.id,
+                "label": page.title,
+                "options": {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": False},
+                "order": number,
+                "type": "dashboardLink",
+            }
+        )
+        destination = identity("dashboard", page.id, board.prefix)
+        board.references.append(Reference(f"way:{name}", "dashboard", destination))
+    attributes = {"description": "", "layout": "horizontal", "links": listed, "title": ""}
+    board.add("way", "links", (0, 0, 48, LINKS_ROWS), {"attributes": attributes, "enhancements": {}})
+
+
+def _controls(board: Board) -> dict[str, Any]:
+    """The filters of a page, to choose from above it."""
+    if not board.page.choices:
+        return {}
+    panels = {}
+    for number, choice in enumerate(board.page.choices):
+        name = f"choice-{choice.column}"
+        reference = data_view_of(
+            index_of(View(choice.table), board.prefix),
+            f"controlGroup_{name}:optionsListDataView",
+            board.prefix,
+        )
+        board.references.append(reference)
+        panels[name] = {
+            "explicitInput": {
+                "dataViewId": reference.id,
+                "enhancements": {},
+                "fieldName": choice.column,
+                "id": name,
+                "selectedOptions": [choice.chosen] if choice.chosen else [],
+                "singleSelect": choice.single,
+                "title": choice.title,
+            },
+            "grow": True,
+            "order": number,
+            "type": "optionsListControl",
+            "width": "medium",
+        }
+    ignored = dict.fromkeys(("ignoreFilters", "ignoreQuery", "ignoreTimerange", "ignoreValidations"), False)
+    return {
+        "controlGroupInput": {
+            "chainingSystem": "HIERARCHICAL",
+            "controlStyle": "oneLine",
+            "ignoreParentSettingsJSON": text_of(ignored),
+            "panelsJSON": text_of(panels),
+        }
+    }

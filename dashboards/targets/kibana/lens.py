@@ -1,0 +1,223 @@
+"""Panels as Lens visualizations, by value."""
+
+from typing import Any
+
+from dashboards.spec import LOOKS, Entry, Panel, Tile
+from dashboards.targets.portable.visualizations import MOST_NAMES, columns_of_table
+from dashboards.targets.saved_objects.conditions import all_of, kuery
+from dashboards.targets.saved_objects.data_views import KINDS
+from dashboards.targets.saved_objects.objects import PREFIX, Attributes, Reference, data_view_of
+from dashboards.targets.vegalite.index import index_of
+from dashboards.targets.vegalite.marks import MUTED
+from dashboards.targets.vegalite.sums import BAR
+from esjobs.capabilities import table
+from esjobs.core.words import DEVIATION_LIMIT
+
+LAYER = "rows"
+LAYER_REFERENCE = f"indexpattern-datasource-layer-{LAYER}"
+
+Column = dict[str, Any]
+
+
+def lens(
+    panel: Panel,
+    title: str,
+    kind: str,
+    columns: dict[str, Column],
+    shown: dict[str, Any],
+    method: str,
+    prefix: str,
+) -> Attributes:
+    """The attributes of a visualization with one layer; ``shown``: what its kind says of the columns."""
+    reference = data_view_of(index_of(panel.view, prefix), LAYER_REFERENCE, prefix)
+    bucketed = [name for name, column in columns.items() if column["isBucketed"]]
+    layer = {
+        "columnOrder": [*bucketed, *(name for name in columns if name not in bucketed)],
+        "columns": columns,
+        "incompleteColumns": {},
+        "sampling": 1,
+    }
+    return {
+        "description": panel.description,
+        "references": [reference.written()],
+        "state": {
+            "adHocDataViews": {},
+            "datasourceStates": {"formBased": {"layers": {LAYER: layer}}, "textBased": {"layers": {}}},
+            "filters": [],
+            "internalReferences": [],
+            "query": {"language": "kuery", "query": kuery(panel.view, method)},
+            "visualization": shown,
+        },
+        "title": title,
+        "type": "lens",
+        "visualizationType": kind,
+    }
+
+
+def references(name: str, attributes: Attributes) -> list[Reference]:
+    """Those of a panel's content, as its dashboard repeats them."""
+    return [
+        Reference(f"{name}:{each['name']}", each["type"], each["id"]) for each in attributes["references"]
+    ]
+
+
+def _measure(label: str, operation: str, source: str, **more: Any) -> Column:
+    return {
+        "customLabel": True,
+        "dataType": "number",
+        "isBucketed": False,
+        "label": label,
+        "operationType": operation,
+        "params": {},
+        "scale": "ratio",
+        "sourceField": source,
+        **more,
+    }
+
+
+def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attributes:
+    """One number."""
+    if shown.column:
+        column = _measure(shown.label, "max", shown.column)
+    else:
+        column = _measure(shown.label, "count", "___records___", params={"emptyAsNull": False})
+        if shown.where:
+            column["filter"] = {"language": "kuery", "query": all_of(shown.where)}
+    visualization = {"layerId": LAYER, "layerType": "data", "metricAccessor": "number"}
+    return lens(panel, shown.label, "lnsMetric", {"number": column}, visualization, method, prefix)
+
+
+def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
+    """A row per name, with its numbers and words."""
+    asked = table(panel.view.table)
+    label = panel.entry("label")
+    sort = panel.view.sort[0] if panel.view.sort else ""
+    wanted, direction = sort.lstrip("-").strip("|"), "desc" if sort.startswith("-") else "asc"
+    entries = {entry.column: entry for entry in panel.fields}
+    measures: dict[str, Column] = {}
+    for name, title in columns_of_table(panel):
+        kind = KINDS[asked.column(name).type][0]
+        if kind == "number":
+            form = _format(entries.get(name) or _of_error(panel, name))
+            measures[name] = _measure(title, "max", name, params={"format": form} if form else {})
+        else:
+            measures[name] = _measure(
+                title,
+                "last_value",
+                name,
+                dataType=kind,
+                scale="ordinal",
+                filter={"language": "kuery", "query": f'"{name}": *'},
+                params={"showArrayValues": False, "sortField": asked.time},
+            )
+    by = {"columnId": wanted, "type": "column"} if wanted in measures else {"type": "alphabetical"}
+    rows = _terms(label, by, direction, panel.most[0] if panel.most else MOST_NAMES)
+    columns = [{"columnId": "name", "isTransposed": False}]
+    for name in measures:
+        column: dict[str, Any] = {"columnId": name, "isTransposed": False}
+        if name == "deviation":
+            column |= {"colorMode": "text", "palette": _accepted()}
+        columns.append(column)
+    shown: dict[str, Any] = {
+        "columns": columns,
+        "layerId": LAYER,
+        "layerType": "data",
+        "paging": {"enabled": True, "size": 10},
+        "rowHeight": "single",
+        "headerRowHeight": "auto",
+    }
+    if wanted in measures:
+        shown["sorting"] = {"columnId": wanted, "direction": direction}
+    return lens(panel, panel.title, "lnsDatatable", {"name": rows, **measures}, shown, method, prefix)
+
+
+def _terms(label: Entry, order_by: dict[str, Any], direction: str, size: int) -> Column:
+    return {
+        "customLabel": True,
+        "dataType": "string",
+        "isBucketed": True,
+        "label": label.title,
+        "operationType": "terms",
+        "params": {
+            "exclude": [],
+            "excludeIsRegex": False,
+            "include": [],
+            "includeIsRegex": False,
+            "missingBucket": False,
+            "orderBy": order_by,
+            "orderDirection": direction,
+            "otherBucket": False,
+            "parentFormat": {"id": "terms"},
+            "size": size,
+        },
+        "scale": "ordinal",
+        "sourceField": label.column,
+    }
+
+
+def _of_error(panel: Panel, name: str) -> Entry | None:
+    """The quantity of which a column is the error."""
+    return next((entry for entry in panel.fields if entry.error == name), None)
+
+
+def _format(entry: Entry | None) -> dict[str, Any] | None:
+    """How a number is written, by how its quantity reads."""
+    forms = {"percent": ("percent", 0), "fraction": ("percent", 0), "shift": ("percent", 1)}
+    forms |= {"size": ("percent", 1), "number": ("number", 3), "count": ("number", 0)}
+    forms |= {"declared": ("number", 2), "estimate": ("number", 1)}
+    if entry is None or entry.show not in forms:
+        return None
+    kind, decimals = forms[entry.show]
+    return {"id": kind, "params": {"decimals": decimals}}
+
+
+def _accepted() -> dict[str, Any]:
+    """Colours of a deviation by the limit: slower, accepted, faster."""
+    colours = (LOOKS["confirmed"].light, MUTED, LOOKS["confirmed"].light)
+    ends = (-DEVIATION_LIMIT, DEVIATION_LIMIT, 10)
+    starts = (-10, -DEVIATION_LIMIT, DEVIATION_LIMIT)
+    return {
+        "name": "custom",
+        "params": {
+            "colorStops": [
+                {"color": colour, "stop": stop} for colour, stop in zip(colours, starts, strict=True)
+            ],
+            "continuity": "all",
+            "maxSteps": 5,
+            "name": "custom",
+            "progression": "fixed",
+            "rangeMax": None,
+            "rangeMin": None,
+            "rangeType": "number",
+            "reverse": False,
+            "steps": 3,
+            "stops": [{"color": colour, "stop": stop} for colour, stop in zip(colours, ends, strict=True)],
+        },
+        "type": "palette",
+    }
+
+
+def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
+    """A bar per name, the largest sum first."""
+    value, label = panel.entry("x"), panel.entry("label")
+    size = panel.most[0] if panel.most else 20
+    columns = {
+        "name": _terms(label, {"columnId": "amount", "type": "column"}, "desc", size),
+        "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True}),
+    }
+    layer = {
+        "accessors": ["amount"],
+        "layerId": LAYER,
+        "layerType": "data",
+        "seriesType": "bar_horizontal",
+        "xAccessor": "name",
+        "yConfig": [{"axisMode": "auto", "color": BAR, "forAccessor": "amount"}],
+    }
+    shown = {
+        "fittingFunction": "None",
+        "layers": [layer],
+        "legend": {"isVisible": False, "position": "right"},
+        "preferredSeriesType": "bar_horizontal",
+        "valueLabels": "show",
+    }
+    return lens(panel, panel.title, "lnsXY", columns, shown, method, prefix)

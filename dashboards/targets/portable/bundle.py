@@ -1,0 +1,44 @@
+"""The bundle that Kibana and OpenSearch Dashboards both take."""
+
+from collections.abc import Iterator, Sequence
+
+from dashboards.spec import Page, View
+from dashboards.targets.portable.visualizations import visualization
+from dashboards.targets.saved_objects.boards import Board
+from dashboards.targets.saved_objects.charts import drawn
+from dashboards.targets.saved_objects.data_views import data_view
+from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, jobs_view
+from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
+from dashboards.targets.saved_objects.searches import search
+from dashboards.targets.saved_objects.texts import markdown, way
+from dashboards.targets.vegalite.charts import CHARTS
+
+WAY_ROWS = 4
+"""Height of the line with the way to other pages."""
+
+
+def portable(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
+    """The lines of the file."""
+    return bundle([*_objects(pages, method, prefix), jobs_view(jobs, prefix, computed=False)])
+
+
+def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedObject]:
+    for page in pages:
+        board = Board(page, prefix)
+        board.add("way", "visualization", (0, 0, 48, WAY_ROWS), way(pages, page, prefix))
+        for placed in page.places:
+            panel, place = placed.panel, (placed.x, placed.y + WAY_ROWS, placed.w, placed.h)
+            if panel.view.table:
+                yield data_view(panel.view, prefix)
+            if panel.kind in CHARTS:
+                board.add(panel.id, "visualization", place, drawn(panel, method, prefix), panel.title)
+            elif panel.kind == "markdown":
+                board.add(panel.id, "visualization", place, markdown(panel), panel.title)
+            else:
+                make = search if panel.kind == "rows" else visualization
+                shown = make(panel, method, prefix)
+                board.add_object(panel.id, shown, place, title=panel.title)
+                yield shown
+        chosen = [(choice, View(choice.table)) for choice in page.choices if choice.chosen]
+        yield from (data_view(view, prefix) for _, view in chosen)
+        yield board.saved(tuple((given, view) for given, (_, view) in zip(page.given, chosen, strict=True)))

@@ -1,0 +1,198 @@
+"""Panels as visualizations of aggregations, which OpenSearch Dashboards and Kibana both draw."""
+
+from typing import Any
+
+from dashboards.spec import Panel
+from dashboards.targets.saved_objects.conditions import all_of, kuery
+from dashboards.targets.saved_objects.data_views import KINDS
+from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_view_of, search_source, text_of
+from dashboards.targets.vegalite.index import index_of
+from dashboards.targets.vegalite.sums import BAR
+from esjobs.capabilities import table
+
+MOST_NAMES = 500
+"""Rows of a table at most."""
+
+Aggregation = dict[str, Any]
+
+
+def visualization(panel: Panel, method: str, prefix: str = PREFIX) -> SavedObject:
+    """The object of a panel of numbers, a table or bars."""
+    kind, aggregations, params = _KINDS[panel.kind](panel)
+    state = {"aggs": aggregations, "params": params, "title": panel.title, "type": kind}
+    data_view = data_view_of(index_of(panel.view, prefix), prefix=prefix)
+    attributes = {
+        "description": panel.description,
+        "kibanaSavedObjectMeta": search_source(kuery(panel.view, method), data_view),
+        "title": panel.title,
+        "uiStateJSON": "{}",
+        "version": 1,
+        "visState": text_of(state),
+    }
+    return SavedObject("visualization", panel.id, attributes, (data_view,), prefix)
+
+
+def _aggregation(number: int, kind: str, schema: str, **params: Any) -> Aggregation:
+    return {"enabled": True, "id": str(number), "params": params, "schema": schema, "type": kind}
+
+
+def _tiles(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
+    """Numbers side by side: rows counted by condition, or columns of one row."""
+    if any(tile.column for tile in panel.tiles):
+        found = [
+            _aggregation(number, "max", "metric", field=tile.column, customLabel=tile.label)
+            for number, tile in enumerate(panel.tiles, 1)
+        ]
+    else:
+        filters = [
+            {"input": {"language": "kuery", "query": all_of(tile.where)}, "label": tile.label}
+            for tile in panel.tiles
+        ]
+        found = [
+            _aggregation(1, "count", "metric", customLabel=panel.entry("label").title),
+            _aggregation(2, "filters", "group", filters=filters),
+        ]
+    metric = {
+        "colorSchema": "Green to Red",
+        "colorsRange": [{"from": 0, "to": 10000}],
+        "invertColors": False,
+        "labels": {"show": True},
+        "metricColorMode": "None",
+        "percentageMode": False,
+        "style": {"bgColor": False, "bgFill": "#000", "fontSize": 30, "labelColor": False, "subText": ""},
+        "useRanges": False,
+    }
+    return "metric", found, {"addLegend": False, "addTooltip": True, "metric": metric, "type": "metric"}
+
+
+def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
+    """A row per name: every name has one row, so that the largest value is its value."""
+    asked = table(panel.view.table)
+    metrics: list[Aggregation] = []
+    order = "_key"
+    wanted = panel.view.sort[0].lstrip("-").strip("|") if panel.view.sort else ""
+    for column, title in columns_of_table(panel):
+        number = len(metrics) + 1
+        if column == wanted:
+            order = str(number)
+        if KINDS[asked.column(column).type][0] == "number":
+            metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
+        else:
+            latest = {"aggregate": "concat", "size": 1, "sortField": asked.time, "sortOrder": "desc"}
+            metrics.append(
+                _aggregation(number, "top_hits", "metric", field=column, customLabel=title, **latest)
+            )
+    label = panel.entry("label")
+    direction = "desc" if panel.view.sort and panel.view.sort[0].startswith("-") else "asc"
+    rows = _aggregation(
+        len(metrics) + 1,
+        "terms",
+        "bucket",
+        **terms(label.column, order, direction, panel.most[0] if panel.most else MOST_NAMES),
+        customLabel=label.title,
+    )
+    params = {
+        "percentageCol": "",
+        "perPage": 10,
+        "showMetricsAtAllLevels": False,
+        "showPartialRows": False,
+        "showTotal": False,
+        "totalFunc": "sum",
+    }
+    return "table", [*metrics, rows], params
+
+
+def columns_of_table(panel: Panel) -> list[tuple[str, str]]:
+    """Columns of a table behind its names, each with its heading; an error follows its quantity."""
+    found = []
+    for field in panel.fields:
+        if field.role == "label":
+            continue
+        found.append((field.column, field.title))
+        if field.error:
+            found.append((field.error, f"± {field.title}"))
+    return found
+
+
+def terms(column: str, order_by: str, direction: str, size: int) -> dict[str, Any]:
+    """Groups by the values of a column."""
+    return {
+        "field": column,
+        "missingBucket": False,
+        "missingBucketLabel": "Missing",
+        "order": direction,
+        "orderBy": order_by,
+        "otherBucket": False,
+        "otherBucketLabel": "Other",
+        "size": size,
+    }
+
+
+def _bars(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
+    """A bar per name, the largest sum first."""
+    value, label = panel.entry("x"), panel.entry("label")
+    size = panel.most[0] if panel.most else 20
+    found = [
+        _aggregation(1, "sum", "metric", field=value.column, customLabel=value.title),
+        _aggregation(
+            2, "terms", "segment", **terms(label.column, "1", "desc", size), customLabel=label.title
+        ),
+    ]
+    return "horizontal_bar", found, _axes(value.title)
+
+
+def _axes(title: str) -> dict[str, Any]:
+    shown = {"filter": True, "rotate": 0, "show": True, "truncate": 100}
+    scale = {"mode": "normal", "setYExtents": False, "type": "linear"}
+    return {
+        "addLegend": False,
+        "addTimeMarker": False,
+        "addTooltip": True,
+        "categoryAxes": [
+            {
+                "id": "CategoryAxis-1",
+                "labels": shown,
+                "position": "left",
+                "scale": {"type": "linear"},
+                "show": True,
+                "style": {},
+                "title": {},
+                "type": "category",
+            }
+        ],
+        "grid": {"categoryLines": False},
+        "labels": {"show": False},
+        "legendPosition": "right",
+        "seriesParams": [
+            {
+                "data": {"id": "1", "label": title},
+                "drawLinesBetweenPoints": True,
+                "lineWidth": 2,
+                "mode": "normal",
+                "show": True,
+                "showCircles": True,
+                "type": "histogram",
+                "valueAxis": "ValueAxis-1",
+            }
+        ],
+        "thresholdLine": {"color": BAR, "show": False, "style": "full", "value": 10, "width": 1},
+        "times": [],
+        "type": "histogram",
+        "valueAxes": [
+            {
+                "id": "ValueAxis-1",
+                "labels": {**shown, "filter": False},
+                "name": "LeftAxis-1",
+                "position": "bottom",
+                "scale": scale,
+                "show": True,
+                "style": {},
+                "title": {"text": title},
+                "type": "value",
+            }
+        ],
+    }
+
+
+_KINDS = {"tiles": _tiles, "table": _table, "bars": _bars}
+"""Kinds of panel that are visualizations of aggregations."""

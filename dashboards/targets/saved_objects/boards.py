@@ -1,0 +1,108 @@
+"""A page as a dashboard: its grid, its references under both names, its time range."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboards.spec import Page, View, Where
+from dashboards.targets.saved_objects.objects import (
+    PREFIX,
+    Reference,
+    SavedObject,
+    data_view_of,
+    text_of,
+)
+from dashboards.targets.vegalite.index import index_of
+
+TIME_FROM, TIME_TO = "now-10y", "now+1y"
+"""The range in which a dashboard is opened: wide, because charts over time are as wide as their data, and
+what is latest is shown whenever it was made."""
+
+OPTIONS = {
+    "hidePanelTitles": False,
+    "syncColors": False,
+    "syncCursor": True,
+    "syncTooltips": False,
+    "useMargins": True,
+}
+"""Of every dashboard; keys that the oldest server knows."""
+
+
+@dataclass
+class Board:
+    """A dashboard that is being put together: panels from the top, and what they refer to."""
+
+    page: Page
+    prefix: str = PREFIX
+    panels: list[dict[str, Any]] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+
+    def add(
+        self, name: str, kind: str, place: tuple[int, int, int, int], config: dict[str, Any], title: str = ""
+    ) -> dict[str, Any]:
+        """A panel with its content in it; ``place``: x, y, width, height."""
+        x, y, w, h = place
+        panel: dict[str, Any] = {
+            "embeddableConfig": config,
+            "gridData": {"h": h, "i": name, "w": w, "x": x, "y": y},
+            "panelIndex": name,
+            "type": kind,
+        }
+        if title:
+            panel["title"] = title
+        else:
+            panel["embeddableConfig"] = {**config, "hidePanelTitles": True}
+        self.panels.append(panel)
+        return panel
+
+    def add_object(
+        self, name: str, shown: SavedObject, place: tuple[int, int, int, int], *, title: str = ""
+    ) -> None:
+        """A panel that shows an object of its own.
+
+        The reference stands under two names: OpenSearch Dashboards looks for the bare one alone, Kibana for
+        that which begins with the panel.
+        """
+        panel = self.add(name, shown.type, place, {}, title)
+        panel["panelRefName"] = f"panel_{name}"
+        for reference in (f"panel_{name}", f"{name}:panel_{name}"):
+            self.references.append(Reference(reference, shown.type, shown.id))
+
+    def saved(self, filters: tuple[tuple[Where, View], ...] = (), **more: Any) -> SavedObject:
+        """The dashboard; ``filters``: what is chosen when it is opened, and the view that it is chosen of."""
+        pills = []
+        for number, (where, view) in enumerate(filters):
+            name = f"kibanaSavedObjectMeta.searchSourceJSON.filter[{number}].meta.index"
+            self.references.append(data_view_of(index_of(view, self.prefix), name, self.prefix))
+            pills.append(_pill(where, name))
+        source = {"filter": pills, "query": {"language": "kuery", "query": ""}}
+        attributes = {
+            "description": self.page.question,
+            "kibanaSavedObjectMeta": {"searchSourceJSON": text_of(source)},
+            "optionsJSON": text_of(OPTIONS),
+            "panelsJSON": text_of(self.panels),
+            "timeFrom": TIME_FROM,
+            "timeRestore": True,
+            "timeTo": TIME_TO,
+            "title": f"{self.prefix}: {self.page.title}",
+            "version": 1,
+            **more,
+        }
+        return SavedObject("dashboard", self.page.id, attributes, tuple(self.references), self.prefix)
+
+
+def _pill(where: Where, reference: str) -> dict[str, Any]:
+    (value,) = where.accepted
+    return {
+        "$state": {"store": "appState"},
+        "meta": {
+            "alias": None,
+            "disabled": False,
+            "field": where.column,
+            "indexRefName": reference,
+            "key": where.column,
+            "negate": False,
+            "params": {"query": value},
+            "type": "phrase",
+        },
+        "query": {"match_phrase": {where.column: value}},
+    }

@@ -1,0 +1,94 @@
+"""Panels that Vega-Lite draws, as a dashboard server wants them.
+
+The server sets width and height, and colours text and axes for a light or a dark ground; what we colour
+ourselves has to be seen on both. Without rows the sentence of the panel stands in the place of the chart.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboards.spec import Panel
+from dashboards.targets.saved_objects.objects import PREFIX, text_of
+from dashboards.targets.vegalite.charts import from_index
+from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
+
+_ON_BOTH = {
+    PAPER: "transparent",
+    INK: "#69707d",
+    MUTED: "#69707d",
+    LINE: "#7a828f",
+    BAND: "rgba(105,125,150,0.16)",
+    GRID: "rgba(105,125,150,0.22)",
+}
+"""Colours of the page by those that are seen on light and dark ground alike."""
+
+_SIZED = ("width", "height", "autosize")
+ROWS = "rows"
+
+
+def chart(panel: Panel, method: str, prefix: str = PREFIX) -> Spec:
+    """The specification of a chart that asks for its rows itself."""
+    spec = from_index(panel, Paint(size=52), method=method, prefix=prefix)
+    kept = {name: value for name, value in spec.items() if name not in _SIZED}
+    config = {**kept["config"], "kibana": {"hideWarnings": True}}
+    config = {name: value for name, value in config.items() if name not in ("font", "background")}
+    data = {"name": ROWS, **kept["data"]}
+    layers = [*kept["layer"], nothing(panel.empty)]
+    coloured: Spec = _coloured({**kept, "data": data, "layer": layers, "config": config})
+    return coloured
+
+
+def nothing(sentence: str) -> Spec:
+    """A layer that says why there is nothing to see, where no row was given."""
+    words = sentence or "There are no rows in the chosen time and with the chosen filters."
+    said = f"length(data('{ROWS}')) ? '' : {text_of(words)}"
+    return {
+        "name": "nothing",
+        "data": {"values": [{}]},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "baseline": "top",
+            "fontSize": 13,
+            "color": MUTED,
+            "lineBreak": "\n",
+            "text": {"expr": wrapped_expression(said)},
+        },
+        "encoding": {"x": {"value": 8}, "y": {"value": 8}},
+    }
+
+
+def wrapped_expression(text: str) -> str:
+    """An expression: a text in lines that fit into the panel."""
+    letters = "max(20, floor((width - 16) / 6.8))"
+    return f"replace({text}, regexp('(.{{1,' + {letters} + '}})( +|$)', 'g'), '$1\\n')"
+
+
+def _coloured(found: Any) -> Any:
+    if isinstance(found, str):
+        return _ON_BOTH.get(found, found)
+    if isinstance(found, Mapping):
+        return {name: _coloured(value) for name, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [_coloured(each) for each in found]
+    return found
+
+
+def drawn(panel: Panel, method: str, prefix: str = PREFIX) -> dict[str, Any]:
+    """A visualization by value, for a panel of a dashboard."""
+    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix))})
+
+
+def by_value(kind: str, title: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A visualization that stands in its dashboard alone and so needs no reference."""
+    source = {"filter": [], "query": {"language": "kuery", "query": ""}}
+    return {
+        "savedVis": {
+            "data": {"aggs": [], "searchSource": source},
+            "description": "",
+            "params": params,
+            "title": title,
+            "type": kind,
+            "uiState": {},
+        }
+    }

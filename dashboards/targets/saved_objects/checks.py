@@ -1,0 +1,248 @@
+"""What a server would refuse or break of a bundle, said before: for most of it, it reports success."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dashboards.spec import COLUMNS
+from dashboards.targets.saved_objects.objects import CORE_STAMP, SHORT, STAMPS
+from esjobs.core.tables import columns
+
+MEMBERS = {"attributes", "coreMigrationVersion", "id", "references", "type", "typeMigrationVersion"}
+
+KEYS: Mapping[str, frozenset[str]] = {
+    "dashboard": frozenset(
+        columns(
+            "title description kibanaSavedObjectMeta timeRestore timeFrom timeTo refreshInterval "
+            "controlGroupInput panelsJSON optionsJSON version hits"
+        )
+    ),
+    "visualization": frozenset(
+        columns("title description version kibanaSavedObjectMeta uiStateJSON visState savedSearchRefName")
+    ),
+    "index-pattern": frozenset(
+        columns(
+            "title timeFieldName name allowNoIndex fields fieldFormatMap fieldAttrs runtimeFieldMap "
+            "sourceFilters"
+        )
+    ),
+    "search": frozenset(columns("title description columns sort hideChart grid kibanaSavedObjectMeta")),
+    "tag": frozenset(("name", "description", "color")),
+}
+"""Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object."""
+
+TEXTS = (
+    *("panelsJSON", "optionsJSON", "visState", "uiStateJSON", "fields", "fieldFormatMap", "fieldAttrs"),
+    *("runtimeFieldMap", "sourceFilters"),
+)
+"""Attributes that are JSON in a text."""
+
+KIBANA_KEYS: Mapping[str, frozenset[str]] = {
+    "dashboard": frozenset(("controlGroupInput",)),
+    "search": frozenset(("hideChart", "grid")),
+}
+"""Of these, what OpenSearch Dashboards refuses; a file with a tag is for Kibana alone."""
+
+CONTROL_KEYS = frozenset(
+    columns("enhancements dataViewId fieldName id selectedOptions singleSelect title searchTechnique sort")
+)
+"""Keys of a filter to choose from that the oldest server accepts."""
+
+
+def complaints(text: str) -> list[str]:
+    """Everything that is wrong with the lines of a bundle, a sentence each; none: it may be imported."""
+    objects: list[dict[str, Any]] = []
+    found: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            found.append(f"line {number} is not JSON: {error}")
+            continue
+        if not isinstance(value, dict):
+            found.append(f"line {number} is no object")
+        elif "exportedCount" not in value:
+            objects.append(value)
+    if not objects and not found:
+        found.append("there is no object in it")
+    there = [(each.get("type"), each.get("id")) for each in objects]
+    found += [
+        f"{kind} '{name}' stands in it {there.count((kind, name))} times" for kind, name in _twice(there)
+    ]
+    alone = any(each.get("type") == "tag" for each in objects)
+    for each in objects:
+        said = [*_of_object(each, set(there)), *([] if alone else _of_kibana(each))]
+        found += [f"{each.get('type')} '{each.get('id')}': {complaint}" for complaint in said]
+    return found
+
+
+def _of_kibana(each: dict[str, Any]) -> Iterator[str]:
+    """What stands in a file for both products and only Kibana takes."""
+    attributes = each.get("attributes")
+    refused = KIBANA_KEYS.get(str(each.get("type")), frozenset())
+    for key in sorted(refused & set(attributes if isinstance(attributes, dict) else ())):
+        yield f"attribute '{key}', which OpenSearch Dashboards refuses"
+    if each.get("type") == "dashboard" and isinstance(attributes, dict):
+        for panel in _parsed(attributes.get("panelsJSON")) or ():
+            if panel.get("type") not in ("visualization", "search"):
+                yield f"panel '{panel.get('panelIndex')}' is a {panel.get('type')}, which it cannot draw"
+
+
+def _twice(names: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def _of_object(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[str]:
+    kind, name, attributes = str(each.get("type")), each.get("id"), each.get("attributes")
+    if kind not in KEYS:
+        yield f"no type that this version writes; there are {', '.join(sorted(KEYS))}"
+        return
+    if not isinstance(name, str) or f"-{SHORT[kind]}-" not in name:
+        yield f"its id does not tell its type: PREFIX-{SHORT[kind]}-NAME"
+    if not isinstance(attributes, dict) or not isinstance(each.get("references"), list):
+        yield "attributes or references are missing"
+        return
+    yield from _of_stamps(each, kind)
+    for key in sorted(set(attributes) - KEYS[kind]):
+        yield f"attribute '{key}', which the oldest server refuses"
+    for key in TEXTS:
+        if key in attributes and _parsed(attributes[key]) is None:
+            yield f"{key} is no JSON in a text"
+    source = attributes.get("kibanaSavedObjectMeta", {}).get("searchSourceJSON", "{}")
+    if _parsed(source) is None:
+        yield "searchSourceJSON is no JSON in a text"
+    yield from _of_references(each, there)
+    if kind == "dashboard":
+        yield from _of_panels(attributes)
+        yield from _of_controls(attributes)
+
+
+def _of_stamps(each: dict[str, Any], kind: str) -> Iterator[str]:
+    wanted = {"typeMigrationVersion": STAMPS[kind], "coreMigrationVersion": CORE_STAMP}
+    for key, stamp in wanted.items():
+        if each.get(key) != stamp:
+            yield f"{key} is {each.get(key)}, not {stamp}: an older server refuses the file"
+    for key in sorted(set(each) - MEMBERS):
+        yield f"'{key}' does not belong there"
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _of_references(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[str]:
+    """Each is in the file, is named once and is used; whatever is used has one."""
+    references = each["references"]
+    names = [reference.get("name") for reference in references]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield f"reference '{name}' stands there {names.count(name)} times"
+    for reference in references:
+        if (reference.get("type"), reference.get("id")) not in there:
+            yield f"{reference.get('type')} '{reference.get('id')}' is not in the file"
+    used = set(used_references(each))
+    for name in sorted(used - set(names)):
+        yield f"no reference '{name}', which it uses"
+    for name in sorted(set(names) - used):
+        yield f"reference '{name}' is used nowhere"
+
+
+def used_references(each: dict[str, Any]) -> Iterator[str]:
+    """The names of references by which an object speaks of others."""
+    attributes = each["attributes"]
+    source = _parsed(attributes.get("kibanaSavedObjectMeta", {}).get("searchSourceJSON")) or {}
+    if "indexRefName" in source:
+        yield source["indexRefName"]
+    for pill in source.get("filter", ()):
+        yield pill["meta"]["indexRefName"]
+    for panel in _parsed(attributes.get("panelsJSON")) or ():
+        yield from _used_by_panel(panel)
+    controls = _parsed(attributes.get("controlGroupInput", {}).get("panelsJSON")) or {}
+    for name in controls:
+        yield f"controlGroup_{name}:optionsListDataView"
+    for reference in each["references"]:
+        if reference.get("type") == "tag" and reference.get("name") == f"tag-ref-{reference.get('id')}":
+            yield reference["name"]
+
+
+def _used_by_panel(panel: dict[str, Any]) -> Iterator[str]:
+    name = panel.get("panelIndex")
+    if "panelRefName" in panel:
+        yield panel["panelRefName"]
+        yield f"{name}:{panel['panelRefName']}"
+    config = panel.get("embeddableConfig", {})
+    content = config.get("attributes", {})
+    for reference in content.get("references", ()):
+        yield f"{name}:{reference['name']}"
+    for link in content.get("links", ()):
+        yield f"{name}:{link['destinationRefName']}"
+    for event in config.get("enhancements", {}).get("dynamicActions", {}).get("events", ()):
+        yield f"{name}:drilldown:{event['action']['factoryId']}:{event['eventId']}:dashboardId"
+
+
+def _of_panels(attributes: dict[str, Any]) -> Iterator[str]:
+    panels = _parsed(attributes.get("panelsJSON")) or []
+    names = [panel.get("panelIndex") for panel in panels]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield f"two panels '{name}'"
+    taken: dict[tuple[int, int], str] = {}
+    for panel in panels:
+        name, grid = str(panel.get("panelIndex")), panel.get("gridData", {})
+        if grid.get("i") != name:
+            yield f"panel '{name}' is called '{grid.get('i')}' in the grid"
+        x, y, w, h = (int(grid.get(side, -1)) for side in "xywh")
+        if min(x, y) < 0 or min(w, h) < 1 or x + w > COLUMNS:
+            yield f"panel '{name}' reaches out of the {COLUMNS} columns of the grid"
+            continue
+        cells = [(column, row) for column in range(x, x + w) for row in range(y, y + h)]
+        for other in dict.fromkeys(taken[cell] for cell in cells if cell in taken):
+            yield f"panels '{other}' and '{name}' overlap"
+        taken |= dict.fromkeys(cells, name)
+        by_value = panel.get("embeddableConfig", {})
+        if "panelRefName" not in panel and not {"savedVis", "attributes"} & set(by_value):
+            yield f"panel '{name}' has neither content nor a reference"
+        params = by_value.get("savedVis", {}).get("params", {})
+        if "spec" in params:
+            yield from _of_chart(name, params["spec"])
+
+
+def _of_chart(name: str, text: Any) -> Iterator[str]:
+    spec = _parsed(text)
+    if spec is None:
+        yield f"panel '{name}': its chart is no JSON in a text"
+        return
+    if "/vega-lite/v5" not in str(spec.get("$schema")):
+        yield f"panel '{name}': its chart is not of Vega-Lite 5"
+    for url in _urls(spec):
+        if "%type%" in url:
+            yield f"panel '{name}': %type%, which OpenSearch Dashboards does not know"
+        if url.get("%context%") and "query" in url.get("body", {}):
+            yield f"panel '{name}': %context% beside a query, which a server refuses"
+
+
+def _urls(found: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(found, dict):
+        if isinstance(found.get("url"), dict):
+            yield found["url"]
+        for value in found.values():
+            yield from _urls(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from _urls(value)
+
+
+def _of_controls(attributes: dict[str, Any]) -> Iterator[str]:
+    group = attributes.get("controlGroupInput")
+    if group is None:
+        return
+    panels = _parsed(group.get("panelsJSON"))
+    if panels is None:
+        yield "the filters to choose from are no JSON in a text"
+        return
+    for name, panel in panels.items():
+        for key in sorted(set(panel.get("explicitInput", {})) - CONTROL_KEYS):
+            yield f"filter '{name}': key '{key}', which the oldest server refuses"

@@ -1,0 +1,170 @@
+"""Result tables as data views: what a server shows of an index when people look for themselves.
+
+The list of fields is written, because our mappings are known: without it OpenSearch Dashboards writes one
+when it is first opened, several panels at once, of which some fail.
+"""
+
+from typing import Any
+
+from dashboards.spec import View
+from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
+from dashboards.targets.vegalite.index import index_of
+from esjobs.capabilities import table
+from esjobs.core.fields import Field, FieldType
+
+KINDS: dict[FieldType, tuple[str, str, bool]] = {
+    "keyword": ("string", "keyword", True),
+    "text": ("string", "keyword", False),
+    "integer": ("number", "long", True),
+    "number": ("number", "double", True),
+    "boolean": ("boolean", "boolean", True),
+    "time": ("date", "date", True),
+    "day": ("date", "date", True),
+}
+"""By type of a column: what a server calls it, what the index calls it, whether it can be searched.
+
+Tables show all of them; nobody searches in sentences.
+"""
+
+INTERNAL = (
+    *("generation", "partition", "scan_only", "not_finite", "not_finite.*", "written", "writer", "begun"),
+    *("over", "n_written"),
+)
+"""Fields of the index that are no columns; hidden."""
+
+_PERCENT = {
+    *("deviation", "deviation_err", "deviation_raw", "deviation_err_stat", "deviation_err_int"),
+    *("deviation_err_line", "efficiency", "jobs_share", "share", "share_err", "kinds_share", "method_shift"),
+    *("estimate_level", "tau", "sigma_int", "sigma_int_err", "sigma_type", "sigma_type_err", "sigma_class"),
+    *("sigma_class_err", "sigma_cost", "sigma_cost_err", "sigma_inner", "spread", "cost_factor_err"),
+}
+"""Relative numbers that people read in percent."""
+
+_FACTORS = {
+    *("k", "k_err", "k_err_stat", "k_err_sandwich", "k_err_int", "k_err_model", "k_err_type", "k_err_class"),
+    *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before"),
+}
+"""Speed factors and their errors, which are near 1."""
+
+_SCORES = {
+    *("corepower", "corepower_before", "corepower_records", "corepower_parent", "served_corepower"),
+    *("parent_corepower", "proposed_corepower", "proposed_corepower_err"),
+    *("estimate", "estimate_low", "estimate_high"),
+}
+"""Benchmark scores per core."""
+
+_MOMENTS = {"at", "loaded_at", "imported_at", "first_end", "last_end"}
+"""Times of the clock; every other time is the end of a day."""
+
+
+def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
+    """The data view of the index in which the rows of a view are."""
+    asked = table(view.table)
+    index = index_of(view, prefix)
+    of_latest = index.startswith(f"{prefix}-latest-") and view.table != "latest_runs"
+    attributes: dict[str, Any] = {
+        "allowNoIndex": True,
+        "fieldAttrs": text_of({column.name: _described(column) for column in asked.columns}),
+        "fieldFormatMap": text_of(
+            {column.name: form for column in asked.columns if (form := form_of(column)) is not None}
+        ),
+        "fields": text_of([*META_FIELDS, *(listed(column) for column in asked.columns)]),
+        "name": f"{prefix}: {asked.name}" + (", latest run" if of_latest else ""),
+        "runtimeFieldMap": "{}",
+        "sourceFilters": text_of([{"value": name} for name in INTERNAL]),
+        "title": index,
+    }
+    if asked.time:
+        attributes["timeFieldName"] = asked.time
+    return SavedObject("index-pattern", index.removeprefix(f"{prefix}-"), attributes, prefix=prefix)
+
+
+def _described(column: Field) -> dict[str, Any]:
+    unit = f" [{column.unit}]" if column.unit else ""
+    return {"customDescription": f"{column.meaning}{unit}", "customLabel": label_of(column)}
+
+
+def label_of(column: Field) -> str:
+    """What people read for a column: its name in words, errors as such, counts with what they count.
+
+    >>> from esjobs.capabilities import table
+    >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "rc_site", "k")]
+    ['deviation, standard error', 'number of jobs', 'WLCG site', 'k']
+    """
+    if column.name in _LABELS:
+        return _LABELS[column.name]
+    if column.name.startswith("n_"):
+        return "number of " + column.name.removeprefix("n_").replace("_", " ")
+    if column.name.endswith("_err"):
+        return column.name.removesuffix("_err").replace("_", " ") + ", standard error"
+    return column.name.replace("_", " ")
+
+
+_LABELS = {
+    "rc_site": "WLCG site",
+    "q_value": "q (Benjamini-Hochberg)",
+    "cpu_s": "CPU time",
+    "wall_s": "wall-clock time",
+    "core_s": "wall-clock time x cores",
+    "corepower": "declared corepower",
+    "corepower_before": "declared corepower in the run before",
+    "k_before": "k in the run before",
+    "verdict_before": "verdict in the run before",
+    "standing_before": "standing in the run before",
+    "proposed_corepower": "corepower to declare",
+    "events_sq": "sum of squared events",
+    "cpu_model": "CPU model",
+}
+
+
+def form_of(column: Field) -> dict[str, Any] | None:
+    """How the numbers and times of a column are written; None: as the server does.
+
+    >>> from esjobs.capabilities import table
+    >>> form_of(table("flags").column("deviation"))["params"]
+    {'pattern': '0.0%'}
+    """
+    if column.type in ("time", "day"):
+        pattern = "YYYY-MM-DD HH:mm" if column.name in _MOMENTS else "YYYY-MM-DD"
+        return {"id": "date", "params": {"pattern": pattern, "timezone": "UTC"}}
+    if column.name in _PERCENT:
+        return {"id": "percent", "params": {"pattern": "0.0%"}}
+    if column.name in _SCORES:
+        return {"id": "number", "params": {"pattern": "0.0[0]"}}
+    if column.name in _FACTORS:
+        return {"id": "number", "params": {"pattern": "0.000"}}
+    if column.type == "integer":
+        return {"id": "number", "params": {"pattern": "0,0"}}
+    if column.type == "number":
+        return {"id": "number", "params": {"pattern": "0,0.[000]"}}
+    return None
+
+
+def listed(column: Field) -> dict[str, Any]:
+    """A column in the list of fields."""
+    kind, known_as, searchable = KINDS[column.type]
+    return field_entry(column.name, kind, known_as, searchable=searchable)
+
+
+def field_entry(
+    name: str, kind: str, known_as: str, *, searchable: bool = True, counted: bool = True
+) -> dict[str, Any]:
+    """An entry of the list of fields; ``counted``: whether aggregations know it."""
+    return {
+        "aggregatable": counted,
+        "count": 0,
+        "esTypes": [known_as],
+        "name": name,
+        "readFromDocValues": counted,
+        "scripted": False,
+        "searchable": searchable,
+        "type": kind,
+    }
+
+
+META_FIELDS: tuple[dict[str, Any], ...] = (
+    {**field_entry("_id", "string", "_id"), "readFromDocValues": False},
+    {**field_entry("_index", "string", "_index"), "readFromDocValues": False},
+    field_entry("_source", "_source", "_source", searchable=False, counted=False),
+)
+"""Fields of every document."""

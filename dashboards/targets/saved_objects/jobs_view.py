@@ -1,0 +1,139 @@
+"""The jobs themselves as a data view: an archive that is asked directly, with fields computed when asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.targets.saved_objects.data_views import (
+    KINDS,
+    META_FIELDS,
+    field_entry,
+    form_of,
+    label_of,
+)
+from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
+from esjobs.core import fields
+
+INTERNAL = (
+    *("identity", "load", "row", "born", "from", "until", "mark_low", "mark_high", "scan_only"),
+    *("not_finite", "not_finite.*", "origin_file", "origin_line"),
+)
+"""Fields of our own index of jobs that are bookkeeping; hidden."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where an index has a number of the catalogue: the first of ``names`` that a document has.
+
+    ``factor``: what makes base units of it. ``unset``: the number that means not measured.
+    """
+
+    names: tuple[str, ...]
+    factor: float = 1.0
+    unset: float | None = None
+
+
+@dataclass(frozen=True)
+class JobsIndex:
+    """An index of jobs: its name or pattern, its time field, what stands for which field of the catalogue."""
+
+    title: str
+    time: str
+    known: Mapping[str, Known]
+    own: bool = False
+
+
+OWN = JobsIndex(
+    "jobs",
+    "end_time",
+    {item.name: Known((item.name,)) for item in fields.JOB_FIELDS},
+    own=True,
+)
+"""The index that esjobs keeps itself; its name follows the prefix."""
+
+
+def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) -> SavedObject:
+    """The data view of the jobs; ``computed``: with runtime fields, which OpenSearch Dashboards lacks."""
+    listed: dict[str, dict[str, Any]] = {}
+    described: dict[str, dict[str, str]] = {}
+    forms: dict[str, Any] = {}
+    for name, known in index.known.items():
+        item = fields.field(name)
+        if item.type not in KINDS:
+            continue
+        for place in known.names:
+            kind, known_as, searchable = KINDS[item.type]
+            known_as = "date_nanos" if index.own and item.type == "time" else known_as
+            shown = not index.own or item.type != "text"
+            listed[place] = field_entry(place, kind, known_as, searchable=searchable, counted=shown)
+            unit = f" [{item.unit}]" if item.unit and known.factor == 1 else ""
+            described[place] = {"customDescription": f"{item.meaning}{unit}"}
+            if index.own:
+                described[place]["customLabel"] = label_of(item)
+            if (form := form_of(item)) is not None and (item.type != "integer" or known.factor == 1):
+                forms[place] = form
+    scripts = runtime_fields(index) if computed else {}
+    forms |= {name: _FORMS[name] for name in scripts}
+    described |= {name: {"customDescription": _MEANINGS[name]} for name in scripts}
+    title = f"{prefix}-{index.title}" if index.own else index.title
+    attributes = {
+        "allowNoIndex": True,
+        "fieldAttrs": text_of(described),
+        "fieldFormatMap": text_of(forms),
+        "fields": text_of([*META_FIELDS, *listed.values()]),
+        "name": f"{prefix}: jobs",
+        "runtimeFieldMap": text_of(scripts),
+        "sourceFilters": text_of([{"value": name} for name in (INTERNAL if index.own else ())]),
+        "timeFieldName": index.time,
+        "title": title,
+    }
+    return SavedObject("index-pattern", "jobs", attributes, prefix=prefix)
+
+
+_MEANINGS = {
+    "cpu_efficiency": "CPU time over wall-clock time x cores of the job; computed when it is asked for",
+    "cpu_s_per_event": "CPU time per event [s]; computed when it is asked for",
+    "core_hours": "wall-clock time x cores [h]; computed when it is asked for",
+}
+_FORMS = {
+    "cpu_efficiency": {"id": "percent", "params": {"pattern": "0.0%"}},
+    "cpu_s_per_event": {"id": "number", "params": {"pattern": "0,0.[000]"}},
+    "core_hours": {"id": "number", "params": {"pattern": "0,0.[0]"}},
+}
+
+
+def runtime_fields(index: JobsIndex) -> dict[str, Any]:
+    """Fields that the server computes of each job: efficiency, CPU time per event, core-hours.
+
+    One is left out where the index has not what it needs.
+    """
+    computed = {
+        "cpu_efficiency": (("cpu_s", "wall_s", "cores"), "wall_s * cores > 0", "cpu_s / (wall_s * cores)"),
+        "cpu_s_per_event": (("cpu_s", "events"), "events > 0", "cpu_s / events"),
+        "core_hours": (("wall_s", "cores"), "wall_s * cores >= 0", "wall_s * cores / 3600"),
+    }
+    return {
+        name: {"script": {"source": _script(index, needed, sense, value)}, "type": "double"}
+        for name, (needed, sense, value) in computed.items()
+        if all(item in index.known and index.known[item].names for item in needed)
+    }
+
+
+def _script(index: JobsIndex, needed: Sequence[str], sense: str, value: str) -> str:
+    """Nothing is emitted where a number is missing, so that missing is not 0."""
+    taken = "".join(_taken(item, index.known[item]) for item in needed)
+    there = " && ".join(f"{item} != null" for item in needed)
+    return f"{taken}if ({there} && {sense}) emit({value});"
+
+
+def _taken(item: str, known: Known) -> str:
+    lines = [f"Double {item} = null; "]
+    for name in known.names:
+        place = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        number = f"(double) doc[{place}].value"
+        unset = "" if known.unset is None else f" && {number} != {float(known.unset)!r}"
+        lines.append(
+            f"if ({item} == null && doc.containsKey({place}) && doc[{place}].size() > 0{unset}) "
+            f"{item} = {number} * {known.factor!r}; "
+        )
+    return "".join(lines)

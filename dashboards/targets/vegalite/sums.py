@@ -1,0 +1,159 @@
+"""Charts of what an index adds up: shares of sums per name, quantities over time."""
+
+import json
+from typing import Any
+
+from dashboards.spec import STATES, Entry, Panel
+from dashboards.targets.vegalite.marks import (
+    BAND,
+    INK,
+    LINE,
+    Paint,
+    Spec,
+    across,
+    assembled,
+    columns_of,
+    reached,
+    tooltips,
+    valid,
+)
+from dashboards.targets.vegalite.sources import Source, Step
+
+BAR = STATES["used"].light
+HOUR_S = 3600
+
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#5b4b8a", "#777d86")
+"""Colours of names over time; they stay apart for every common kind of colour blindness."""
+
+
+def shares(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """One sum over another, a bar per name in the order of the groups, and a rule at that of all together."""
+    field = panel.entry("x")
+    value: Step = {"calculate": f"{_datum(field.column)} / {_datum(field.per)}", "as": "value"}
+    steps = [
+        *source.lifted([*columns_of(panel), field.per]),
+        {"filter": f"{_datum(field.per)} > 0"},
+        {
+            "joinaggregate": [
+                {"op": "sum", "field": field.column, "as": "over"},
+                {"op": "sum", "field": field.per, "as": "under"},
+            ]
+        },
+        {"calculate": "datum.over / datum.under", "as": "mean"},
+        value,
+    ]
+    mean: Spec = {
+        "name": "mean",
+        "transform": [{"aggregate": [{"op": "max", "field": "mean", "as": "mean"}]}],
+        "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
+        "encoding": {"x": _amount("mean", field.title, ".0%")},
+    }
+    return assembled(source, steps, [*_bars(panel, field.title, ".0%", ".0%"), mean], paint)
+
+
+def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """What one sum leaves of another, in hours, a bar per name, the largest first."""
+    field = panel.entry("x")
+    left = f"({_datum(field.per)} - {_datum(field.column)}) / {HOUR_S}"
+    steps = [
+        *source.lifted([*columns_of(panel), field.per]),
+        valid(field.column, field.per),
+        {"calculate": left, "as": "value"},
+        {"window": [{"op": "row_number", "as": "rank"}], "sort": [{"field": "value", "order": "descending"}]},
+    ]
+    layers = _bars(panel, field.title, "~s", ",.0f")
+    for layer in layers:
+        layer["encoding"]["y"]["sort"] = {"field": "value", "order": "descending"}
+    return assembled(source, steps, layers, paint)
+
+
+def _bars(panel: Panel, title: str, ticks: str, form: str) -> list[Spec]:
+    """A bar per name, with its number behind it."""
+    label = panel.entry("label")
+    axis = {"labelLimit": 210, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
+    y = {"field": label.column, "type": "nominal", "sort": None, "title": None, "axis": axis}
+    x = _amount("value", title, ticks)
+    told = [
+        {"field": label.column, "type": "nominal", "title": label.title},
+        {"field": "value", "type": "quantitative", "title": title, "format": form},
+    ]
+    number = {"field": "value", "type": "quantitative", "format": form}
+    return [
+        {
+            "name": "marks",
+            "mark": {"type": "bar", "color": BAR, "height": {"band": 0.7}},
+            "encoding": {"x": x, "y": y, "tooltip": told},
+        },
+        {
+            "name": "numbers",
+            "mark": {"type": "text", "align": "left", "dx": 4, "color": INK, "fontSize": 10.5},
+            "encoding": {"x": x, "y": dict(y), "text": number},
+        },
+    ]
+
+
+def _amount(column: str, title: str, form: str) -> Spec:
+    return across(column, title, {"zero": True}, format=form, tickCount=6, orient="top")
+
+
+def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A quantity with its error over time, a line per name."""
+    time, up = panel.entry("x"), panel.entry("y")
+    names = [field for field in panel.fields if field.role == "label"]
+    form = ".0%" if up.show in {"percent", "fraction", "shift"} else "~g"
+    x = {
+        "field": "at",
+        "type": "temporal",
+        "scale": {"type": "utc"},
+        "title": None,
+        "axis": {"format": "%Y-%m-%d", "labelOverlap": True, "tickCount": 7, "grid": False},
+    }
+    y, low = (
+        across(column, up.title, {"zero": False}, format=form, tickCount=6) for column in (up.column, "lo")
+    )
+    ground: list[Spec] = []
+    if panel.band:
+        ends = {"low": -paint.limit, "high": paint.limit}
+        at = across("low", up.title, {"zero": False}, format=form)
+        shade = {"mark": {"type": "rect", "color": BAND}, "encoding": {"y": at, "y2": {"field": "high"}}}
+        ground = [{"data": {"values": [ends]}, **shade}]
+    colour: Spec = {"value": BAR}
+    if names:
+        scale = {"range": list(SERIES)}
+        colour = {"field": names[0].column, "type": "nominal", "scale": scale, "title": None}
+        colour["legend"] = {"orient": "right", "labelLimit": 200, "symbolType": "circle"}
+    layers = [
+        *ground,
+        {
+            "name": "line",
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {"x": x, "y": y, "color": colour},
+        },
+        {
+            "name": "bars",
+            "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6},
+            "encoding": {"x": x, "y": low, "y2": {"field": "hi"}, "color": colour},
+        },
+        {
+            "name": "marks",
+            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
+            "encoding": {"x": x, "y": y, "color": colour, "tooltip": _told(panel, time, paint)},
+        },
+    ]
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(up.column),
+        {"calculate": f"toDate({_datum(time.column)})", "as": "at"},
+        {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
+        *reached(up, panel.interval),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def _told(panel: Panel, time: Entry, paint: Paint) -> list[dict[str, Any]]:
+    moment = {"field": "day", "type": "nominal", "title": time.title}
+    return [moment, *(line for line in tooltips(panel, paint) if line["field"] != time.column)]
+
+
+def _datum(column: str) -> str:
+    return f"datum[{json.dumps(column)}]"

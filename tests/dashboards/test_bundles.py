@@ -1,0 +1,188 @@
+"""Bundles of dashboards: nothing that a server refuses, nothing that a table lacks, the same each time."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from dashboards.pages import HEADLINE, PAGES
+from dashboards.spec import Page, Panel
+from dashboards.targets.kibana.bundle import kibana
+from dashboards.targets.portable.bundle import portable
+from dashboards.targets.saved_objects.checks import complaints
+from dashboards.targets.saved_objects.data_views import KINDS
+from docs.generate import objects
+from esjobs.bundles import TARGETS, bundle_of
+from esjobs.capabilities import TABLES, table
+from esjobs.cli import main
+from esjobs.core.tables import Table
+from esjobs.store.elastic.layout import rows_index
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+BAD = sorted((HERE / "bad").glob("*.ndjson"))
+MAKERS = {"portable": portable, "kibana": kibana}
+EVERY_PANEL = [(page, placed.panel) for page in PAGES for placed in page.places]
+ABOUT_ROWS = [(page, panel) for page, panel in EVERY_PANEL if panel.view.table]
+
+
+def named(pair: object) -> str:
+    return pair[1].id if isinstance(pair, tuple) else str(pair)
+
+
+@pytest.mark.parametrize("name", [f"{target}.ndjson" for target in TARGETS])
+def test_committed_bundles_are_current(name: str) -> None:
+    committed = (ROOT / "kibana_objects" / name).read_text(encoding="utf-8")
+    assert committed == objects()[name], f"kibana_objects/{name} is stale: make docs"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_bundle_is_whole(target: str) -> None:
+    assert complaints(bundle_of(target)) == []
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_broken_bundle_is_told(path: Path) -> None:
+    """The first line of each says which complaint it has to give, and it is the only one."""
+    wanted, _, text = path.read_text(encoding="utf-8").partition("\n")
+    assert complaints(text) == [wanted.removeprefix("# ")]
+
+
+def test_every_check_has_a_broken_bundle() -> None:
+    assert len(BAD) >= 20
+
+
+@pytest.mark.parametrize("pair", ABOUT_ROWS, ids=named)
+def test_a_panel_names_columns_that_its_table_has(pair: tuple[Page, Panel]) -> None:
+    page, panel = pair
+    asked = table(panel.view.table)
+    names = [name for field in panel.fields for name in (field.column, field.error, field.per, field.unit)]
+    names += [where.column for where in (*panel.view.where, *panel.view.first)]
+    names += [where.column for tile in panel.tiles for where in tile.where]
+    names += [tile.column for tile in panel.tiles]
+    names += [*panel.view.by, panel.view.over]
+    names += [name.lstrip("-").strip("|") for name in panel.view.sort]
+    names += [metric.field for metric in panel.view.metrics if hasattr(metric, "field")]
+    unknown = {name for name in names if name} - set(asked.column_names)
+    assert not unknown
+    for choice in page.choices:
+        if panel.kind not in UNFILTERED:
+            assert table(choice.table).column(choice.column)
+
+
+UNFILTERED = {"markdown"}
+
+
+@pytest.mark.parametrize("pair", ABOUT_ROWS, ids=named)
+def test_a_panel_counts_and_sorts_what_an_index_can(pair: tuple[Page, Panel]) -> None:
+    _, panel = pair
+    asked = table(panel.view.table)
+    for name in panel.view.by:
+        assert asked.column(name).type == "keyword"
+    for metric in panel.view.metrics:
+        assert asked.column(metric.field).type in ("number", "integer")  # type: ignore[union-attr]
+    if panel.view.over:
+        assert asked.column(panel.view.over).type in ("time", "day")
+    for name in panel.view.sort:
+        metrics = {metric.name for metric in panel.view.metrics}
+        bare = name.lstrip("-").strip("|")
+        assert bare in metrics or KINDS[asked.column(bare).type][2]
+
+
+def test_what_a_page_opens_with_is_known_to_all_its_panels() -> None:
+    """A filter on a column that an index lacks leaves no row of it."""
+    for page in PAGES:
+        for given in page.given:
+            for placed in page.places:
+                view = placed.panel.view
+                if view.table:
+                    assert given.column in table(view.table).column_names, placed.panel.id
+                    assert view.types == "every", placed.panel.id
+
+
+@pytest.mark.parametrize("each", TABLES, ids=lambda each: each.name)
+def test_data_views_say_what_the_mapping_says(each: Table) -> None:
+    mapping = rows_index(each)["mappings"]["properties"]
+    for column in each.columns:
+        if column.type in KINDS:
+            _, known_as, searchable = KINDS[column.type]
+            found = mapping[column.name]
+            assert (found["type"], found.get("index", True)) == (known_as, searchable), column.name
+            assert found.get("doc_values", True), column.name
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_dashboard_asks_few_things_for_few_rows(target: str) -> None:
+    for line in MAKERS[target](PAGES, HEADLINE).splitlines():
+        each = json.loads(line)
+        if each["type"] != "dashboard":
+            continue
+        panels = json.loads(each["attributes"]["panelsJSON"])
+        questions = [url for panel in panels for url in urls(panel)]
+        asked = len(questions) + sum("savedVis" not in panel["embeddableConfig"] for panel in panels)
+        assert asked <= 20, each["id"]
+        for url in questions:
+            assert url["body"].get("size", 0) <= 1000
+
+
+def urls(panel: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a chart asks."""
+    spec = panel["embeddableConfig"].get("savedVis", {}).get("params", {}).get("spec")
+    if spec is None:
+        return
+
+    def inside(found: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(found, dict):
+            if isinstance(found.get("url"), dict):
+                yield found["url"]
+            for value in found.values():
+                yield from inside(value)
+        elif isinstance(found, list):
+            for value in found:
+                yield from inside(value)
+
+    yield from inside(json.loads(spec))
+
+
+def test_a_prefix_moves_names_and_indices(tmp_path: Path) -> None:
+    (tmp_path / "esjobs.toml").write_text('[cluster]\nprefix = "other"\n')
+    said = CliRunner().invoke(
+        main,
+        ["--config", str(tmp_path / "esjobs.toml"), "dashboards", "render", "--out", str(tmp_path / "out")],
+    )
+    assert said.exit_code == 0, said.output
+    for target in TARGETS:
+        text = (tmp_path / "out" / f"{target}.ndjson").read_text()
+        assert complaints(text) == []
+        assert "esjobs-" not in text
+        assert '"id":"other-dashboard-sites"' in text
+
+
+def test_the_jobs_of_an_archive_are_a_data_view(tmp_path: Path) -> None:
+    arguments = ["--jobs-index", "jobs_archive_*", "--field-map", "atlas-panda", "--quiet"]
+    said = CliRunner().invoke(
+        main, [*arguments, "dashboards", "render", "--target", "kibana", "--out", str(tmp_path)]
+    )
+    assert said.exit_code == 0, said.output
+    lines = [json.loads(line) for line in (tmp_path / "kibana.ndjson").read_text().splitlines()]
+    (found,) = [each["attributes"] for each in lines if each["id"] == "esjobs-data-jobs"]
+    assert (found["title"], found["timeFieldName"]) == ("jobs_archive_*", "endtime")
+    computed = json.loads(found["runtimeFieldMap"])
+    assert set(computed) == {"cpu_efficiency", "cpu_s_per_event", "core_hours"}
+    assert "doc['actualcorecount']" in computed["core_hours"]["script"]["source"]
+
+
+def test_check_says_what_is_wrong_and_fails(tmp_path: Path) -> None:
+    good = CliRunner().invoke(main, ["dashboards", "check"])
+    assert (good.exit_code, good.stdout) == (0, "")
+    broken = tmp_path / "broken.ndjson"
+    broken.write_text(bundle_of("portable").replace('"8.9.0"', '"10.2.0"'))
+    bad = CliRunner().invoke(main, ["dashboards", "check", str(broken)])
+    assert bad.exit_code == 1
+    assert "typeMigrationVersion is 10.2.0, not 8.9.0" in bad.stdout
+    missing = CliRunner().invoke(main, ["dashboards", "check", str(tmp_path / "no.ndjson")])
+    assert missing.exit_code == 1
+    assert "cannot read" in missing.stderr
