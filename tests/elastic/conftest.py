@@ -1,7 +1,14 @@
-"""A store with a published run that the scenes of a product share as long as each ends well."""
+"""A store with a published run that the scenes of a product share as long as each ends well, and more."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from esjobs.core.query import Query
+from esjobs.store.base import Aggregate
+from esjobs.store.elastic.asking import aggregation
+from esjobs.store.elastic.asking.clauses import EVERY
 from tests.elastic.stage import Stage
 from tests.servers.server import Server
 
@@ -23,4 +30,19 @@ def stage(server: Server, stages: dict[str, Stage], tmp_path_factory: pytest.Tem
         found.begin(server.url)
         stages[name] = found
     found.spoilt = True
+    return found
+
+
+@pytest.fixture
+def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
+    """The questions for which every document was read."""
+    found: list[Query] = []
+    inner: Callable[..., Aggregate] = aggregation.read_groups
+
+    def noted(unread: Any, query: Query) -> Aggregate:
+        if any(some.clause == EVERY for some in unread):
+            found.append(query)
+        return inner(unread, query)
+
+    monkeypatch.setattr(aggregation, "read_groups", noted)
     return found

@@ -163,7 +163,7 @@ def test_an_index_that_was_deleted_and_loaded_again_in_the_same_order(
 def test_marks_tell_documents_apart_without_the_right_to_ask_for_an_index(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ForeignJobs, "_identities", lambda _: {})
+    monkeypatch.setattr(ForeignJobs, "_identities", lambda *_: {})
     name = f"{index_prefix}jobs"
     documents = [{**_cms(number), "_id": f"{number}"} for number in range(3)]
     make_index(server, name, CMS, documents)

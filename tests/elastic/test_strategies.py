@@ -1,7 +1,6 @@
 """Groups by composite aggregation and groups from documents that are read: the same, and the truth."""
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,15 +11,14 @@ from esjobs.core.query import Count, DropRule, Filter, In, Missing, NotLike, Que
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.store.base import Aggregate
 from esjobs.store.elastic.asking import aggregation, composite
-from esjobs.store.elastic.asking.clauses import EVERY
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract import model
 from tests.contract.jobs import hours, job
+from tests.elastic.answers import counted, require_same, rows
 from tests.elastic.foreign import CATALOGUE, make_index, plain
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS
 from tests.servers.server import Server
@@ -44,49 +42,6 @@ METRICS = (
     SumWhere("core_s", ("cpu_s", "wall_s", "cores"), "under"),
     SumWhere("cpu_s", ("cpu_s", "events"), "per_event"),
 )
-
-
-def rows(found: Aggregate, query: Query) -> dict[tuple[Any, ...], dict[str, Any]]:
-    table = found.table.to_pylist()
-    by_key = {tuple(row.pop(key) for key in query.keys): row for row in table}
-    assert len(by_key) == len(table), "a group appears twice"
-    return by_key
-
-
-def require_same(query: Query, *found: tuple[dict[Any, Any], dict[Any, int]]) -> None:
-    (groups, books), *others = found
-    for other_groups, other_books in others:
-        differing = {
-            place: (other_books.get(place), books.get(place))
-            for place in other_books.keys() | books.keys()
-            if other_books.get(place) != books.get(place)
-        }
-        assert not differing, query
-        assert other_groups.keys() == groups.keys()
-        for key, row in groups.items():
-            for name, value in row.items():
-                other = other_groups[key][name]
-                assert (other is None) == (value is None), (key, name, other, value)
-                assert value is None or other == pytest.approx(value, rel=1e-12), (key, name)
-
-
-def counted(found: Aggregate) -> dict[Any, int]:
-    return {(row["day"], row["outcome"], row["kind"]): row["n_jobs"] for row in found.books.to_pylist()}
-
-
-@pytest.fixture
-def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
-    """The questions for which every document was read."""
-    found: list[Query] = []
-    inner: Callable[..., Aggregate] = aggregation.read_groups
-
-    def noted(at: Any, jobs: Any, query: Query, clause: Any) -> Aggregate:
-        if clause == EVERY:
-            found.append(query)
-        return inner(at, jobs, query, clause)
-
-    monkeypatch.setattr(aggregation, "read_groups", noted)
-    return found
 
 
 QUESTIONS: st.SearchStrategy[tuple[tuple[str, ...], bool, bool, list[Filter]]] = st.tuples(

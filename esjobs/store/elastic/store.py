@@ -33,7 +33,7 @@ from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
 from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
-from esjobs.store.elastic.jobs.job_index import JobIndex
+from esjobs.store.elastic.jobs.job_index import JobSource
 from esjobs.store.elastic.jobs.loads import Jobs
 from esjobs.store.elastic.jobs.own_jobs import OwnJobs
 from esjobs.store.elastic.layout import LAYOUT, Names
@@ -69,10 +69,10 @@ class ElasticStore:
         self._state = State(cluster, self._names)
         self._foreign = jobs_index
         self._jobs = Jobs(cluster, self._names, self._state)
-        self._source: JobIndex = (
+        self._source: JobSource = (
             OwnJobs(self._jobs)
             if jobs_index is None
-            else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"))
+            else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"), prefix)
         )
         self._results = Results(cluster, self._names, self._state, self._tables)
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
@@ -205,9 +205,13 @@ def _state(live: LiveField) -> FieldState:
     source = live.source
     foreign = repr(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
     state: Literal["present", "constant", "wrong type", "absent"] = (
-        "wrong type" if live.state == "unindexed" else live.state
+        "wrong type"
+        if live.state == "unindexed"
+        else "present"
+        if live.state == "mixed"  # the indices that differ are asked one after the other
+        else live.state
     )
-    missing = live.state == "absent" or (live.field.name == "end_time" and live.state == "unindexed")
+    missing = live.state == "absent" or (live.field.name == "end_time" and not live.askable)
     needed = missing and source.absent == "refuse"
     return FieldState(live.field.name, foreign, state, live.type, live.note, needed)
 

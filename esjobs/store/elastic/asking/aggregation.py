@@ -1,6 +1,6 @@
 """Aggregating in the cluster: groups by composite aggregation, and what it cannot judge by reading it.
 
-All of an answer is of one point in time. Three kinds of documents add up to the jobs of the window: those
+All of an answer is of one moment. Three kinds of documents add up to the jobs of the window: those
 that a rule certainly drops are counted, those that are certainly kept are grouped by the cluster, and the
 rest (a quotient too close to its limit, a value that the index does not know) are read and asked again in
 the embedded engine. The cluster's groups must count exactly the jobs that its filters count; if they do
@@ -9,6 +9,7 @@ not, or if a question cannot be put to the index at all, everything is read.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -30,7 +31,7 @@ from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, al
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
 from esjobs.store.elastic.asking.sums import plan_sums
-from esjobs.store.elastic.jobs.job_index import JobIndex
+from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import encoded, merged, one_row
@@ -39,37 +40,68 @@ _COUNT = "jobs in the group"
 """A metric of its own, by which groups are held against the books."""
 
 
-def aggregate(cluster: Cluster, jobs: JobIndex, query: Query, *, by_reading: bool = False) -> Aggregate:
-    """Group and sum, with the books of the same snapshot. ``by_reading``: read every document."""
+def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bool = False) -> Aggregate:
+    """Group and sum, with the books of the same snapshots. ``by_reading``: read every document.
+
+    Indices that differ are asked in parts, each in its own way, and the answers are added up.
+    """
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
-    with PointInTime(cluster, jobs.index) as at:
-        if at.empty:
-            return read_groups(at, jobs, query, NONE)
-        if not by_reading:
-            try:
-                answer = _grouped(at, jobs, query)
-            except composite.NotExactError:
-                answer = None
-            if answer is not None:
-                return answer
-        return read_groups(at, jobs, query, EVERY)
+    answers: list[Aggregate] = []
+    unread: list[Unread] = []
+    with ExitStack() as stack:
+        # all snapshots before the first question, so that they are of one moment
+        snapshots = [
+            (stack.enter_context(PointInTime(cluster, part.index)), part)
+            for part in jobs.parts(query.window, used_fields(query))
+        ]
+        for at, part in snapshots:
+            if at.empty:
+                continue
+            grouped = None if by_reading else _answer_of_part(at, part, query)
+            if grouped is not None:
+                answers.append(grouped.answer)
+            rest = EVERY if grouped is None else grouped.rest
+            if rest != NONE:
+                unread.append(Unread(at, part, rest))
+        if unread or not answers:
+            answers.append(read_groups(unread, query))
+    return _sum_of(answers, query)
 
 
-def read_groups(at: PointInTime, jobs: JobIndex, query: Query, clause: Clause) -> Aggregate:
-    """Read the documents of a clause inside the window, and group them in the embedded engine.
+@dataclass(frozen=True)
+class Unread:
+    """Documents of a clause that the cluster cannot group."""
+
+    at: PointInTime
+    jobs: JobIndex
+    clause: Clause
+
+
+def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
+    """Read documents inside the window of a query, and group them in the embedded engine.
 
     Memory: the jobs in question, beyond a limit on disk.
     """
     invalid: Counter[date] = Counter()
     with DuckScratch.of_jobs() as scratch:
-        if clause != NONE:
-            asked = all_of([*jobs.visible(), *within(_time(jobs), query.window), clause])
-            for page in jobs.documents(at, asked, used_fields(query)):
+        for some in unread:
+            asked = all_of([*some.jobs.inside(query.window), some.clause])
+            for page in some.jobs.documents(some.at, asked, used_fields(query)):
                 scratch.add(page.jobs)
                 invalid += page.invalid
         answer = scratch.aggregate(query)
     extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in invalid.items()})
     return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
+
+
+def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
+    """Answers for different jobs as one; of more than one every metric is a sum."""
+    if len(answers) == 1:
+        return answers[0]
+    filled = [encoded(answer.table) for answer in answers if answer.table.num_rows]
+    tables = filled or [encoded(answers[0].table)]
+    table = tables[0] if len(tables) == 1 else merged(pa.concat_tables(tables), query.keys)
+    return Aggregate(table, _added(*(answer.books for answer in answers)))
 
 
 def used_fields(query: Query) -> frozenset[str]:
@@ -119,14 +151,30 @@ class _Rules:
         return any_of(clauses)
 
 
-def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
+@dataclass(frozen=True)
+class _Grouped:
+    """What the cluster can answer, and the clause of the documents that are still to be read."""
+
+    answer: Aggregate
+    rest: Clause
+
+
+def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
+    """The answer of the cluster; None when all documents are to be read."""
+    try:
+        return _grouped(at, jobs, query)
+    except composite.NotExactError:
+        return None
+
+
+def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     """The answer of the cluster; None when the question cannot be put to the index."""
     counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
     sums = plan_sums(counting, jobs.live)
     asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
     if asked is None:
         return None
-    base = [*jobs.visible(), *within(_time(jobs), query.window)]
+    base = jobs.inside(query.window)
     everything = all_of(base)
     clauses = Clauses(jobs.live, lambda path: composite.distinct(at, path, everything))
     where = clauses.filters(query.where)
@@ -146,13 +194,8 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> Aggregate | None:
         return None
     answer = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
     if not counted.n_odd and not counted.n_doubted:
-        return answer
-    rest = any_of([*odd, all_of([*where, rules.doubted()], odd)])
-    read = read_groups(at, jobs, query, rest)
-    return Aggregate(
-        merged(pa.concat_tables([answer.table, encoded(read.table)]), query.keys),
-        _added(answer.books, read.books),
-    )
+        return _Grouped(answer, NONE)
+    return _Grouped(answer, any_of([*odd, all_of([*where, rules.doubted()], odd)]))
 
 
 def _time(jobs: JobIndex) -> str:

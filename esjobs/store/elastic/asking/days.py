@@ -1,7 +1,7 @@
 """Jobs in time: a window as a clause, jobs per day, marks by which a changed day is noticed."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -80,23 +80,20 @@ def fingerprints(
     path: str,
     clauses: Sequence[Mapping[str, Any]],
     numbers: Mapping[str, Any],
-    more: Mapping[str, Any] | None = None,
-    more_of_mark: Callable[[Mapping[str, Any]], str] = lambda _: "",
 ) -> pa.Table:
     """Columns day, n_jobs, mark of the jobs of all clauses.
 
-    The mark is made of ``numbers``, aggregations with one value each, and of ``more_of_mark``, which reads
-    the answers to ``more`` aggregations of a day.
+    The mark is made of ``numbers``, aggregations with one value each.
     """
     query = {"bool": {"filter": list(clauses)}}
-    aggs = {"days": per_day(path, {**numbers, **(more or {})})}
+    aggs = {"days": per_day(path, numbers)}
     answer = at.search({"size": 0, "query": query, "aggs": aggs, "track_total_hits": False})
     return pa.Table.from_pylist(
         [
             {
                 "day": day_of(group),
                 "n_jobs": group["doc_count"],
-                "mark": ".".join(_digits(group[name]["value"]) for name in numbers) + more_of_mark(group),
+                "mark": ".".join(digits(group[name]["value"]) for name in numbers),
             }
             for group in (answer["aggregations"]["days"]["buckets"] if answer else [])
         ],
@@ -104,8 +101,8 @@ def fingerprints(
     )
 
 
-def _digits(value: float | None) -> str:
-    """A whole number as it is; of any other the digits that do not depend on the order of adding up."""
+def digits(value: float | None) -> str:
+    """A number as marks have it: of one that is not whole the digits that no order of adding up changes."""
     if value is None or not math.isfinite(value):
         return "-"
     return str(int(value)) if value == int(value) else f"{value:.9e}"

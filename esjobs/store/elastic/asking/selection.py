@@ -1,6 +1,7 @@
 """Reading single jobs: the index narrows, the embedded engine decides."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pyarrow as pa
 
@@ -9,14 +10,13 @@ from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
 from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.aggregation import stored_fields
-from esjobs.store.elastic.asking.clauses import Clauses, all_of, any_of
-from esjobs.store.elastic.asking.days import within
-from esjobs.store.elastic.jobs.job_index import JobIndex
+from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
+from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 
 
-def selected(cluster: Cluster, jobs: JobIndex, select: Select) -> Iterator[pa.RecordBatch]:
+def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.RecordBatch]:
     """Stream jobs as of the moment of the call.
 
     The cluster finds the documents that can match; what it cannot judge of a filter is decided on what it
@@ -26,31 +26,41 @@ def selected(cluster: Cluster, jobs: JobIndex, select: Select) -> Iterator[pa.Re
     needed = stored_fields(
         [*names, *filter_fields(select.where), *(rule.keep.field for rule in select.drops)]
     )
-    clauses = Clauses(jobs.live, lambda _: None)
-    kept = [clauses.keep(rule) for rule in select.drops]
-    narrow = [*clauses.narrowing(select.where), *(clause for clause in kept if clause is not None)]
-    base = [*jobs.visible(), *within(jobs.live["end_time"].paths[0], select.window)]
-    query = all_of([*base, any_of([*jobs.odd(needed), all_of(narrow)])] if narrow else base)
-    at = PointInTime(cluster, jobs.index)
     anytime = Select(select.fields, None, select.where, select.drops)
     plain = not select.where and not select.drops and set(names) <= _STORED
     schema = schema_of(fields.field(name) for name in names)
+    stack = ExitStack()
+    with stack:
+        parts = [
+            (stack.enter_context(PointInTime(cluster, part.index)), part)
+            for part in jobs.parts(select.window, needed)
+        ]
+        open_until_read = stack.pop_all()
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with at:
-            if at.empty:
-                return
-            if plain:
-                for documents in jobs.documents(at, query, needed):
-                    yield pa.RecordBatch.from_arrays([documents.jobs.column(n) for n in names], schema=schema)
-                return
-            with DuckScratch.of_jobs() as scratch:
-                for documents in jobs.documents(at, query, needed):
+        with open_until_read, DuckScratch.of_jobs() as scratch:
+            for at, part in parts:
+                if at.empty:
+                    continue
+                for documents in part.documents(at, _matching(part, select, needed), needed):
+                    if plain:
+                        columns = [documents.jobs.column(name) for name in names]
+                        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                        continue
                     scratch.add(documents.jobs)
                     yield from scratch.select(anytime)
                     scratch.clear()
 
     return batches()
+
+
+def _matching(part: JobIndex, select: Select, needed: frozenset[str]) -> Clause:
+    """What can match, and what the cluster cannot judge."""
+    clauses = Clauses(part.live, lambda _: None)
+    kept = [clauses.keep(rule) for rule in select.drops]
+    narrow = [*clauses.narrowing(select.where), *(clause for clause in kept if clause is not None)]
+    base = part.inside(select.window)
+    return all_of([*base, any_of([*part.odd(needed), all_of(narrow)])] if narrow else base)
 
 
 _STORED = frozenset(field.name for field in fields.JOB_FIELDS)

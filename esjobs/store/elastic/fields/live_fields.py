@@ -1,19 +1,18 @@
-"""A field map held against an index as it is: what can be asked, what must be read, what is not there."""
+"""A field map held against indices as they are: what can be asked, what must be read, what is not there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-from urllib.parse import quote
+from typing import Literal
 
 from esjobs.core import fields
 from esjobs.core.errors import StoreError
 from esjobs.core.fields import Field
 from esjobs.store.elastic.fields.field_map import FieldMap, Source
-from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
-from esjobs.store.elastic.transport.scan import PATTERN
+from esjobs.store.elastic.fields.mappings import Mappings
 
-State = Literal["present", "constant", "unindexed", "absent"]
-"""``unindexed``: documents have it, but the index cannot find or sum its values."""
+State = Literal["present", "constant", "mixed", "unindexed", "absent"]
+"""``unindexed``: documents have it, but the index cannot find or sum its values. ``mixed``: each of several
+indices can, but they cannot be asked together."""
 
 _WHOLE = frozenset({"long", "integer", "short", "byte", "unsigned_long"})
 _NUMBERS = _WHOLE | {"double", "float", "half_float", "scaled_float"}
@@ -21,7 +20,6 @@ _TEXTS = frozenset({"keyword", "constant_keyword", "wildcard"})
 _TIMES = frozenset({"date", "date_nanos"})
 _CALLED = {"integer": "a number", "number": "a number", "time": "a date"}
 _SUB_FIELDS = ("", ".keyword", ".raw")
-_UNMAPPED = "unmapped"
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class LiveField:
     @property
     def askable(self) -> bool:
         """Whether the index answers exactly what is asked of this field."""
-        return self.state != "unindexed"
+        return self.state not in ("unindexed", "mixed")
 
     @property
     def plain(self) -> bool:
@@ -75,36 +73,38 @@ def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveFie
     }
 
 
-def live_fields(cluster: Cluster, index: str, field_map: FieldMap) -> dict[str, LiveField]:
-    """Every stored field of the catalogue, as the index has it now.
+def foreign_names(field_map: FieldMap, names: Iterable[str] | None = None) -> set[str]:
+    """What an index is asked about for some fields of the catalogue (None: all), sub-fields among them."""
+    sources = [source for name, source in field_map.sources.items() if names is None or name in names]
+    return {name + sub for source in sources for name in source.names for sub in _SUB_FIELDS}
 
-    Needs the right to read only. Raises :class:`StoreError` when no index matches.
-    """
-    names = {name for source in field_map.sources.values() for name in source.names}
-    asked = sorted(name + sub for name in names for sub in _SUB_FIELDS)
-    capabilities = capabilities_of(cluster, index, asked)
+
+def live_fields(field_map: FieldMap, mappings: Mappings, loose: Collection[str] = ()) -> dict[str, LiveField]:
+    """Every stored field of the catalogue, as indices asked together have it; ``loose``: see `alike`."""
     return {
-        item.name: _live(item, field_map.sources.get(item.name, Source()), capabilities)
+        item.name: _live(item, field_map.sources.get(item.name, Source()), mappings, loose=item.name in loose)
         for item in fields.JOB_FIELDS
     }
 
 
-def capabilities_of(cluster: Cluster, index: str, names: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
-    """What the index says of fields: name -> type -> whether it is searchable and aggregatable."""
-    asked = {"fields": ",".join(names), "include_unmapped": "true"}
-    try:
-        answer = cluster.call("GET", f"/{quote(index, safe=PATTERN)}/_field_caps", params=asked)
-    except RefusedError as error:
-        if not error.absent:
-            raise
-        answer = {"indices": []}
-    if not answer.get("indices"):
-        raise StoreError(
-            f"no index of {cluster.location} matches '{index}' (or none that this user may read); "
-            "name the jobs' index with --jobs-index"
+def alike(
+    field_map: FieldMap, mappings: Mappings, names: Collection[str], loose: Collection[str] = ()
+) -> list[tuple[str, ...]]:
+    """The indices in groups that have some fields of the catalogue in the same way.
+
+    ``loose``: fields of which nothing is asked but sums, or the order in time: whole numbers may stand beside
+    fractions, and dates beside dates with nanoseconds.
+    """
+    groups: dict[tuple[object, ...], list[str]] = {}
+    wanted = [(fields.field(name), field_map.sources.get(name, Source())) for name in sorted(names)]
+    for index in mappings.indices:
+        ways = tuple(
+            _way(item, name, mappings, index, loose=item.name in loose)
+            for item, source in wanted
+            for name in source.names
         )
-    by_name = answer.get("fields", {})
-    return {name: types for name, types in by_name.items() if set(types) != {_UNMAPPED}}
+        groups.setdefault(ways, []).append(index)
+    return [tuple(group) for group in groups.values()]
 
 
 def require_usable(live: Mapping[str, LiveField], index: str) -> None:
@@ -116,63 +116,84 @@ def require_usable(live: Mapping[str, LiveField], index: str) -> None:
                 f"{index} has no {' or '.join(item.source.names) or name}, which stands for {name}; "
                 "see: esjobs fields check, and name another field map (--field-map)"
             )
-        if name == "end_time" and item.state == "unindexed":
+        if name == "end_time" and not item.askable:
             raise StoreError(f"{index}: {item.note}; the time field must be a date: name another one")
 
 
-def _live(item: Field, source: Source, capabilities: Mapping[str, Mapping[str, Any]]) -> LiveField:
+def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> LiveField:
     if source.constant is not None:
         return LiveField(item, source, "constant")
     paths: list[str] = []
     read: list[str] = []
     types: list[str] = []
     notes: list[str] = []
-    usable = True
+    state: State = "present"
     for name in source.names:
-        if name not in capabilities:
+        having = mappings.kinds.get(name)
+        if not having:
             continue
         read.append(name)
-        path, kind, note = _path(item, name, capabilities)
-        types.append(kind)
+        ways = {_way(item, name, mappings, index, loose=loose) for index in having}
+        asked_as = {way.path for way in ways if way is not None}
+        own = ", ".join(sorted({kind.type for kind in having.values()}))
+        path = asked_as.pop() if len(ways) == 1 else None
         if path is None:
-            usable = False
-            notes.append(note)
+            types.append(own)
+            state = "unindexed" if None in asked_as or len(ways) == 1 or state == "unindexed" else "mixed"
+            notes.append(_what_is_wrong(item, name, own, n_ways=len(ways)))
         else:
+            types.append(own if path == name else f"{own} with {path.removeprefix(f'{name}.')}")
             paths.append(path)
     if not read:
         asked = " or ".join(source.names)
         return LiveField(item, source, "absent", note=f"{asked} is not mapped" if asked else "not in the map")
-    integral = bool(types) and all(kind in _WHOLE for kind in types)
-    state: State = "present" if usable else "unindexed"
+    integral = bool(paths) and all(
+        kind.type in _WHOLE for path in paths for kind in mappings.kinds[path].values()
+    )
     return LiveField(
         item, source, state, tuple(paths), tuple(read), integral, ", ".join(types), "; ".join(notes)
     )
 
 
-def _path(
-    item: Field, name: str, capabilities: Mapping[str, Mapping[str, Any]]
-) -> tuple[str | None, str, str]:
-    """What queries call a foreign field, its type, and what is wrong when there is no such name."""
+def _what_is_wrong(item: Field, name: str, types: str, *, n_ways: int) -> str:
+    if n_ways > 1:
+        return f"{name} is of different types in different indices ({types})"
+    if "text" in types.split(", ") and item.type == "keyword":
+        return f"{name} is text without a keyword sub-field"
+    return f"{name} is {types}, not {_CALLED.get(item.type, 'a keyword')}"
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How an index is asked for a foreign field. ``path``: None where its documents are to be read.
+
+    ``kind``: what two indices must have in common to be asked together.
+    """
+
+    path: str | None
+    kind: str = ""
+
+
+def _way(item: Field, name: str, mappings: Mappings, index: str, *, loose: bool) -> _Way | None:
+    """How one index is asked for a foreign field; None where it has no such field."""
+    if mappings.kind(name, index) is None:
+        return None
     wanted = {"integer": _NUMBERS, "number": _NUMBERS, "time": _TIMES}.get(item.type, _TEXTS | _WHOLE)
-    types = sorted(set(capabilities[name]) - {_UNMAPPED})
-    own = ", ".join(types)
-    if len(types) > 1:
-        return None, own, f"{name} is of different types in different indices ({own})"
     for sub in _SUB_FIELDS:
-        of_subfield = capabilities.get(name + sub, {})
-        kinds = set(of_subfield) - {_UNMAPPED}
-        # where an index has the field without its sub-field, its documents would be passed over
-        lacking = _lacking(of_subfield) - _lacking(capabilities[name])
-        able = all(
-            of_subfield[kind].get("searchable") and of_subfield[kind].get("aggregatable") for kind in kinds
-        )
-        if kinds and len(kinds) == 1 and kinds <= wanted and able and not lacking:
-            return name + sub, f"{own} with {sub[1:]}" if sub else own, ""
-    if "text" in types and item.type == "keyword":
-        return None, own, f"{name} is text without a keyword sub-field in every index"
-    return None, own, f"{name} is {own}, not {_CALLED.get(item.type, 'a keyword')}"
+        kind = mappings.kind(name + sub, index)
+        if kind is not None and kind.type in wanted and kind.able:
+            return _Way(name + sub, _asked_as(item, kind.type, loose=loose))
+    return _Way(None)
 
 
-def _lacking(types: Mapping[str, Any]) -> set[str]:
-    """The indices that do not have a field."""
-    return set(types.get(_UNMAPPED, {}).get("indices") or ())
+def _asked_as(item: Field, kind: str, *, loose: bool) -> str:
+    """What stands for a type: indices with the same can be asked together.
+
+    A sum adds up numbers of any type. As keys, whole numbers and fractions, or numbers and texts, are refused
+    together, or mixed up.
+    """
+    if item.type == "number" or (loose and item.type in ("integer", "time")):
+        return item.type
+    if kind in _NUMBERS - {"unsigned_long"}:
+        return "whole" if kind in _WHOLE else "fraction"
+    return kind

@@ -1,108 +1,149 @@
-"""Jobs in indices of others, read where they are through a field map; nothing is ever written there."""
+"""Jobs in indices of others, read where they are through a field map; nothing is ever written there.
+
+Archives are cut by time, and mapped by whatever came first: the indices of a pattern need not agree about the
+types of their fields. A question is put to the indices that have jobs of its window, and apart to those that
+have its fields in another way.
+"""
 
 import hashlib
-import math
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
-from typing import Any
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from datetime import date, datetime
 from urllib.parse import quote
 
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.window import Window
 from esjobs.store.base import Span
-from esjobs.store.elastic.asking.clauses import Clause, all_of, negated, translated
-from esjobs.store.elastic.asking.days import fingerprints, moment_of, within
+from esjobs.store.checks import FINGERPRINTS
+from esjobs.store.elastic.asking.clauses import all_of
+from esjobs.store.elastic.asking.days import day_of, digits, moment_of, per_day, within
 from esjobs.store.elastic.fields.field_map import FieldMap
-from esjobs.store.elastic.fields.live_fields import LiveField, live_fields, require_usable
-from esjobs.store.elastic.jobs.job_index import Documents
+from esjobs.store.elastic.fields.live_fields import alike, foreign_names, live_fields, require_usable
+from esjobs.store.elastic.fields.mappings import Mappings, mappings_of, require_indices
+from esjobs.store.elastic.jobs.foreign_part import ForeignPart
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
-from esjobs.store.elastic.transport.scan import PATTERN, PointInTime
+from esjobs.store.elastic.transport.naming import PATTERN, addresses, nameable, without
+from esjobs.store.elastic.transport.scan import search_once
 
 _USED = ("cpu_s", "wall_s", "events", "cores", "hs06_s")
 """Numbers whose sums tell that documents differ: those that buckets and declared values are made of."""
 
-_MOST_INDICES = 1000
-"""Indices in which the jobs of one day may lie."""
+_MOST_INDICES = 10_000
+"""Indices that one question may be about."""
 
-_TIME_FORMAT = "strict_date_optional_time_nanos"
+_FORBIDDEN = 403
 
 
 class ForeignJobs:
     """The documents of an index, an alias or a pattern, as a field map reads them.
 
     One document is one job. What the index has not indexed of a document (malformed, too long) is missing.
-    Raises :class:`StoreError` when no index matches.
+    ``own``: the prefix of our own indices, which no pattern stands for. Raises :class:`StoreError` when no
+    index matches.
     """
 
-    several_values = True
-
-    def __init__(self, cluster: Cluster, index: str, field_map: FieldMap) -> None:
+    def __init__(self, cluster: Cluster, index: str, field_map: FieldMap, own: str = "esjobs") -> None:
         self._cluster = cluster
+        self._field_map = field_map
+        self._expression = without(index, own)
         self.index = index
-        self.live = live_fields(cluster, index, field_map)
+        mappings = mappings_of(cluster, self._expression, foreign_names(field_map))
+        require_indices(cluster, index, mappings)
+        self.live = live_fields(field_map, mappings, {"end_time"})
+        self._is_one = mappings.indices == (self._expression,)
 
     @property
     def _time(self) -> str:
         return self.live["end_time"].paths[0]
 
-    def visible(self) -> list[Clause]:
-        """The documents that have an end time.
+    def parts(
+        self, window: Window | None, names: Collection[str], summed: Collection[str] = ()
+    ) -> list[ForeignPart]:
+        """The indices that have jobs of a window, in parts that have the fields ``names`` in the same way.
 
-        Raises :class:`StoreError` when the index lacks a field without which nothing makes sense.
+        ``summed``: fields of which only sums are asked; their numbers may be of different types in one part.
+        Raises :class:`StoreError` when the indices lack a field without which nothing makes sense.
         """
         require_usable(self.live, self.index)
-        return [{"exists": {"field": self._time}}]
+        found = None if window is None or self._is_one else self._having_jobs(window)
+        if found is not None and not found:
+            return []
+        mappings = self._mappings_by_name(found) if found is not None else None
+        apart = mappings is not None
+        if mappings is None:
+            mappings = mappings_of(self._cluster, self._expression, foreign_names(self._field_map))
+        groups = alike(self._field_map, mappings, {*names, *fields.REQUIRED, "end_time"}, summed)
+        if found is None and len(groups) > 1:
+            apart = nameable(self._cluster, self._expression, mappings.indices)
+        if not apart:
+            return [self._part(self._expression, mappings, {*summed, "end_time"})]
+        dated = [group for group in groups if mappings.kind(self._time, group[0]) is not None]
+        pieces = [piece for group in dated for piece in addresses(group)]
+        return [self._part(",".join(piece), mappings.of(piece), summed) for piece in pieces]
 
-    def odd(self, names: Collection[str]) -> list[Clause]:
-        """Documents with a negative number where there is none, or without a field that every job has."""
-        clauses: list[Clause] = []
-        for name in sorted({*names, *fields.REQUIRED}):
-            live = self.live[name]
-            if live.state != "present":
-                continue
-            if name in fields.REQUIRED:
-                clauses.append(negated({"exists": {"field": live.paths[0]}}))
-            if live.field.bounded:
-                below: list[Clause] = [{"range": {path: {"lt": 0}}} for path in live.paths]
-                unset = live.source.unset
-                clauses += (
-                    below
-                    if unset is None
-                    else [
-                        all_of([clause], [{"term": {path: unset}}])
-                        for clause, path in zip(below, live.paths, strict=True)
-                    ]
-                )
-        return clauses
+    def _part(self, index: str, mappings: Mappings, summed: Collection[str]) -> ForeignPart:
+        return ForeignPart(index, mappings.indices, live_fields(self._field_map, mappings, summed))
 
-    def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
-        """Read documents by their fields, in whatever form the index keeps times and sub-fields."""
-        wanted = [self.live[name] for name in sorted({*names, *fields.REQUIRED})]
-        asked: list[Any] = []
-        for live in wanted:
-            if live.field.type == "time":
-                asked += [{"field": name, "format": _TIME_FORMAT} for name in live.read]
-            else:
-                asked += live.read
-        tie = [self._time, *self.live["job_id"].paths[:1]]
-        for hits in at.field_pages(clause, asked, tie):
-            yield _documents([hit.get("fields", {}) for hit in hits], wanted)
+    def _mappings_by_name(self, indices: Sequence[str]) -> Mappings | None:
+        """How some indices have the fields now; None where they cannot be asked by their own names."""
+        if not nameable(self._cluster, self._expression, indices):
+            return None
+        names = foreign_names(self._field_map)
+        mappings = Mappings((), {})
+        try:
+            for piece in addresses(indices):
+                mappings = mappings.joined(mappings_of(self._cluster, ",".join(piece), names))
+        except RefusedError as error:
+            if error.status != _FORBIDDEN:
+                raise
+            return None  # rights to an alias are no rights to what stands behind it
+        return mappings
+
+    def _having_jobs(self, window: Window) -> list[str]:
+        """The indices that have jobs of a window.
+
+        Asked by a search that ends at the first job of each shard. ``_field_caps`` with a filter would not
+        do: an index that nobody searched for a while is not refreshed, and Elasticsearch then looks at what
+        it was before, so that the newest jobs could be missed night after night.
+        """
+        answer = search_once(
+            self._cluster,
+            self._expression,
+            {
+                "size": 0,
+                "query": all_of(within(self._time, window)),
+                "terminate_after": 1,
+                "track_total_hits": False,
+                "aggs": {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}}},
+            },
+        )
+        if answer is None:
+            return []
+        return sorted(group["key"] for group in answer["aggregations"]["indices"]["buckets"])
 
     def span(self) -> Span:
-        """Count the documents and find the earliest and latest end time, to the millisecond."""
-        ends = {kind: {kind: {"field": self._time}} for kind in ("min", "max")}
-        body = {"size": 0, "query": all_of(self.visible()), "aggs": ends, "track_total_hits": True}
-        with PointInTime(self._cluster, self.index) as at:
-            answer = at.search(body)
+        """Count the documents and find the earliest and latest end time, to the millisecond.
+
+        Three searches of which none goes through the documents: a count of those that have the field, and the
+        first document in either order.
+        """
+        having_time = {"exists": {"field": self._time}}
+        answer = search_once(
+            self._cluster, self._expression, {"size": 0, "query": having_time, "track_total_hits": True}
+        )
         jobs = int(answer["hits"]["total"]["value"]) if answer else 0
         if not jobs:
             return Span(0, None, None)
-        first, last = (moment_of(answer["aggregations"][kind]["value"]) for kind in ("min", "max"))
-        return Span(jobs, first, last)
+        return Span(jobs, self._end("asc"), self._end("desc"))
+
+    def _end(self, order: str) -> datetime:
+        """The earliest or the latest end time."""
+        how = {"order": order, "unmapped_type": "date", "numeric_type": "date", "missing": "_last"}
+        body = {"size": 1, "sort": [{self._time: how}], "_source": False, "track_total_hits": False}
+        answer = search_once(self._cluster, self._expression, body)
+        return moment_of(answer["hits"]["hits"][0]["sort"][0])
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Documents per day, with marks of what they say and of where they lie.
@@ -111,26 +152,45 @@ class ForeignJobs:
         number. An index that was deleted and loaded again in the same order gives the same numbers: it has
         another identity, if the user may ask for that, and sums that differ if the documents do.
         """
+        marks: dict[date, list[tuple[str, int, str]]] = defaultdict(list)
+        for part in self.parts(window, _USED, _USED):
+            for day, name, n_jobs, mark in self._marks(part, window):
+                marks[day].append((name, n_jobs, mark))
+        rows = [
+            {"day": day, "n_jobs": sum(n_jobs for _, n_jobs, _ in of_day), "mark": _joined(of_day)}
+            for day, of_day in sorted(marks.items())
+        ]
+        return pa.Table.from_pylist(rows, schema=FINGERPRINTS)
+
+    def _marks(self, part: ForeignPart, window: Window | None) -> Iterator[tuple[date, str, int, str]]:
+        """Day, index, number of documents and their mark."""
         numbers = {kind: {kind: {"field": "_seq_no"}} for kind in ("max", "sum")}
         for name in _USED:
-            live = self.live[name]
+            live = part.live[name]
             if live.state == "present":
                 numbers |= {path: {"sum": {"field": path}} for path in live.paths}
-        indices = {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}}}
-        identities = self._identities()
+        by_index = {"indices": {"terms": {"field": "_index", "size": _MOST_INDICES}, "aggs": numbers}}
+        alone = len(part.names) == 1
+        body = {
+            "size": 0,
+            "query": all_of(part.inside(window)),
+            "aggs": {"days": per_day(part.time, numbers if alone else by_index)},
+            "track_total_hits": False,
+        }
+        answer = search_once(self._cluster, part.index, body)
+        if answer is None:
+            return
+        identities = self._identities(part)
+        for day in answer["aggregations"]["days"]["buckets"]:
+            for group in [{"key": part.names[0], **day}] if alone else day["indices"]["buckets"]:
+                index = part.names[0] if alone else group["key"]
+                sums = ".".join(digits(group[number]["value"]) for number in numbers)
+                identity = hashlib.sha256(identities.get(index, index).encode()).hexdigest()[:8]
+                yield day_of(day), index, group["doc_count"], f"{sums}.{identity}"
 
-        def mark_of_indices(day: Mapping[str, Any]) -> str:
-            names = sorted(group["key"] for group in day["indices"]["buckets"])
-            text = " ".join(identities.get(name, name) for name in names)
-            return "." + hashlib.sha256(text.encode()).hexdigest()[:8]
-
-        clauses = [*self.visible(), *within(self._time, window)]
-        with PointInTime(self._cluster, self.index) as at:
-            return fingerprints(at, self._time, clauses, numbers, indices, mark_of_indices)
-
-    def _identities(self) -> dict[str, str]:
+    def _identities(self, part: ForeignPart) -> dict[str, str]:
         """The identity of each index, by its name; none where the user may not ask."""
-        path = f"/{quote(self.index, safe=PATTERN)}/_settings/index.uuid"
+        path = f"/{quote(part.index, safe=PATTERN)}/_settings/index.uuid"
         try:
             answer = self._cluster.call("GET", path)
         except RefusedError:
@@ -138,73 +198,9 @@ class ForeignJobs:
         return {name: facts["settings"]["index"]["uuid"] for name, facts in answer.items()}
 
 
-def _documents(documents: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:
-    """Documents, each a list of values per field, as jobs; those that are none are counted by day."""
-    columns: dict[str, list[Any]] = {}
-    bad = [False] * len(documents)
-    for live in wanted:
-        values = [_value(live, document) for document in documents]
-        for row, value in enumerate(values):
-            if value is _INVALID or (value is None and live.field.required):
-                bad[row], values[row] = True, None
-        columns[live.field.name] = values
-    times = _times(columns["end_time"])
-    invalid = Counter(_day(moment) for moment, wrong in zip(times.to_pylist(), bad, strict=True) if wrong)
-    good = pa.array([not wrong for wrong in bad], pa.bool_())
-    arrays = []
-    for item in PUT_SCHEMA:
-        values = columns.get(item.name, [None] * len(documents))
-        column = _times(values) if pa.types.is_timestamp(item.type) else pa.array(values, item.type)
-        arrays.append(column.filter(good))
-    return Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA), invalid)
-
-
-class _Invalid:
-    """Stands for a value that no job has."""
-
-
-_INVALID = _Invalid()
-
-
-def _value(live: LiveField, document: Mapping[str, list[Any]]) -> Any:
-    """The value of a field in a document, of the first foreign field that has one."""
-    if live.state == "constant":
-        return live.source.constant
-    for name in live.read:
-        values = document.get(name) or ()
-        first = values[0] if values else None
-        if any(value != first for value in values):
-            return _INVALID
-        value = _typed(live, first)
-        if value is not None:
-            return value
-    return None
-
-
-def _typed(live: LiveField, raw: Any) -> Any:
-    kind = live.field.type
-    if raw is None or kind == "time":
-        return raw
-    if kind in ("integer", "number") and not isinstance(raw, int | float):
-        try:
-            raw = float(raw)
-        except (TypeError, ValueError):
-            return _INVALID
-    if kind in ("integer", "number") and not math.isfinite(raw):
-        return _INVALID
-    value = translated(live, raw)
-    if live.field.bounded and value is not None and value < 0:
-        return _INVALID
-    return value
-
-
-def _times(values: Sequence[str | None]) -> pa.Array:
-    return (
-        pa.array(values, pa.string())
-        .cast(pa.timestamp("ns", "UTC"))
-        .cast(pa.timestamp("us", "UTC"), safe=False)
-    )
-
-
-def _day(moment: datetime) -> date:
-    return moment.astimezone(UTC).date()
+def _joined(of_day: Sequence[tuple[str, int, str]]) -> str:
+    """The mark of a day of the marks of its indices, however these were asked."""
+    if len(of_day) == 1:
+        return of_day[0][2]
+    text = " ".join(f"{name} {mark}" for name, _, mark in sorted(of_day))
+    return f"{len(of_day)}.{hashlib.sha256(text.encode()).hexdigest()[:32]}"

@@ -1,7 +1,7 @@
-"""What aggregating and reading need of an index of jobs, whoever wrote it."""
+"""What aggregating and reading need of indices of jobs, whoever wrote them."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Protocol
@@ -24,7 +24,7 @@ class Documents:
 
 
 class JobIndex(Protocol):
-    """An index, or a pattern of several, whose documents are jobs."""
+    """An index, or several that have the fields in the same way, whose documents are jobs."""
 
     @property
     def index(self) -> str:
@@ -38,14 +38,32 @@ class JobIndex(Protocol):
     def several_values(self) -> bool:
         """Whether a field of a document may have several values."""
 
-    def visible(self) -> list[Clause]:
-        """The documents that are jobs now."""
+    def inside(self, window: Window | None) -> list[Clause]:
+        """The documents that are jobs now, of a window; at least one clause."""
 
     def odd(self, names: Collection[str]) -> list[Clause]:
         """The documents whose values of these fields the index cannot judge: any of the clauses."""
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
         """Read documents; fields that are not named may be missing."""
+
+
+class JobSource(Protocol):
+    """Where the jobs of a store are."""
+
+    @property
+    def index(self) -> str:
+        """What people call it."""
+
+    @property
+    def live(self) -> Mapping[str, LiveField]:
+        """Every stored field of the catalogue, as it is there."""
+
+    def parts(self, window: Window | None, names: Collection[str]) -> Sequence[JobIndex]:
+        """What a question about these fields of the jobs of a window is put to, one after the other.
+
+        Together they have each job once. None when there are no such jobs.
+        """
 
     def span(self) -> Span:
         """How many jobs there are and which span their end times cover."""

@@ -8,6 +8,7 @@ from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.window import Window
 from esjobs.store.base import Span
 from esjobs.store.elastic.asking.clauses import Clause
+from esjobs.store.elastic.asking.days import within
 from esjobs.store.elastic.fields.live_fields import own_fields
 from esjobs.store.elastic.jobs.job_index import Documents
 from esjobs.store.elastic.jobs.loads import Jobs
@@ -25,9 +26,14 @@ class OwnJobs:
         self.index = jobs.index
         self.live = own_fields()
 
-    def visible(self) -> list[Clause]:
-        """The versions that readers see now."""
-        return [self._jobs.visible()]
+    def parts(self, window: Window | None, names: Collection[str]) -> list["OwnJobs"]:
+        """All of it: every index of esjobs has every field alike."""
+        del window, names
+        return [self]
+
+    def inside(self, window: Window | None) -> list[Clause]:
+        """The versions that readers see now, of a window."""
+        return [self._jobs.visible(), *within("end_time", window)]
 
     def odd(self, names: Collection[str]) -> list[Clause]:
         """Documents with a value that the index does not know: NaN, an infinity, a very long text."""

@@ -101,14 +101,15 @@ class Cluster(ABC):
 
     def longest_s(self) -> float:
         """The most that one request can take, with all its repetitions."""
-        return longest_s(self._repetitions, self._timeout_s)
+        return longest_s(self._repetitions, self.timeout_s)
 
     def _be_patient(self, access: Access) -> None:
         """Repeat requests from now on as often as the settings say."""
-        self._repetitions, self._timeout_s = access.retries, access.timeout_s
+        self._repetitions, self.timeout_s = access.retries, access.timeout_s
 
     _repetitions = 0
-    _timeout_s = 0.0
+    timeout_s = 60.0
+    """How long the answer to a request is waited for."""
     _answered = False
     _gave_up = False
 

@@ -11,18 +11,19 @@ import pyarrow as pa
 from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.store.elastic.asking.hits import Answer, Reader
 from esjobs.store.elastic.transport.cluster import Cluster, Decoded, RefusedError
+from esjobs.store.elastic.transport.naming import PATTERN
 
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
-
-PATTERN = "*,"
-"""What stands unquoted in the name of indices."""
 _SLICES, _IN_FLIGHT = 4, 2
 """By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves."""
 
 _WORTH_SLICING = 3 * PAGE
 _KEEP_ALIVE = "5m"
-_WHOLE = {"allow_partial_search_results": "false"}
+_SAME_COPIES = {"preference": "esjobs"}
+"""Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment."""
+_WHOLE = {"allow_partial_search_results": "false", "max_concurrent_shard_requests": 2}
+"""A search works on two shards of a node at a time, for the cluster has other users."""
 
 
 class PointInTime:
@@ -40,7 +41,7 @@ class PointInTime:
         target = quote(index, safe=PATTERN)
         path = f"/{target}/_pit" if self._elastic else f"/{target}/_search/point_in_time"
         try:
-            answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE})
+            answer = cluster.call("POST", path, params={"keep_alive": _KEEP_ALIVE, **_SAME_COPIES})
             # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
             if answer["_shards"]["total"]:
                 self._id = answer["id" if self._elastic else "pit_id"]
@@ -70,14 +71,10 @@ class PointInTime:
 
     def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
         """Refuse an answer that does not cover all shards, or whose search ran out of time."""
-        if timed_out or failed or not total:
-            raise PartialAnswerError(
-                f"{self._cluster.location} answered for a part of {self.index} only ({failed} of {total} "
-                "shards failed, or the search ran out of time); nothing was counted, run it again"
-            )
+        _require_whole(self._cluster, self.index, timed_out, failed, total)
 
     def _asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return {**body, "pit": {"id": self._id, "keep_alive": _KEEP_ALIVE}}
+        return {**_timed(self._cluster, body), "pit": {"id": self._id, "keep_alive": _KEEP_ALIVE}}
 
     def pages(self, query: Mapping[str, Any], source: Sequence[str] | bool = True) -> Iterator[list[Any]]:
         """Hits of a query, page after page, ordered by nothing; ``source``: the columns to fetch."""
@@ -220,3 +217,35 @@ class PointInTime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def search_once(cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
+    """One search, of no snapshot; None when there is no index."""
+    path = f"/{quote(index, safe=PATTERN)}/_search"
+    params = {**_WHOLE, **_SAME_COPIES, "request_cache": "false"}
+    try:
+        answer = cluster.call("POST", path, _timed(cluster, body), params=params)
+    except RefusedError as error:
+        if not error.absent:
+            raise
+        return None
+    shards = answer.get("_shards", {})
+    if not shards.get("total") and not shards.get("failed"):
+        return None
+    _require_whole(
+        cluster, index, answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0)
+    )
+    return answer
+
+
+def _timed(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
+    """A search that the cluster ends itself when nobody waits for its answer any more."""
+    return {**body, "timeout": f"{cluster.timeout_s * 1000:.0f}ms"}
+
+
+def _require_whole(cluster: Cluster, index: str, timed_out: bool, failed: int, total: int) -> None:
+    if timed_out or failed or not total:
+        raise PartialAnswerError(
+            f"{cluster.location} answered for a part of {index} only ({failed} of {total} "
+            "shards failed, or the search ran out of time); nothing was counted, run it again"
+        )

@@ -1,0 +1,86 @@
+"""Documents of indices of others as jobs: read by their fields, values translated, what is no job counted."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.store.elastic.asking.clauses import translated
+from esjobs.store.elastic.fields.live_fields import LiveField
+from esjobs.store.elastic.jobs.job_index import Documents
+
+
+def jobs_of(documents: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:
+    """Documents, each a list of values per field, as jobs; those that are none are counted by day."""
+    columns: dict[str, list[Any]] = {}
+    bad = [False] * len(documents)
+    for live in wanted:
+        values = [_value(live, document) for document in documents]
+        for row, value in enumerate(values):
+            if value is _INVALID or (value is None and live.field.required):
+                bad[row], values[row] = True, None
+        columns[live.field.name] = values
+    times = _times(columns["end_time"])
+    invalid = Counter(_day(moment) for moment, wrong in zip(times.to_pylist(), bad, strict=True) if wrong)
+    good = pa.array([not wrong for wrong in bad], pa.bool_())
+    arrays = []
+    for item in PUT_SCHEMA:
+        values = columns.get(item.name, [None] * len(documents))
+        column = _times(values) if pa.types.is_timestamp(item.type) else pa.array(values, item.type)
+        arrays.append(column.filter(good))
+    return Documents(pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA), invalid)
+
+
+class _Invalid:
+    """Stands for a value that no job has."""
+
+
+_INVALID = _Invalid()
+
+
+def _value(live: LiveField, document: Mapping[str, list[Any]]) -> Any:
+    """The value of a field in a document, of the first foreign field that has one."""
+    if live.state == "constant":
+        return live.source.constant
+    for name in live.read:
+        values = document.get(name) or ()
+        first = values[0] if values else None
+        if any(value != first for value in values):
+            return _INVALID
+        value = _typed(live, first)
+        if value is not None:
+            return value
+    return None
+
+
+def _typed(live: LiveField, raw: Any) -> Any:
+    kind = live.field.type
+    if raw is None or kind == "time":
+        return raw
+    if kind in ("integer", "number") and not isinstance(raw, int | float):
+        try:
+            raw = float(raw)
+        except (TypeError, ValueError):
+            return _INVALID
+    if kind in ("integer", "number") and not math.isfinite(raw):
+        return _INVALID
+    value = translated(live, raw)
+    if live.field.bounded and value is not None and value < 0:
+        return _INVALID
+    return value
+
+
+def _times(values: Sequence[str | None]) -> pa.Array:
+    return (
+        pa.array(values, pa.string())
+        .cast(pa.timestamp("ns", "UTC"))
+        .cast(pa.timestamp("us", "UTC"), safe=False)
+    )
+
+
+def _day(moment: datetime) -> date:
+    return moment.astimezone(UTC).date()

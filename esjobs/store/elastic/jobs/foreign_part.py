@@ -1,0 +1,71 @@
+"""Indices of others that have the fields of a question in the same way, and so can be asked together."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from esjobs.core import fields
+from esjobs.core.window import Window
+from esjobs.store.elastic.asking.clauses import Clause, all_of, negated
+from esjobs.store.elastic.asking.days import within
+from esjobs.store.elastic.fields.live_fields import LiveField
+from esjobs.store.elastic.jobs.foreign_documents import jobs_of
+from esjobs.store.elastic.jobs.job_index import Documents
+from esjobs.store.elastic.transport.scan import PointInTime
+
+_TIME_FORMAT = "strict_date_optional_time_nanos"
+
+
+@dataclass(frozen=True)
+class ForeignPart:
+    """The documents of some indices, as a field map reads them.
+
+    ``index``: what is searched. ``names``: the indices themselves, as far as they have jobs in question.
+    """
+
+    index: str
+    names: tuple[str, ...]
+    live: Mapping[str, LiveField]
+    several_values = True
+
+    @property
+    def time(self) -> str:
+        """The time field."""
+        return self.live["end_time"].paths[0]
+
+    def inside(self, window: Window | None) -> list[Clause]:
+        """The documents that have an end time, in a window."""
+        return within(self.time, window) or [{"exists": {"field": self.time}}]
+
+    def odd(self, names: Collection[str]) -> list[Clause]:
+        """Documents with a negative number where there is none, or without a field that every job has."""
+        clauses: list[Clause] = []
+        for name in sorted({*names, *fields.REQUIRED}):
+            live = self.live[name]
+            if name in fields.REQUIRED and live.state in ("present", "absent"):
+                clauses.append(negated({"exists": {"field": (live.paths or live.source.names)[0]}}))
+            if live.state == "present" and live.field.bounded:
+                below: list[Clause] = [{"range": {path: {"lt": 0}}} for path in live.paths]
+                unset = live.source.unset
+                clauses += (
+                    below
+                    if unset is None
+                    else [
+                        all_of([clause], [{"term": {path: unset}}])
+                        for clause, path in zip(below, live.paths, strict=True)
+                    ]
+                )
+        return clauses
+
+    def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
+        """Read documents by their fields, in whatever form the index keeps times and sub-fields."""
+        wanted = [self.live[name] for name in sorted({*names, *fields.REQUIRED})]
+        asked: list[Any] = []
+        for live in wanted:
+            if live.field.type == "time":
+                asked += [{"field": name, "format": _TIME_FORMAT} for name in live.read]
+            else:
+                asked += live.read
+        tie = [self.time, *self.live["job_id"].paths[:1]]
+        for hits in at.field_pages(clause, asked, tie):
+            yield jobs_of([hit.get("fields", {}) for hit in hits], wanted)

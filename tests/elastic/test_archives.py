@@ -1,0 +1,307 @@
+"""Archives as they are: cut by month, mapped by whatever came first, behind aliases, beside other indices."""
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from esjobs.core.errors import StoreError
+from esjobs.core.query import Count, Filter, In, Maximum, NotLike, Query, Range, Select, Sum, SumWhere
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window
+from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.store.elastic.asking import aggregation, composite
+from esjobs.store.elastic.fields.field_map import load_field_map
+from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
+from esjobs.store.elastic.transport import naming
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.connect import connect
+from tests.contract import model
+from tests.contract.jobs import Row, groups, job, selected
+from tests.elastic.answers import counted, require_same, rows
+from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
+from tests.servers.server import Server
+
+MAP = load_field_map("esjobs")
+RULES = CleaningRules().drops()
+FIRST = datetime(2018, 8, 1, tzinfo=UTC)
+
+_BESIDE = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}
+_RAW = {"type": "text", "fields": {"raw": {"type": "keyword"}}}
+MONTHS: dict[str, dict[str, Any]] = {
+    "2018-08": {**CATALOGUE, "cpu_s": {"type": "float"}, "end_time": {"type": "date"}},
+    "2018-09": {
+        **CATALOGUE,
+        "site": _BESIDE,
+        "task_id": {"type": "long"},
+        "cpu_s": {"type": "long"},
+        "wall_s": {"type": "integer"},
+        "cores": {"type": "double"},
+        "events": {"type": "double"},
+    },
+    "2018-10": {**CATALOGUE, "site": _RAW, "wall_s": {"type": "float"}, "events": {"type": "integer"}},
+}
+"""Every month with types of its own; the third one has neither users nor benchmark seconds."""
+del MONTHS["2018-10"]["user"], MONTHS["2018-10"]["hs06_s"]
+
+
+def month_of(row: Row) -> str:
+    return f"{row['end_time']:%Y-%m}"
+
+
+def archive(n_jobs: int, seed: int) -> list[Row]:
+    """Jobs of three months; numbers that each of the types can hold."""
+    chance = random.Random(seed)
+    made = []
+    for number in range(n_jobs):
+        end = FIRST + timedelta(
+            days=chance.choice([0, 1, 29, 31, 32, 61, 62]), seconds=chance.randrange(86_400)
+        )
+        row = job(
+            number,
+            task_id=str(chance.choice([7, 8, 13_332_803])),
+            site=chance.choice(["CERN", "RAL", "IN2P3-CC_CL7"]),
+            user=chance.choice(["me", "you", None]),
+            state=chance.choice(["finished", "finished", "finished", "failed", None]),
+            processing_type=chance.choice(["simul", "pile", "merge", None]),
+            end_time=end,
+            cores=chance.choice([1, 1, 8, 0, None]),
+            events=chance.choice([0, 1, 100, 2000, None]),
+            cpu_s=float(chance.randrange(0, 4000)),
+            wall_s=float(chance.choice([0, 60, 61, 900, 1000, 2047])),
+            hs06_s=float(chance.randrange(0, 10_000)),
+        )
+        if month_of(row) == "2018-10":
+            row |= {"user": None, "hs06_s": None}
+        made.append(row)
+    return made
+
+
+def write_archive(server: Server, prefix: str, jobs: list[Row]) -> str:
+    """Monthly indices of these jobs, of which some lie in the month before; the pattern of their names."""
+    for number, (month, mapping) in enumerate(MONTHS.items()):
+        mine = [row for row in jobs if month_of(row) == month]
+        if number:
+            late = mine[::7] if number == 1 else []
+            write(server, f"{prefix}jobs-2018-08", [plain(row) for row in late])
+            mine = [row for row in mine if row not in late]
+        make_index(server, f"{prefix}jobs-{month}", mapping, map(plain, mine), shards=1 + number % 2)
+    return f"{prefix}jobs-*"
+
+
+METRICS = (
+    Count(),
+    Sum("events", "events"),
+    Sum("core_s", "core_s"),
+    SumWhere("cpu_s", ("cpu_s", "hs06_s"), "with_hs06"),
+    Sum("hs06_s", "hs06_s"),
+)
+QUESTIONS: tuple[tuple[tuple[str, ...], tuple[Filter, ...]], ...] = (
+    (("day", "site"), ()),
+    (("site", "user", "cores"), (In("site", ("CERN", "RAL")), Range("cpu_s", gt=10.0))),
+    (("core_class",), (NotLike("user", ("m*",)),)),
+    (("task_id",), (In("task_id", ("7", "13332803")),)),
+    ((), (In("cores", (8,)),)),
+)
+WINDOWS = (
+    None,
+    Window(FIRST, FIRST + timedelta(days=92)),
+    Window(FIRST, FIRST + timedelta(days=1)),
+    Window(FIRST + timedelta(days=31), FIRST + timedelta(days=32)),
+    Window(FIRST + timedelta(days=62), FIRST + timedelta(days=63)),
+)
+
+
+@pytest.mark.parametrize("cut", [7, 10_000])
+def test_months_that_differ_are_asked_one_after_the_other(
+    server: Server, index_prefix: str, whole_reads: list[Query], monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    monkeypatch.setattr(composite, "_SLICE", cut)
+    jobs = archive(500, seed=cut)
+    pattern = write_archive(server, index_prefix, jobs)
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, pattern, MAP)
+    asked = [Query(BUCKET_KEYS, BUCKET_METRICS, window, drops=RULES) for window in WINDOWS]
+    asked += [Query(keys, METRICS, WINDOWS[1], where) for keys, where in QUESTIONS]
+    for query in asked:
+        composed = aggregation.aggregate(cluster, found, query)
+        assert whole_reads == []
+        truth, books = model.answer(jobs, query)
+        require_same(query, (truth, books), (rows(composed, query), counted(composed)))
+    read = aggregation.aggregate(cluster, found, asked[1], by_reading=True)
+    require_same(asked[1], model.answer(jobs, asked[1]), (rows(read, asked[1]), counted(read)))
+    cluster.close()
+    with_store = reader(server, index_prefix, pattern, MAP)
+    expected = sorted(row["job_id"] for row in jobs if row["site"] == "RAL" and row["cores"] == 8)
+    assert selected(with_store, "job_id", where=[In("site", ("RAL",)), In("cores", (8,))]) == expected
+    largest = Query(("site",), (Maximum("cpu_s", "cpu_s"),))
+    assert groups(with_store, largest) == model.answer(jobs, largest)[0]
+    states = {item.field: (item.state, item.type) for item in with_store.check_fields()}
+    assert states["cpu_s"] == ("present", "double, float, long")
+    assert states["site"] == ("present", "keyword, text")
+    assert states["end_time"] == ("present", "date, date_nanos")
+    with_store.close()
+
+
+def test_only_the_index_that_cannot_group_is_read(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = archive(200, seed=3)
+    pattern = write_archive(server, index_prefix, jobs)
+    # a day of its own, in which events are texts
+    last = [job(f"t{number}", end_time=FIRST + timedelta(days=63), events=number) for number in range(9)]
+    changed = {**CATALOGUE, "events": {"type": "keyword"}, "site": {"type": "text"}}
+    make_index(server, f"{index_prefix}jobs-texts", changed, map(plain, last))
+    read: list[Row] = []
+    inner = aggregation.read_groups
+
+    def noted(unread: Any, query: Query) -> Any:
+        read.extend(unread)
+        return inner(unread, query)
+
+    monkeypatch.setattr(aggregation, "read_groups", noted)
+    cluster = connect(Access(server.url))
+    query = Query(("day", "site"), METRICS)
+    found = aggregation.aggregate(cluster, ForeignJobs(cluster, pattern, MAP), query)
+    require_same(query, model.answer([*jobs, *last], query), (rows(found, query), counted(found)))
+    assert [some.jobs.index for some in read] == [f"{index_prefix}jobs-texts"]  # type: ignore[attr-defined]
+    cluster.close()
+
+
+@contextmanager
+def requests_of(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The addresses that are asked meanwhile."""
+    asked: list[str] = []
+    inner = cluster._send
+
+    def noted(method: str, path: str, *given: Any, **named: Any) -> bytes | str:
+        asked.append(f"{method} {path}")
+        return inner(method, path, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "_send", noted)
+        yield asked
+
+
+def test_a_day_is_asked_of_its_index_alone(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = archive(100, seed=5)
+    pattern = write_archive(server, index_prefix, jobs)
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, pattern, MAP)
+    searched = f"{pattern},-esjobs-*"
+    day = Window(FIRST + timedelta(days=62), FIRST + timedelta(days=63))
+    query = Query(BUCKET_KEYS, BUCKET_METRICS, day, drops=RULES)
+    for ask in (lambda: aggregation.aggregate(cluster, found, query), lambda: found.day_fingerprints(day)):
+        with requests_of(cluster, monkeypatch) as asked:
+            ask()
+        of_index = {path.split("/")[1] for path in asked if path.split("/")[1][0] != "_"}
+        assert of_index == {searched, f"{index_prefix}jobs-2018-10"}
+        # the pattern itself is asked once, and only for which indices have such jobs
+        assert [path for path in asked if searched in path] == [f"POST /{searched}/_search"]
+    with requests_of(cluster, monkeypatch) as asked:
+        span = found.span()
+    assert set(asked) == {f"POST /{searched}/_search"}
+    ends = [row["end_time"] for row in jobs]
+    assert (span.jobs, span.first, span.last) == (100, min(ends), max(ends))
+    cluster.close()
+
+
+def test_jobs_that_arrive_in_an_index_that_nobody_searched(server: Server, index_prefix: str) -> None:
+    """It is refreshed by the next search, and by nothing else."""
+    for month, mapping in MONTHS.items():
+        make_index(server, f"{index_prefix}jobs-{month}", mapping)
+        server.json("PUT", f"{index_prefix}jobs-{month}/_settings", {"index.search.idle.after": "2s"})
+    store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
+    window = Window(FIRST, FIRST + timedelta(days=92))
+    query = Query(("site",), (Count(),), window)
+    assert groups(store, query) == {}
+    time.sleep(3)
+    for number, day in enumerate((0, 31, 62)):
+        end = FIRST + timedelta(days=day)
+        server.json("POST", f"{index_prefix}jobs-{end:%Y-%m}/_doc", plain(job(number, end_time=end)))
+    time.sleep(1.5)  # the index refreshes itself each second, unless nobody searches it
+    assert groups(store, query) == {("CERN",): {"n_jobs": 3}}
+    assert store.day_fingerprints(window).column("n_jobs").to_pylist() == [1, 1, 1]
+    store.close()
+
+
+def test_what_an_alias_filters_stays_out(server: Server, index_prefix: str, whole_reads: list[Query]) -> None:
+    """Its indices have names of their own, under which they would show more."""
+    jobs = archive(200, seed=7)
+    pattern = write_archive(server, index_prefix, jobs)
+    plainly, filtered = f"{index_prefix}all", f"{index_prefix}cern"
+    for alias, more in ((plainly, {}), (filtered, {"filter": {"term": {"state": "finished"}}})):
+        server.json("POST", "_aliases", {"actions": [{"add": {"index": pattern, "alias": alias, **more}}]})
+    query = Query(BUCKET_KEYS, BUCKET_METRICS, WINDOWS[1], drops=RULES)
+    kept = [row for row in jobs if row["state"] == "finished"]
+    cluster = connect(Access(server.url))
+    for alias, expected, n_read in ((plainly, jobs, 0), (filtered, kept, 1)):
+        found = aggregation.aggregate(cluster, ForeignJobs(cluster, alias, MAP), query)
+        require_same(query, model.answer(expected, query), (rows(found, query), counted(found)))
+        assert len(whole_reads) == n_read
+    cluster.close()
+
+
+def test_a_pattern_never_stands_for_our_own_indices(server: Server, index_prefix: str) -> None:
+    make_index(server, f"{index_prefix}jobs", CATALOGUE, [plain(job(1))])
+    make_index(server, f"{index_prefix}x", CATALOGUE, [plain(job(2))])
+    make_index(server, f"{index_prefix}own-jobs-1", CATALOGUE, [plain(job(3, site="RAL"))])
+    for pattern in (f"{index_prefix}*,-{index_prefix}x", f"{index_prefix}*s,{index_prefix}jobs"):
+        store = reader(server, index_prefix, pattern, MAP)
+        assert store.span().jobs == 1
+        for window in (None, WINDOWS[1]):
+            assert groups(store, Query(("site",), (Count(),), window)) == {("CERN",): {"n_jobs": 1}}
+        assert selected(store, "job_id") == ["1"]
+        assert store.day_fingerprints(None).column("n_jobs").to_pylist() == [1]
+        store.close()
+    with pytest.raises(StoreError, match="no index"):
+        reader(server, index_prefix, f"{index_prefix}own*", MAP)
+    named = reader(server, index_prefix, f"{index_prefix}own-jobs-1", MAP)
+    assert selected(named, "job_id") == ["3"]
+    named.close()
+
+
+def test_marks_do_not_depend_on_which_indices_are_asked_together(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = archive(200, seed=11)
+    pattern = write_archive(server, index_prefix, jobs)
+    store = reader(server, index_prefix, pattern, MAP)
+
+    def marks(window: Window | None) -> dict[date, tuple[int, str]]:
+        found = store.day_fingerprints(window).to_pylist()
+        return {row["day"]: (row["n_jobs"], row["mark"]) for row in found}
+
+    together = marks(None)
+    assert sum(n_jobs for n_jobs, _ in together.values()) == len(jobs)
+    for day in together:
+        assert marks(Window.of_days(day, day)) == {day: together[day]}
+    monkeypatch.setattr(naming, "_LONGEST", 1)
+    assert marks(WINDOWS[1]) == together
+    assert {key: row["n_jobs"] for key, row in groups(store, Query(("site",), (Count(),))).items()} == {
+        (site,): sum(row["site"] == site for row in jobs) for site in ("CERN", "RAL", "IN2P3-CC_CL7")
+    }
+    store.close()
+
+
+def test_documents_without_a_time_and_without_any_index(server: Server, index_prefix: str) -> None:
+    make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), {"site": "CERN"}])
+    make_index(server, f"{index_prefix}jobs-2", {"other": {"type": "keyword"}}, [{"other": "x"}])
+    store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
+    assert (store.span().jobs, store.span().first) == (1, job(1)["end_time"])
+    assert selected(store, "job_id") == ["1"]
+    assert list(store.select(Select(("job_id",), WINDOWS[4]))) == []
+    assert groups(store, Query(("site",), (Count(),), WINDOWS[4])) == {}
+    assert groups(store, Query((), (Count(),), WINDOWS[4])) == {(): {"n_jobs": 0}}
+    server.json("DELETE", f"{index_prefix}jobs-1,{index_prefix}jobs-2")
+    assert store.span().jobs == 0
+    assert groups(store, Query(("site",), (Count(),), WINDOWS[1])) == {}
+    assert store.day_fingerprints(WINDOWS[1]).num_rows == 0
+    store.close()
