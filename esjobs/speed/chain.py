@@ -152,7 +152,7 @@ class Chain:
         if not checked.sums.n_buckets:
             raise NoResultError(self._no_buckets(question))
         sites = imported_sites(self._store, question.window)
-        inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs)
+        inputs = FitInputs(checked.sums, question.fit.min_bucket_jobs, checked.costs)
         factors, outcome = fit(checked, inputs, question.window, question.run, question.fit, sites)
         return factors, replace(outcome, last_data=last_day(self._store, question.window))
 

@@ -313,8 +313,9 @@ def _distinct_tasks(buckets: fitters.Buckets, keys: TaskKeys) -> npt.NDArray[np.
     size = np.diff(buckets.ptr)
     _, task = np.unique(keys.task_id[buckets.task_names].astype(str), return_inverse=True)
     linked = np.repeat(size > 1, size)
-    pairs = np.unique(np.column_stack([buckets.unit, np.repeat(task, size)])[linked], axis=0)
-    return np.bincount(pairs[:, 0], minlength=buckets.n_units).astype(np.int64)
+    n_tasks = int(task.max(initial=0)) + 1
+    pairs = np.unique(buckets.unit[linked].astype(np.int64) * n_tasks + np.repeat(task, size)[linked])
+    return np.bincount(pairs // n_tasks, minlength=buckets.n_units).astype(np.int64)
 
 
 def fitted_or_all(

@@ -12,7 +12,7 @@ from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
-from esjobs.speed.odd_records import costs_without_odd_records
+from esjobs.speed.odd_records import FoundCosts, costs_without_odd_records
 from esjobs.speed.task_keys import TaskKeys
 from esjobs.speed.task_sums import FloatArray, TaskSums, WindowSums
 from fitters import Labels
@@ -92,10 +92,14 @@ class FitInputs:
     a name.
     """
 
-    def __init__(self, sums: WindowSums, min_bucket_jobs: int) -> None:
+    def __init__(self, sums: WindowSums, min_bucket_jobs: int, of_sites: FoundCosts | None = None) -> None:
+        """``of_sites``: the fixed costs as queues tell them, where somebody has found them already."""
         self._sums = sums
         found = {
-            level: costs_without_odd_records(rows, min_bucket_jobs) for level, rows in sums.levels.items()
+            level: of_sites
+            if level == "site" and of_sites is not None
+            else costs_without_odd_records(rows, min_bucket_jobs)
+            for level, rows in sums.levels.items()
         }
         self.costs: Mapping[str, fitters.FixedCosts | None] = {
             level: costs for level, (costs, _) in found.items()

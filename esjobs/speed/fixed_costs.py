@@ -96,14 +96,15 @@ def correct(costs: fitters.FixedCosts, rows: TaskSums) -> Corrected:
     use, corrected = np.zeros((2, n), np.bool_)
     rho, events_eff, rel_var, rel_var_raw, rel_var_rho = (np.empty(n) for _ in range(5))
     unknown = np.full(n, -1, np.int32)
-    reasons: dict[str, int] = {"": -1}
+    reasons: dict[str, int] = {}
     for piece in _of_whole_tasks(rows.task, np.arange(n)):
         found = fitters.correct_fixed_cost(costs, rows.task[piece], rows.name[piece], **rows.moments(piece))
         use[piece], corrected[piece] = found.use, found.corrected
         rho[piece], events_eff[piece] = found.rho, found.events_eff
         rel_var[piece], rel_var_raw[piece] = found.rel_var, found.rel_var_raw
         rel_var_rho[piece] = found.rel_var_rho
-        unknown[piece] = [reasons.setdefault(reason, len(reasons) - 1) for reason in found.reason]
+        told = np.flatnonzero(found.reason != "")
+        unknown[piece[told]] = [reasons.setdefault(why, len(reasons)) for why in found.reason[told]]
     return Corrected(
         use,
         corrected,
@@ -112,7 +113,7 @@ def correct(costs: fitters.FixedCosts, rows: TaskSums) -> Corrected:
         rel_var,
         rel_var_raw,
         rel_var_rho,
-        _sorted(list(reasons)[1:], unknown),
+        _sorted(list(reasons), unknown),
     )
 
 

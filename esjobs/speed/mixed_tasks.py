@@ -20,7 +20,7 @@ from esjobs.jobs.resolution import select
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.fixed_costs import correct
 from esjobs.speed.jobs_of_tasks import units_of_enough_jobs, without_worst
-from esjobs.speed.odd_records import costs_without_odd_records
+from esjobs.speed.odd_records import FoundCosts, costs_without_odd_records
 from esjobs.speed.task_keys import KEY, TaskKeys
 from esjobs.speed.task_sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
 from esjobs.store.base import JobStore
@@ -74,12 +74,14 @@ class CheckedBuckets:
     """The sums of a window with its mixed tasks taken apart, by kind of work, or marked as set aside.
 
     ``looked_at``: by the number of the task key, before any split. ``n_not_read``: suspicious tasks
-    whose jobs were too many to be read.
+    whose jobs were too many to be read. ``costs``: the fixed costs of tasks as queues tell them, where they
+    are those of the sums, because none was taken apart.
     """
 
     sums: WindowSums
     looked_at: Mapping[int, MixedTask]
     n_not_read: int
+    costs: FoundCosts | None = None
 
 
 def check_buckets(
@@ -96,7 +98,8 @@ def check_buckets(
     sums; one selection of the jobs of suspicious tasks, ``MAX_JOBS_READ`` at most.
     """
     rows = sums.levels["site"]
-    costs, _ = costs_without_odd_records(rows, min_bucket_jobs)
+    found_costs = costs_without_odd_records(rows, min_bucket_jobs)
+    costs, _ = found_costs
     if costs is None:
         return CheckedBuckets(sums, {}, 0)
     suspects, n_not_read = _suspects(rows, costs)
@@ -105,8 +108,10 @@ def check_buckets(
     if jobs.num_rows:
         found, kinds = _look(jobs, rows, costs)
         looked_at = {key: task for key, task in found.items() if key in suspects}
-        sums, looked_at = _apart(sums, jobs, looked_at, kinds)
-    return CheckedBuckets(sums, looked_at, n_not_read)
+        if any(task.decision != "keep" for task in looked_at.values()):
+            sums, looked_at = _apart(sums, jobs, looked_at, kinds)
+            return CheckedBuckets(sums, looked_at, n_not_read)
+    return CheckedBuckets(sums, looked_at, n_not_read, found_costs)
 
 
 def _suspects(rows: TaskSums, costs: fitters.FixedCosts) -> tuple[dict[int, int], int]:

@@ -47,9 +47,11 @@ class OddRecords:
     reason: npt.NDArray[np.object_]
 
 
-def costs_without_odd_records(
-    rows: TaskSums, min_bucket_jobs: int
-) -> tuple[fitters.FixedCosts | None, OddRecords]:
+FoundCosts = tuple[fitters.FixedCosts | None, OddRecords]
+"""The fixed costs of tasks, None where nothing has a name, and the records that have no part in them."""
+
+
+def costs_without_odd_records(rows: TaskSums, min_bucket_jobs: int) -> FoundCosts:
     """The fixed costs of all tasks as the buckets tell them that are like the others, and who is not."""
     costs = fixed_costs(rows, min_bucket_jobs)
     nothing = np.full(len(rows.name.names), "", object)

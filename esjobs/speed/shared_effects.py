@@ -75,8 +75,8 @@ def shared_effects(
     if corrected and data.odd_records is not None:
         far |= (data.odd_records != "")[rows.name]
     inside = rows[~far]
-    types, n_types = _codes(data.keys.processing_type[inside.kind])
-    classes, n_classes = _codes(data.keys.core_class[inside.kind])
+    types, n_types = _codes(data.keys.processing_type, inside.kind)
+    classes, n_classes = _codes(data.keys.core_class, inside.kind)
     cell = (inside.name * max(n_types, 1) + types) * max(n_classes, 1) + classes
     sigma_int = _sigma_int(inside, cell, result)
     variance = inside.of_jobs + sigma_int**2
@@ -142,9 +142,13 @@ def _only(labels: npt.NDArray[np.object_]) -> str:
     return str(labels[0] or "")
 
 
-def _codes(labels: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
-    texts, codes = np.unique([label or "" for label in labels], return_inverse=True)
-    return codes.astype(np.int64), len(texts)
+def _codes(column: npt.NDArray[np.object_], key: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    """A code for each row by a column of its task key, and how many there are."""
+    used = np.flatnonzero(np.bincount(key, minlength=len(column)))
+    texts, codes = np.unique([label or "" for label in column[used]], return_inverse=True)
+    code_of = np.zeros(len(column), np.int64)
+    code_of[used] = codes
+    return code_of[key], len(texts)
 
 
 def _sigma_int(rows: _Rows, cell: npt.NDArray[np.int64], result: fitters.FitResult) -> float:

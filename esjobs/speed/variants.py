@@ -46,12 +46,16 @@ def variant_rows(fit: Fit, min_name_jobs: int) -> Iterator[dict[str, object]]:
         if not changed:
             continue
         table = np.stack([change for _, change in changed])
-        for place in np.flatnonzero(np.isfinite(table).any(axis=0)):
-            low, high = np.nanargmin(table[:, place]), np.nanargmax(table[:, place])
+        known = np.isfinite(table)
+        number = known.sum(axis=0)
+        lowest = np.where(known, table, np.inf).argmin(axis=0)
+        highest = np.where(known, table, -np.inf).argmax(axis=0)
+        for place in np.flatnonzero(number):
+            low, high = lowest[place], highest[place]
             yield {
                 "name": names[place],
                 "change": kind,
-                "n_variants": int(np.isfinite(table[:, place]).sum()),
+                "n_variants": int(number[place]),
                 "k_low": float(k[place] * np.exp(table[low, place])),
                 "low_under": changed[low][0],
                 "k_high": float(k[place] * np.exp(table[high, place])),

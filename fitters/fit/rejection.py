@@ -93,7 +93,12 @@ def kept_after(
     telling = shared & (room > LEAST_ROOM)
     if not telling.any():
         return np.ones(pull.size, bool)
-    sizes = np.sort(np.abs(pull[telling]))
-    sizes = sizes[min(n_exact, sizes.size - 1) :]
-    scale = max(MAD_FACTOR * float(np.median(sizes)), LEAST_SCALE * float(np.sqrt(weight.max())))
+    sizes = np.abs(pull[telling])
+    exact = min(n_exact, sizes.size - 1)
+    # the median of what is left without the `exact` smallest
+    low, high = exact + (sizes.size - exact - 1) // 2, exact + (sizes.size - exact) // 2
+    sizes.partition((low, high))
+    scale = max(
+        MAD_FACTOR * 0.5 * float(sizes[low] + sizes[high]), LEAST_SCALE * float(np.sqrt(weight.max()))
+    )
     return ~(shared & (np.abs(pull) > REJECT_LIMIT * scale))

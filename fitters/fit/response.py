@@ -184,8 +184,14 @@ def _of_system(share: Floats, gradient: Floats) -> Floats | None:
 
 def _gauged(change: Floats) -> Floats:
     """The same changes where the median is 0."""
-    known = np.isfinite(change)
-    return change - np.median(change[known]) if known.any() else change
+    known = change[np.isfinite(change)]
+    if not known.size:
+        return change
+    # NumPy's median does the same in five times the time for a few hundred values
+    low, high = (known.size - 1) // 2, known.size // 2
+    ordered = np.partition(known, (low, high))
+    centred: Floats = change - 0.5 * (ordered[low] + ordered[high])
+    return centred
 
 
 class _System:
