@@ -71,7 +71,7 @@ class Grid:
 class Truth:
     """What was planted, by site: ``k`` up to a common scale, ``wrong``: factor by which it declares wrong.
 
-    ``broken``: sites whose records are wrong.
+    ``broken``: sites whose records are wrong. ``k_of_type``: the factor for tasks of the first type.
     """
 
     name: list[str]
@@ -79,6 +79,7 @@ class Truth:
     declared: Floats
     wrong: Floats
     broken: npt.NDArray[np.bool_]
+    k_of_type: Floats
 
 
 def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
@@ -98,7 +99,8 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     span = 0.5 * np.log(grid.lengths)
     shift = rng.uniform(-span, span, n_sites)[site] if grid.lengths > 1 else np.zeros(n_buckets)
     effect = rng.normal(0, grid.interaction, n_buckets)
-    effect += rng.normal(0, 1, (n_sites, grid.types))[site, type_of[task]] * grid.type_effect
+    of_type = rng.normal(0, 1, (n_sites, grid.types)) * grid.type_effect
+    effect += of_type[site, type_of[task]]
     effect += rng.normal(0, 1, (n_sites, 2))[site, is_multi[task].astype(int)] * grid.core_effect
     rho = grid.rho * mean_events * np.exp(rng.normal(0, grid.rho_spread, n_tasks))
     start = np.exp(rng.normal(0, 1, n_sites) * grid.rho_scatter)
@@ -130,7 +132,8 @@ def make_jobs(grid: Grid, seed: int) -> tuple[pa.Table, Truth]:
     wrong = _wrong(rng, grid, broken)
     declared = np.round(10 * k * wrong * np.exp(rng.normal(0, HONEST_SCATTER, n_sites)), 2)
     names = [f"GRID{number:03d}" for number in range(n_sites)]
-    truth = Truth(names, k * np.exp(-0.5 * nodes), declared, wrong, broken)
+    speed = k * np.exp(-0.5 * nodes)
+    truth = Truth(names, speed, declared, wrong, broken, speed * np.exp(-of_type[:, 0]))
     cores = np.where(is_multi[what], 8, 1)
     wall_s = np.maximum(cpu_s / cores / rng.uniform(0.85, 0.95, size), 61.0)
     table = table_of(

@@ -89,6 +89,8 @@ class Tally:
     broken_accused: int = 0
     moves: list[Floats] = field(default_factory=list)
     pulls: list[Floats] = field(default_factory=list)
+    estimates: list[Floats] = field(default_factory=list)
+    """Of what a site should declare: (ln estimate - truth) / error, the error that of its interval."""
     fits: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -99,6 +101,8 @@ class Tally:
         share = self.accused / max(self.judged, 1)
         told = ("sigma_int", "sigma_type", "sigma_class", "sigma_cost", "jobs_share")
         mean = {name: _mean(row.get(name) for row in self.fits) for name in told}
+        estimates = np.concatenate(self.estimates) if self.estimates else np.array([np.nan])
+        held = [f"{np.mean(np.abs(estimates) < limit):.2f}" for limit in (0.9945, 1.6449, 1.96)]
         return [
             f"{self.accused}/{self.judged} ({share:.1%}; {self.sent_wrongly} sendable)",
             f"{self.found}/{self.planted_judged}/{self.planted} ({self.sendable})",
@@ -110,7 +114,18 @@ class Tally:
             ", ".join(f"{count} {what}" for what, count in sorted(self.tasks.items()) if count),
             f"{self.broken_implausible}/{self.broken_accused}/{self.broken}" if self.broken else "",
             f"{self.seconds / max(len(self.fits), 1):.1f}",
+            f"{self.coverage_error():.3f}",
+            " / ".join(held) if np.isfinite(estimates).any() else "",
         ]
+
+    def coverage_error(self, draws: int = 1000) -> float:
+        """Standard error of the 95 % coverage, from grids drawn again: pulls of one grid go together."""
+        if len(self.pulls) < 2:
+            return float("nan")
+        inside = np.array([np.sum(np.abs(pulls) < 1.96) for pulls in self.pulls])
+        number = np.array([pulls.size for pulls in self.pulls])
+        drawn = np.random.default_rng(1).integers(0, inside.size, (draws, inside.size))
+        return float(np.std(inside[drawn].sum(axis=1) / number[drawn].sum(axis=1)))
 
 
 def _mean(values: Iterable[Any]) -> float:
@@ -125,8 +140,11 @@ types. A grid has 40 queues and 60 tasks of three types, single- and multi-core,
 around 20 jobs a bucket; jobs scatter by 30 %, queue and task by 5 %; one queue in ten declares wrong by 1.3
 to 2; what a row changes says `benchmarks/grids.py`. Accused: verdict `deviates`; sendable: confirmed. Width
 and shares are of the pulls (ln k - truth) / error of queues whose records are right, 1, 0.68 and 0.95 if
-errors are right; one grid's pulls share its components, so that a width is certain to about 0.1. Components
-are means over the grids.
+errors are right; the error of the 95 % share is a bootstrap over grids, for the pulls of one grid share its
+components. "Estimate": how often the 68, 90 and 95 % intervals of the corepower that a queue should declare
+hold it (10 k of the truth: honest declarations scatter by 3 % about that). Components are means over the
+grids. A grid of one type is judged twice: by the factors of all types, which a run of one type does not claim
+to know, and by those of its type.
 
 {table}
 """
@@ -142,6 +160,8 @@ COLUMNS = (
     "units of A",
     "broken: implausible / accused / all",
     "s",
+    "95 % +-",
+    "estimate: 68 / 90 / 95 %",
 )
 
 
@@ -162,8 +182,9 @@ def run_grid(grid: Grid, seed: int, settings: Mapping[str, Any]) -> tuple[Truth,
     return truth, found
 
 
-def add(tally: Tally, truth: Truth, found: Mapping[str, Any]) -> None:
-    """Count one run."""
+def add(tally: Tally, truth: Truth, found: Mapping[str, Any], *, of_type: bool = False) -> None:
+    """Count one run; ``of_type``: pulls are those of the factors for the first type."""
+    true_k = truth.k_of_type if of_type else truth.k
 
     def headline(name: str) -> Any:
         table = found[name]
@@ -195,10 +216,15 @@ def add(tally: Tally, truth: Truth, found: Mapping[str, Any]) -> None:
     k, error = factors.k.to_numpy(float), factors.k_err.to_numpy(float)
     good = np.isfinite(k) & (factors.component.to_numpy(float) == 0) & ~truth.broken
     if good.any():
-        move = np.log(k[good] / truth.k[good])
+        move = np.log(k[good] / true_k[good])
         move -= np.median(move)
         tally.moves.append(move)
         tally.pulls.append(move / (error[good] / k[good]))
+    value, high = (flags[name].to_numpy(float) for name in ("estimate", "estimate_high"))
+    told = np.isfinite(value) & ~truth.broken
+    if told.any():
+        size = np.log(high[told] / value[told]) / 1.6449
+        tally.estimates.append(np.log(value[told] / (10 * true_k[told])) / size)
     n_jobs = int(fit.n_jobs) + int(fit.n_jobs_dropped)
     tally.fits.append({**fit.to_dict(), "jobs_share": fit.n_jobs / n_jobs})
     for what, count in found["tasks"].decision.value_counts().items():
@@ -212,12 +238,14 @@ def rows(seeds: int, only: str, settings: Mapping[str, Any], first: int = 0) -> 
     for number, (name, grid) in enumerate(CASES.items()):
         if only and not any(word.strip() in name for word in only.split(",")):
             continue
-        tally = Tally()
         began = time.perf_counter()
-        for seed in range(first, first + seeds):
-            add(tally, *run_grid(grid, 1000 * (number + 1) + seed, settings))
-        tally.seconds = time.perf_counter() - began
-        yield f"| {' | '.join([name, *tally.row()])} |"
+        runs = [run_grid(grid, 1000 * (number + 1) + seed, settings) for seed in range(first, first + seeds)]
+        seconds = time.perf_counter() - began
+        for what in ("", ", judged by that type") if grid.types == 1 else ("",):
+            tally = Tally(seconds=seconds)
+            for truth, found in runs:
+                add(tally, truth, found, of_type=bool(what))
+            yield f"| {' | '.join([name + what, *tally.row()])} |"
 
 
 def main() -> None:

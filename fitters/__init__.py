@@ -12,6 +12,7 @@ from fitters.fit.rejection import grouped_median
 from fitters.fit.residuals import BucketTable, bucket_table
 from fitters.fit.response import LinearResponse
 from fitters.fit.results import Components, FitResult, Units
+from fitters.fit.thin_links import LEAST_LINKING_JOBS, linked_groups
 from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost, fixed_cost_residuals
 from fitters.fixed_cost.estimate import CostTable, FixedCosts, draw_fixed_costs, estimate_fixed_cost
 from fitters.fixed_cost.of_kinds import kind_shares
@@ -30,6 +31,7 @@ __all__ = [
     "ASSUMED_SIGMA_INT",
     "LEAST_DOF",
     "LEAST_ESTIMATES",
+    "LEAST_LINKING_JOBS",
     "Bridges",
     "BucketSlopes",
     "BucketTable",
@@ -69,5 +71,6 @@ __all__ = [
     "job_scatter",
     "kind_scatter",
     "kind_shares",
+    "linked_groups",
     "unit_costs",
 ]

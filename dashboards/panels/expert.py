@@ -263,9 +263,11 @@ SIBLINGS = Panel(
         level="site",
         sort=("rc_site", "-k"),
     ),
-    "Queues of one WLCG site often run on the same hardware. If those with longer jobs look faster, "
-    "a fixed cost per job is at work rather than a difference of machines. Both axes are relative to the "
-    "mean of the WLCG site; a thin line joins its queues.",
+    "Queues of one WLCG site often run on the same hardware. Events per job are the mean over all tasks of "
+    "a queue: where the queues of a site ran the same tasks and those with longer jobs look faster, a fixed "
+    "cost per job is at work rather than a difference of machines; where they ran different tasks, their "
+    "events per job say nothing about their factors. Both axes are relative to the mean of the WLCG site; a "
+    "thin line joins its queues.",
     fields=(
         Entry("rc_site", "WLCG site", "name", "group"),
         Entry("name", "Queue", "name", "label"),

@@ -280,6 +280,7 @@ def stored_factors(store: JobStore, run: StoredRun) -> list[Factors]:
                 via=_texts(columns["via"]),
                 records=_texts(columns["records"]),
                 only_type=item["only_type"] or "",
+                left_out=item["left_out"] or "",
                 n_distinct_tasks=_known(columns["n_distinct_tasks"], columns["n_tasks"]),
                 n_components=int(component.max(initial=-1)) + 1,
             )

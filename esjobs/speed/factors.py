@@ -1,5 +1,6 @@
 """One fit: its input, what the fit library made of it, and a status for every name."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -61,7 +62,7 @@ class Factors:
     Arrays of equal length; ``k``, ``k_raw`` (without correction for fixed cost) and the errors are NaN unless
     ``status`` is ``ok``. ``component`` counts from 0, the largest; a name that did not enter the fit is a
     component of its own, behind the others. ``via``: the one name through which it hangs on the others, or
-    empty.
+    ``few jobs``, or empty.
     """
 
     level: str
@@ -92,10 +93,18 @@ class Factors:
     records: npt.NDArray[np.object_] | None = None
     """Why the records of a name are in doubt, empty where they are not."""
 
+    left_out: str = ""
+    """Why less than half of the jobs, or of the tasks, are in the fit; empty where more are."""
+
     @property
     def main(self) -> npt.NDArray[np.bool_]:
         """Names with a factor in the largest component: those that can be compared."""
         return np.asarray((self.component == 0) & (self.status == "ok"), np.bool_)
+
+    @property
+    def comparable(self) -> npt.NDArray[np.bool_]:
+        """Of these, names that a line may rest on: those behind a link of few jobs are one measurement."""
+        return np.asarray(self.main & (self.via != FEW_JOBS_BRIDGE), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -241,16 +250,25 @@ def _by_name(names: npt.NDArray[np.object_], result: fitters.FitResult | None, c
 
 
 def _via(data: FitInput, entered: npt.NDArray[np.bool_], factors: Factors) -> npt.NDArray[np.object_]:
-    """Of the names of the largest component, the one through which they hang on the others."""
+    """Of the names of the largest component, the one through which they hang on the others, or few jobs.
+
+    A name with few jobs has an error of its own that says so; what is meant is a group of names, or one of
+    many jobs, that few jobs link with most others.
+    """
     via = np.full(len(factors.name), "", object)
     main = np.isin(data.name.names.astype(str), factors.name[factors.main].astype(str))
     inside = entered & main[data.name.codes]
     if inside.any():
         bridges = fitters.find_bridges(data.task[inside], data.name[inside], data.n_jobs[inside])
         reasons = dict(zip(bridges.name, zip(bridges.via, bridges.sound, strict=True), strict=True))
+        group = fitters.linked_groups(data.task[inside], data.name[inside], data.n_jobs[inside])
+        size = Counter(group.values())
         for place, name in enumerate(factors.name):
             cut, sound = reasons.get(name, (None, True))
-            via[place] = "" if sound else cut or FEW_JOBS_BRIDGE
+            number = group.get(name, 0)
+            several = size[number] > 1 or factors.n_jobs[place] >= fitters.LEAST_LINKING_JOBS
+            thin = number > 0 and several
+            via[place] = FEW_JOBS_BRIDGE if thin else "" if sound else cut or ""
     return via
 
 

@@ -3,6 +3,7 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,7 +15,7 @@ from esjobs.runs.publication import Outcome, rows_table
 from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
-from esjobs.speed.jobs_used import share_notes
+from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
@@ -50,12 +51,13 @@ def fit(
             # Fits of one type need what the fit of all types tells of them; it comes last in the tables.
             of_all = {level: solve(inputs.of(level, ALL_TYPES), settings.methods[0], minimum)}
             inputs.learn(level, sigma_type_of(of_all[level]))
-            notes.extend(share_notes(of_all[level]))
+            notes.extend(filter(None, [why_left_out(of_all[level])]))
         data = inputs.of(level, kind)
         for method in settings.methods:
             headline = method == settings.methods[0]
             known = headline and kind == ALL_TYPES
             item = with_company(of_all[level] if known else solve(data, method, minimum))
+            item = replace(item, factors=replace(item.factors, left_out=why_left_out(item)))
             for table, made in _rows(item, imported_sites, headline=headline):
                 found[table].extend(made)
             if headline:

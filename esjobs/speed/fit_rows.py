@@ -115,6 +115,7 @@ def fit_rows(item: Fit) -> Iterator[dict[str, object]]:
         "n_buckets": 0,
         "n_jobs": 0,
         "n_jobs_dropped": int(data.n_jobs.sum()) + data.n_jobs_unnamed,
+        "left_out": factors.left_out or None,
         "n_jobs_set_aside": int(data.n_jobs[_set_aside(item)].sum()),
     }
     if result is not None:

@@ -1,25 +1,41 @@
 """Which share of the jobs a fit rests on, and what became of the others."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from esjobs.core.words import noun
 from esjobs.speed.factors import METHODS, Fit
 
 _LITTLE = 0.5
-"""Share of the jobs below which people are told why it is no more."""
+"""Share of the jobs, or of the tasks, below which people are told why it is no more."""
 
 
-def share_notes(fit: Fit) -> Iterator[str]:
-    """A note that says why, where less than half of the jobs entered a fit."""
+def why_left_out(fit: Fit) -> str:
+    """Why less than half of the jobs, or of the tasks, are in a fit; empty where more are.
+
+    Jobs without a name on the level of the fit are said only where most of the others are not in it either.
+    """
     unused = jobs_unused(fit)
     total = int(fit.data.n_jobs.sum()) + fit.data.n_jobs_unnamed
     used = total - sum(unused.values())
     if fit.data.n_jobs_unnamed < total and used < _LITTLE * total:
         why = ", ".join(f"{count:,} {reason}" for reason, count in unused.items() if count)
         names = noun(fit.data.level)
-        yield f"{used:,} of {total:,} jobs ({used / total:.0%}) are in the fit of {names}; not in it: {why}"
+        return f"{used:,} of {total:,} jobs ({used / total:.0%}) are in the fit of {names}; not in it: {why}"
+    return _tasks_left_out(fit)
+
+
+def _tasks_left_out(fit: Fit) -> str:
+    """Why more than half of the tasks were set aside, where most of the jobs are in the fit all the same."""
+    data = fit.data
+    mixed = np.unique(data.task.codes[data.mixed.codes >= 0]).size
+    unknown = np.unique(data.task.codes[(data.unknown.codes >= 0) & (data.mixed.codes < 0)]).size
+    unknown *= METHODS[fit.factors.method].corrected
+    total = np.unique(data.task.codes).size
+    if mixed + unknown <= (1.0 - _LITTLE) * total:
+        return ""
+    reasons = {"as mixed": mixed, "because their fixed cost is unknown": unknown}
+    why = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+    return f"{mixed + unknown} of {total} tasks were set aside: {why}"
 
 
 def jobs_unused(fit: Fit) -> dict[str, int]:

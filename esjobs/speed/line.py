@@ -45,7 +45,8 @@ def compare_with_declared(
 ) -> list[Comparison]:
     """Fit one line per benchmark to the names of the largest component.
 
-    Defaults are listed and never fitted; the line leaves out the whole site of the name it judges.
+    Defaults are listed and never fitted, nor are names that few jobs link with most others; the line leaves
+    out the whole site of the name it judges.
     """
     of_benchmark: dict[str, list[int]] = {}
     without: list[int] = []
@@ -69,7 +70,7 @@ def _compare(
 ) -> Comparison:
     chosen = np.array(places, np.int64)
     those = [declared[factors.name[place]] for place in places]
-    measured = np.array([item.origin != "default" for item in those])
+    measured = np.array([item.origin != "default" for item in those]) & factors.comparable[chosen]
 
     def line_of(k: npt.NDArray[np.float64]) -> fitters.LineResult:
         return fitters.fit_line(

@@ -78,7 +78,10 @@ FACTORS = Table(
         ),
         column("efficiency", "number", "CPU time over wall-clock time x cores of the same jobs"),
         column(
-            "via", "keyword", "the one name through which it hangs on the others; null with sound bridges"
+            "via",
+            "keyword",
+            "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
+            "group that it belongs to, with most others; null with sound bridges",
         ),
         column(
             "method_shift", "number", "k by the other method's objective on the same sums over k, minus 1"
@@ -170,6 +173,9 @@ FITS = Table(
         column("sigma_cost_kind", "keyword", "estimated, corrected (name by name, beyond doubt) or assumed"),
         column("only_type", "keyword", "the processing type of all jobs in the fit, where it is one"),
         column("sigma_inner", "number", "sigma_int without what names do to types and core classes"),
+        column(
+            "left_out", "text", "why less than half of the jobs, or of the tasks, are in the fit; else null"
+        ),
         *SCOPE,
     ),
     time="window_end",
@@ -428,7 +434,10 @@ FLAGS = Table(
         column("deviation_err_int", "number", "part from the queue x task interaction"),
         column("deviation_err_line", "number", "part from the line"),
         column(
-            "via", "keyword", "the one name through which it hangs on the others; null with sound bridges"
+            "via",
+            "keyword",
+            "the one name through which it hangs on the others, or 'few jobs': fewer than 50 link it, or the "
+            "group that it belongs to, with most others; null with sound bridges",
         ),
         DISTINCT_TASKS,
         *PROVENANCE,

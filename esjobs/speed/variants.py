@@ -1,8 +1,9 @@
 """Each factor under what can be wrong: what ``flag`` tests the stability of a verdict with.
 
-The changes: the other objective; the fixed cost of jobs by two errors either way and left in; each processing
-type and each core class alone; each task left out. All but the first are one linear step from the fit that is
-there (:class:`fitters.LinearResponse`), the first is made beside every fit anyway.
+The changes: the other objective; the fixed cost of jobs by two errors either way, and left in where it
+cannot be told from none; each processing type and each core class alone; each task left out. All but the
+first are one linear step from the fit that is there (:class:`fitters.LinearResponse`), the first is made
+beside every fit anyway.
 
 A window may have 700 names, 20 types and thousands of tasks, and a verdict needs the extremes only: per name
 and kind of change the lowest and the highest factor are kept, with what makes them.
@@ -83,7 +84,7 @@ def _other_fixed_costs(fit: Fit, response: fitters.LinearResponse) -> Changed:
     others = {
         "fixed costs two errors higher": rho + RHO_ERRORS * spread,
         "fixed costs two errors lower": np.maximum(rho - RHO_ERRORS * spread, 0.0),
-        "fixed costs left in": np.zeros(len(rows)),
+        "fixed costs that cannot be told from none left in": np.where(rho > RHO_ERRORS * spread, rho, 0.0),
     }
     before = np.log(data.events_eff[rows])
     return [

@@ -123,3 +123,11 @@ def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[F
     assert (", confirmed: " in str(found["sentence"])) == (number["n_confirmed"] > 0)
     assert ("may be sent" in str(found["evidence"])) == (number["n_confirmed"] > 0)
     assert (found["evidence"] is None) == (number["n_deviates"] == 0)
+
+
+def test_a_conclusion_says_what_most_jobs_were_left_out_for() -> None:
+    left_out = "40 of 60 tasks were set aside: 40 as mixed"
+    for flags in (several(3, "ok"), several(2, "undeclared")):
+        said = conclude(flags, "site", limit=0.2, left_out=left_out)["sentence"]
+        assert str(said).endswith(f" {left_out}.")
+        assert left_out not in str(conclude(flags, "site", limit=0.2)["sentence"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -157,9 +158,54 @@ def test_a_run_that_uses_less_than_half_of_its_jobs_says_why(tmp_path: Path) -> 
     with esjobs.open("duckdb::memory:", settings=settings) as session:
         session.ingest("jobs", tmp_path / "jobs.parquet")
         reports = session.run(window())
+        stored = session.conclusions()
+        session.flag(window())
+        again = session.conclusions()
     notes = " ".join(note for report in reports for note in report.notes)
     assert "are in the fit of queues; not in it:" in notes
     assert "in buckets of too few jobs" in notes
+    sentence = headline({"conclusions": stored}, "conclusions").sentence.iloc[0]
+    assert "are in the fit of queues; not in it:" in sentence
+    assert again.sentence.tolist() == stored.sentence.tolist()
+
+
+def test_a_run_that_sets_most_tasks_aside_says_so_in_its_conclusion() -> None:
+    """Lengths 11x apart and jobs that do not tell what starting costs."""
+    _, _, found = judged(SMALL.but(rho=2.0, lengths=11.0, jobs=8, length_scatter=0.06))
+    assert (found["tasks"].decision == "fixed cost unknown").mean() > 0.5
+    sentence = headline(found, "conclusions").sentence.iloc[0]
+    assert "not in it:" in sentence or "tasks were set aside:" in sentence
+    assert "fixed cost is unknown" in sentence
+
+
+def test_names_behind_a_link_of_few_jobs_are_not_compared(tmp_path: Path) -> None:
+    """Ten sites in tasks of their own, and ten jobs of one of the others in one of these tasks."""
+    many, _ = make_jobs(SMALL.but(misdeclared=0.0), 1)
+    few, _ = make_jobs(SMALL.but(sites=10, tasks=12, misdeclared=0.0), 2)
+    rng = np.random.default_rng(3)
+    few = few.to_pandas()
+    few["site"] = few.site.str.replace("GRID0", "THIN0")
+    few["task_id"] = "9" + few.task_id
+    few["job_id"] = "few" + few.job_id
+    bridge = few[few.task_id == few.task_id.iloc[0]].head(10).copy()
+    bridge["site"], bridge["job_id"] = "GRID003", [f"bridge{number}" for number in range(10)]
+    bridge["cpu_s"] *= np.exp(rng.normal(0.1, 0.05, 10))
+    pd.concat([many.to_pandas(), few, bridge]).to_parquet(tmp_path / "jobs.parquet")
+    settings = Settings(fit=FitSettings(methods=("gamma",)))
+    with esjobs.open("duckdb::memory:", settings=settings) as session:
+        session.ingest("jobs", tmp_path / "jobs.parquet")
+        session.run(window())
+        found = {"flags": session.flags(), "lines": session.lines(), "factors": session.factors()}
+    flags = headline(found, "flags").set_index("name")
+    thin = flags.index.str.startswith("THIN")
+    assert thin.sum() == 10
+    assert set(flags[thin].via) == {"few jobs"}
+    assert set(flags[thin].verdict) == {"not comparable"}
+    assert flags[thin].finding.str.contains("fewer than 50 jobs link it").all()
+    assert headline(found, "factors").set_index("name").k_err[flags[thin].index].notna().all()
+    assert flags[~thin].via.isna().all()
+    assert (flags[~thin].verdict == "ok").mean() > 0.9
+    assert headline(found, "lines").n_names.iloc[0] == (~thin).sum()
 
 
 def test_sentences_of_one_type_say_so() -> None:

@@ -25,12 +25,14 @@ def conclude(
     no_line: str = "",
     groups: str = "",
     restriction: Sequence[str] = (),
+    left_out: str = "",
 ) -> dict[str, object]:
     """The row of ``conclusions`` about the flags of one fit, without what names the fit.
 
     ``limit``: the accepted relative deviation. ``no_line``: why no verdict can rest on any line; empty when
     one can. ``groups``: both groups, when declarations fall into two; no verdict is sent then.
-    ``restriction``: the conditions to which the run was restricted, as people write them.
+    ``restriction``: the conditions to which the run was restricted, as people write them. ``left_out``: why
+    less than half of the jobs or tasks are in the fit.
     ``evidence`` is None where no name deviates.
     """
     verdicts = [str(flag["verdict"]) for flag in flags]
@@ -70,6 +72,7 @@ def conclude(
         if groups:
             text = f"{groups} {_none_confirmed(counts, level, limit)}"
     where = f"Restricted to {', '.join(restriction)}. " if restriction else ""
+    text += f" {left_out[:1].upper()}{left_out[1:]}." if left_out else ""
     return {**counts, "sentence": where + text, "evidence": _evidence(confirmed, candidates)}
 
 

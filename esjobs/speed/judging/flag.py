@@ -195,6 +195,7 @@ def flag(
             no_line=_why_no_line(factors, found),
             groups=" ".join(item.groups for item in found if item.groups),
             restriction=restriction,
+            left_out=factors.left_out,
         )
         conclusions.append({**_fit_of(factors), **said})
     counted = Counter(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from esjobs.core.words import INTERVAL_LEVEL, JUDGED, Verdict
 from esjobs.declared.origin import Declared
 from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
-from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE, Evidence
+from esjobs.speed.judging.verdicts import Evidence
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,8 @@ def _advice(level: str) -> str:
 
 
 def _bridge(via: str) -> str:
-    """What a comparison hangs on that rests on one name, or on few jobs; its error is in the interval."""
-    if not via:
-        return ""
-    if via == FEW_JOBS_BRIDGE:
-        return "Compared through buckets of fewer than 50 jobs only."
-    return f"Compared via {via} only."
+    """What a comparison hangs on that rests on one name; its error is in the interval."""
+    return f"Compared via {via} only." if via else ""
 
 
 def percent(value: float, sign: str = "+") -> str:

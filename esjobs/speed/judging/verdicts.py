@@ -3,7 +3,7 @@
 The rules, in the order in which they are asked (the first that applies decides):
 
 1. a name without a factor, or with too few jobs: ``too few`` or ``not comparable``, with the reason;
-2. outside the largest component: ``not comparable``;
+2. outside the largest component, or linked with most of it by few jobs only: ``not comparable``;
 3. records that scatter far more than those of the same tasks elsewhere, a factor more than three times off
 the
    median: ``implausible``, check the records;
@@ -25,7 +25,8 @@ MIN_LINE_SITES = 10
 SURVIVING: tuple[Verdict, ...] = ("deviates", "ok")
 """The verdicts that claim something, and so are tested for stability."""
 FEW_JOBS_BRIDGE = "few jobs"
-"""In the place of a name: the link to the others rests on buckets of few jobs only."""
+"""In the place of a name: few jobs link this one, or the group that it belongs to, with most others."""
+FEW_JOBS = "fewer than 50 jobs link it, or the group of names that it belongs to, with most others"
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ def _blocked(evidence: Evidence, min_jobs: int) -> tuple[Verdict, str] | None:
         return "not comparable", "no task links it with the largest component"
     if evidence.n_jobs < min_jobs:
         return "too few", f"{evidence.n_jobs} jobs in the fit, {min_jobs} are needed for a verdict"
+    if evidence.via == FEW_JOBS_BRIDGE:
+        return "not comparable", FEW_JOBS
     if evidence.records:
         return "implausible", f"{evidence.records}: check the records"
     if evidence.median_k and abs(math.log(evidence.k / evidence.median_k)) > IMPLAUSIBLE:
