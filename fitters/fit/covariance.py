@@ -23,6 +23,8 @@ from fitters.fit.solve import Solution, factorise
 from fitters.layout.arrays import Floats
 from fitters.layout.components import Part
 
+_ROWS = 64
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Propagation:
@@ -115,7 +117,12 @@ def propagate(part: Part, solution: Solution, sigma_int: float) -> Propagation |
 
 
 def _norm(matrix: Floats, penalty: float) -> float:
-    return float(np.abs(matrix + penalty).sum(axis=0).max())
+    """The 1-norm of a symmetric matrix with the penalty, some rows at a time: they stay in the cache."""
+    total = np.zeros(matrix.shape[0])
+    for first in range(0, matrix.shape[0], _ROWS):
+        rows = matrix[first : first + _ROWS] + penalty
+        total += np.abs(rows, out=rows).sum(axis=0)
+    return float(total.max())
 
 
 def _response(middle: Floats, inverse: Floats, p: Floats) -> Floats:

@@ -114,7 +114,7 @@ def ask_minuit(
     with warnings.catch_warnings():
         # without g2 iminuit 2.33 ends in a TypeError when a diagonal element is negative; with it, it warns
         warnings.simplefilter("ignore", IMinuitWarning)
-        minuit = _QuietMinuit(cost, start, grad=gradient, g2=diagonal, hessian=hessian)
+        minuit = _QuietMinuit(cost, start, grad=gradient, g2=diagonal, hessian=hessian if hesse else None)
     minuit.errordef = Minuit.LEAST_SQUARES
     minuit.tol = 1e-4
     minuit.strategy = 0

@@ -123,10 +123,11 @@ class Buckets:
         tasks, units, n = factorise_pair(task, unit)
         raw = _Raw.read(value, cpu_s, events, jobs, rel_var, n)
         keep, dropped = _clean(tasks, units, raw)
-        task_codes, sizes, task_names = _shared_first(tasks, keep)
-        order, unit_codes, ptr, repeated = sort_rows(task_codes, units.codes, sizes, keep)
+        sizes, shared_first = _shared_first(tasks, keep)
+        order, unit_codes, ptr, repeated = sort_rows(tasks.codes, units.codes, sizes, keep, shared_first)
+        task_names = tasks.names if shared_first is None else tasks.names[shared_first]
         unit_names = units.names
-        del tasks, task_codes, units, keep, sizes  # bytes a row at the peak are what large fits run out of
+        del tasks, units, keep, sizes  # bytes a row at the peak are what large fits run out of
         merged = _merge(raw, order, ptr, unit_codes, repeated)
         del raw, order, ptr, unit_codes
         buckets = _without_impossible(merged, dropped)
@@ -297,19 +298,16 @@ def _reasons(tasks: Labels, units: Labels, raw: _Raw) -> Iterator[tuple[str, NDA
 
 def _shared_first(
     tasks: Labels, keep: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[Any]]:
-    """Number tasks of one row after all others, so that what can be fitted is one piece of the columns.
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """How many kept rows each task has, and the order in which tasks of one row come after all others.
 
-    Returns the codes, how many kept rows each has, and the names.
+    What can be fitted is one piece of the columns then. None: they are in that order.
     """
-    codes, names = tasks.codes, tasks.names
-    rows = count(codes, names.size)
+    rows = count(tasks.codes, tasks.names.size)
     order = np.argsort(rows == 1, kind="stable")
-    if rows.size and (rows == 1).any() and (order[1:] < order[:-1]).any():
-        index = np.full(order.size + 1, -1, np.int32)  # the last place is that of missing labels, -1
-        index[order] = np.arange(order.size, dtype=np.int32)
-        codes, names, rows = index[codes], names[order], rows[order]
-    return codes, rows if keep is None else count(codes[keep], names.size), names
+    in_order = not rows.size or not (rows == 1).any() or not (order[1:] < order[:-1]).any()
+    kept = rows if keep is None else count(tasks.codes[keep], tasks.names.size)
+    return kept, None if in_order else order
 
 
 def _merge(

@@ -49,17 +49,14 @@ def _place(
     task: NDArray[np.int32],
     unit: NDArray[np.int32],
     keep: NDArray[np.bool_],
-    ptr: NDArray[np.int64],
+    starts: NDArray[np.int64],
     keys: NDArray[np.int64],
 ) -> None:
     for row in range(task.size):
         if keep.size == 0 or keep[row]:
-            place = ptr[task[row]]
+            place = starts[task[row]]
             keys[place] = np.int64(unit[row]) << 32 | row
-            ptr[task[row]] = place + 1
-    for t in range(ptr.size - 1, 0, -1):  # every start was moved to the start of the next task
-        ptr[t] = ptr[t - 1]
-    ptr[0] = 0
+            starts[task[row]] = place + 1
 
 
 @compiled
@@ -107,16 +104,21 @@ def sort_rows(
     unit: NDArray[np.int32],
     sizes: NDArray[np.int64],
     keep: NDArray[np.bool_] | None = None,
+    order_of_tasks: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int]:
     """Sort rows by task, inside a task by unit, rows of one unit as they were.
 
-    `sizes` are the numbers of (kept) rows of the tasks. Returns the order, the units in it, where tasks
-    start, and how many rows have the task and unit of the row before. One counting sort by task, and a sort
-    inside each.
+    `sizes` are the numbers of (kept) rows of the tasks, `order_of_tasks` which comes first, second and so on
+    (None: as they are numbered). Returns the order, the units in it, where tasks start, and how many rows
+    have the task and unit of the row before. One counting sort by task, and a sort inside each.
     """
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    ordered = sizes if order_of_tasks is None else sizes[order_of_tasks]
+    ptr = np.concatenate([[0], np.cumsum(ordered)])
+    starts = ptr[:-1].copy()
+    if order_of_tasks is not None:
+        starts[order_of_tasks] = ptr[:-1]
     keys = np.empty(int(ptr[-1]), np.int64)
-    _place(_own(task), _own(unit), np.empty(0, np.bool_) if keep is None else keep, ptr, keys)
+    _place(_own(task), _own(unit), np.empty(0, np.bool_) if keep is None else keep, starts, keys)
     order, sorted_unit = np.empty(keys.size, np.int32), np.empty(keys.size, np.int32)
     repeated = _sort_inside(ptr, keys, order, sorted_unit)
     return order, sorted_unit, ptr, int(repeated)
