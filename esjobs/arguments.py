@@ -65,10 +65,10 @@ def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     return [Path(name) for name in named]
 
 
-def count_of_runs(name: str, number: object) -> None:
-    """Raise :class:`UsageError` unless a number of runs is whole and not negative, or None."""
+def count_of_runs(name: str, number: object, what: str = "runs") -> None:
+    """Raise :class:`UsageError` unless a number of runs, or of others, is whole and not negative, or None."""
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
-        raise UsageError(f"{name} is a whole number of runs, 0 or more; got {number!r}")
+        raise UsageError(f"{name} is a whole number of {what}, 0 or more; got {number!r}")
 
 
 def _told(given: object) -> str:

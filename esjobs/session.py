@@ -257,28 +257,35 @@ class Session(ResultTables):
         daily: int | None = None,
         weekly: int | None = None,
         monthly: int | None = None,
+        bucket_months: int | None = None,
         dry_run: bool = False,
     ) -> RunReport:
-        """Remove the results of old runs; jobs, buckets and what people entered stay.
+        """Remove the results of old runs, and buckets of old months; jobs and what people entered stay.
 
         ``keep``: of each kind, so many runs stay, the latest and those made last. ``newest``, ``daily``,
         ``weekly``, ``monthly``: of each kind, length of windows and restriction, the newest runs and one of
         each day, week and month, so many of them; the latest always stays, also with 0. With nothing
-        given the settings decide (``retention``). ``dry_run``: notes say what would go, and why.
+        given the settings decide (``retention``). ``bucket_months``: the buckets of so many of the newest
+        months stay; with nothing given the settings decide, and where they do not, all stay. ``dry_run``:
+        notes say what would go, and why.
         """
+        from esjobs.jobs.retention import prune_buckets
         from esjobs.runs.retention import Keep, prune
 
         given = {"newest": newest, "daily": daily, "weekly": weekly, "monthly": monthly}
         for name, number in {"keep": keep, **given}.items():
             count_of_runs(name, number)
+        count_of_runs("bucket_months", bucket_months, "months")
         rule = {name: number for name, number in given.items() if number is not None}
         if keep is not None and rule:
             raise UsageError(f"prune takes a number of runs, or a rule ({', '.join(rule)}); leave one out")
         settings = self.settings.retention
         usual = {name: getattr(settings, f"keep_{name}") for name in given}
-        return prune(
+        report = prune(
             self.store, KINDS, keep if keep is not None else Keep(**(rule or usual)), dry_run=dry_run
         )
+        months = settings.keep_bucket_months if bucket_months is None else bucket_months
+        return report if months is None else prune_buckets(self.store, months, report, dry_run=dry_run)
 
     def query(
         self,

@@ -29,7 +29,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
-from esjobs.setting_types import Number, no_flag
+from esjobs.setting_types import Count, Number, no_flag
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
 
@@ -104,13 +104,19 @@ class ClusterSettings(BaseModel):
     """Whether the cluster's certificate is checked."""
     timeout_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 60.0
     retries: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=100)] = 3
+    shards: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=100)] = 1
+    """Of the index of each month; indices that are there keep theirs."""
+    replicas: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=10)] | None = None
+    """Of each index; one where there is a second node when not set. Indices that are there keep theirs."""
+    template_priority: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=2**31 - 1)] = 500
+    """Of the index templates that ``esjobs setup`` makes, against those of others."""
 
 
 class RetentionSettings(BaseModel):
-    """Which runs ``esjobs prune`` keeps, of every kind, length of windows and restriction.
+    """Which runs ``esjobs prune`` keeps, of every kind, length of windows and restriction; which buckets.
 
     Nothing is removed but by ``prune``. The defaults leave every night of two months, one a week of a year
-    and one a month of ten years; what is kept does not grow beyond.
+    and one a month of ten years; the runs that are kept do not grow beyond. Buckets stay.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -123,6 +129,8 @@ class RetentionSettings(BaseModel):
     """The same of weeks."""
     keep_monthly: Number = 120
     """The same of months."""
+    keep_bucket_months: Count | None = None
+    """Buckets of so many of the newest months, with their books; all of them when not set."""
 
 
 class Settings(BaseSettings):
@@ -269,7 +277,10 @@ def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
 
 _SHOWN = {
     f"cluster.{name}"
-    for name in ("prefix", "product", "verify", "timeout_s", "retries", "jobs_index", "field_map")
+    for name in (
+        *("prefix", "product", "verify", "timeout_s", "retries", "jobs_index", "field_map"),
+        *("shards", "replicas", "template_priority"),
+    )
 }
 """Settings of a cluster that a message may show; all others may be secrets."""
 

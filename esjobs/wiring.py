@@ -57,6 +57,7 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
 
 def _open_cluster(settings: Settings) -> JobStore:
     from esjobs.store.elastic.fields.field_map import load_field_map
+    from esjobs.store.elastic.layout import IndexSettings
     from esjobs.store.elastic.store import ElasticStore
     from esjobs.store.elastic.transport.access import Access, split_user
     from esjobs.store.elastic.transport.connect import connect
@@ -90,4 +91,5 @@ def _open_cluster(settings: Settings) -> JobStore:
         tables=TABLES,
         jobs_index=given.jobs_index,
         field_map=field_map,
+        how=IndexSettings(given.shards, given.replicas, given.template_priority),
     )

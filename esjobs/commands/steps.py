@@ -161,15 +161,23 @@ def run(
 @click.option("--keep-daily", "daily", type=click.IntRange(min=0), help="One run of each of so many days.")
 @click.option("--keep-weekly", "weekly", type=click.IntRange(min=0), help="One run of each of so many weeks.")
 @click.option("--keep-monthly", "monthly", type=click.IntRange(min=0), help="One of each of so many months.")
+@click.option(
+    "--keep-bucket-months",
+    "bucket_months",
+    type=click.IntRange(min=1),
+    help="Buckets of so many of the newest months stay, with their books.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go, and why.")
 @rows_options
 @click.pass_obj
 def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
-    """Remove the results of old runs; jobs, buckets and what people entered stay.
+    """Remove the results of old runs, and buckets of old months; jobs and what people entered stay.
 
     Without an option the settings decide ([retention]). --keep-newest, -daily, -weekly and -monthly count for
     every length of windows and every restriction on its own: what any of those given keeps stays, and always
-    the latest run, also with 0. --keep counts all runs and goes with none of these.
+    the latest run, also with 0. --keep counts all runs and goes with none of these. Buckets stay unless the
+    settings or --keep-bucket-months say of how many months; made again they can be as long as the jobs are
+    there.
     """
     with obj.session() as session:
         report = session.prune(keep, **rule, dry_run=dry_run)

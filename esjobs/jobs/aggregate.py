@@ -75,14 +75,14 @@ def aggregate(
     began = time.perf_counter()
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
-    known = read_table(store, DAYS).to_pylist()
-    emptied = _emptied(window, store.span(), {row["day"] for row in known} - {row["day"] for row in prints})
+    known = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
+    emptied = _emptied(store, {row["day"] for row in known} - {row["day"] for row in prints})
     if not prints:
         store.publish(emptied)
         raise NoJobsError(_nothing_stored(store, window))
     marks = {row["day"]: row["mark"] for row in prints}
     days = sorted(marks)
-    lost = lost_days(store, window)
+    lost = lost_days(store, window, known)
     fresh = {
         row["day"]
         for row in known
@@ -139,7 +139,8 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
 
 def require_buckets(store: JobStore, window: Window) -> None:
     """Raise :class:`BooksError` unless the buckets of the window hold the jobs that their books say."""
-    lost = lost_days(store, window)
+    columns = ["day", "kind", "n_jobs"]
+    lost = lost_days(store, window, read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist())
     if lost:
         raise BooksError(
             f"the buckets of {len(lost)} of the days in {window} do not hold the jobs that their books say, "
@@ -148,18 +149,19 @@ def require_buckets(store: JobStore, window: Window) -> None:
         )
 
 
-def lost_days(store: JobStore, window: Window) -> list[date]:
+def lost_days(store: JobStore, window: Window, books: Iterable[Mapping[str, Any]]) -> list[date]:
     """The days of the window whose buckets do not hold the jobs that their books say, in order.
 
-    Cost: a sum per day over the buckets of the window, in the store.
+    ``books``: the rows of ``days`` of the window. Cost: a sum per day over the buckets of the window, in the
+    store.
     """
-    days = Days.of_window(window)
     binned: Counter[date] = Counter()
-    for row in read_table(store, DAYS, [days], ["day", "kind", "n_jobs"]).to_pylist():
+    for row in books:
         if row["kind"] == "binned":
             binned[row["day"]] += row["n_jobs"]
     if not binned:
         return []
+    days = Days.of_window(window)
     per_day = Query(("day",), (Sum("n_jobs", "n_jobs"),), where=(days,), over=BUCKETS)
     sums = store.aggregate(per_day).table
     n_in_buckets = dict(zip(sums.column("day").to_pylist(), sums.column("n_jobs").to_pylist(), strict=True))
@@ -168,7 +170,8 @@ def lost_days(store: JobStore, window: Window) -> list[date]:
 
 def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
     """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
-    made = read_table(store, DAYS, columns=["day", "mark", "rules", "resolver"]).to_pylist()
+    columns = ["day", "mark", "rules", "resolver"]
+    made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
     fresh = {row["day"]: row["mark"] for row in made if _is_current(row, rules)}
     prints = store.day_fingerprints(window).to_pylist()
     return [row["day"] for row in prints if fresh.get(row["day"]) != row["mark"]]
@@ -179,17 +182,35 @@ def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
     return (row["rules"], row["resolver"]) == (rules.digest, RESOLVER_VERSION)
 
 
-def _emptied(window: Window, span: Span, unstored: set[date]) -> list[Retired]:
-    """Retire what stands on days that have no jobs any more, as far as the window and the span tell."""
-    first, last = (None if moment is None else moment.date() for moment in (span.first, span.last))
-    return retired_days(
-        day
-        for day in unstored
-        if window.first_day <= day <= window.last_day
-        or first is None
-        or last is None
-        or not first <= day <= last
-    )
+def _emptied(store: JobStore, in_window: set[date]) -> list[Retired]:
+    """Retire what stands on days that have no jobs any more, as far as the window and the span tell.
+
+    ``in_window``: those of the window. Beyond all that is stored there is none that has jobs; days between
+    are not asked for, so that a night costs the same after years.
+    """
+    first, last = _days_of(store.span())
+    beyond = [Days("day", date.min, date.max)]
+    if first is not None and last is not None:
+        beyond = [Days("day", date.min, _moved(first, -1)), Days("day", _moved(last, 1), date.max)]
+    unstored = {
+        day for days in beyond for day in read_table(store, DAYS, [days], ["day"]).column("day").to_pylist()
+    }
+    return retired_days(in_window | {day for day in unstored if first is None or not first <= day <= last})
+
+
+def _days_of(span: Span) -> tuple[date, date] | tuple[None, None]:
+    """The first and the last day that have jobs."""
+    if span.first is None or span.last is None:
+        return None, None
+    return span.first.date(), span.last.date()
+
+
+def _moved(day: date, by: int) -> date:
+    """A day before or after; the calendar's ends stay where they are."""
+    try:
+        return day + timedelta(days=by)
+    except OverflowError:
+        return day
 
 
 def retired_days(days: Iterable[date]) -> list[Retired]:

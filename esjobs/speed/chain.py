@@ -98,7 +98,8 @@ class Chain:
             self._store.publish(aggregated.written)
             tidy(self._store)
         self._tell("fitting", 0)
-        factors, fitted = self._fit(question)
+        # the step before has held the buckets against their books
+        factors, fitted = self._fit(question, buckets_checked=True)
         self._tell("judging", 1)
         correlated, flagged = self._judge(question, question.run, factors, fitted.rows[VARIANTS])
         reports = self._publisher.publish(question, [fitted, correlated, flagged], before=[aggregated.report])
@@ -145,9 +146,12 @@ class Chain:
             )
         return variants
 
-    def _fit(self, question: SpeedQuestion) -> tuple[list[Factors], Outcome]:
+    def _fit(
+        self, question: SpeedQuestion, *, buckets_checked: bool = False
+    ) -> tuple[list[Factors], Outcome]:
         require_rules(self._store, question.window, question.rules)
-        require_buckets(self._store, question.window)
+        if not buckets_checked:
+            require_buckets(self._store, question.window)
         checked = self._checked(question)
         if not checked.sums.n_buckets:
             raise NoResultError(self._no_buckets(question))

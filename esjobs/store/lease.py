@@ -52,6 +52,11 @@ class Holding:
     renewed: str
     lasts_s: float
 
+    @property
+    def holder(self) -> Process | None:
+        """The process that wrote it; None when its name is not one of ours."""
+        return Process.parse(self.process)
+
     @classmethod
     def read(cls, text: str) -> "Holding | None":
         """What a value says; None when it is not one of ours, or of another version."""
@@ -121,18 +126,20 @@ class Lease:
             renewed = value != watched and None not in (value, watched)
             if value != watched:
                 watched, since = value, now
-            if value is None or self._is_over(value, silent_s=now - since):
+            holding = None if value is None else Holding.read(value)
+            process = None if holding is None else holding.holder
+            who = "another process" if process is None else process.label
+            is_near = process is not None and process.is_near
+            if value is None or self._is_over(holding, process, silent_s=now - since):
                 if self._set(value):
                     return
-            elif (renewed or _is_near(value)) and now - began >= wait_s:
-                raise StoreBusyError(
-                    f"{_holder(value)} is {self._what} to {self._location}; wait until it is done"
-                )
-            elif not told and not _is_near(value):
+            elif (renewed or is_near) and now - began >= wait_s:
+                raise StoreBusyError(f"{who} is {self._what} to {self._location}; wait until it is done")
+            elif not told and not is_near:
                 told = True
                 _log.warning(
                     "%s is %s to %s, or died while it was; waiting to see, at most %d minutes",
-                    _holder(value),
+                    who,
                     self._what,
                     self._location,
                     math.ceil(self._lasts_s / 60),
@@ -187,26 +194,12 @@ class Lease:
             self._token, self._renewed = token, self._timer()
         return taken
 
-    def _is_over(self, value: str, silent_s: float) -> bool:
-        holding = Holding.read(value)
+    def _is_over(self, holding: Holding | None, process: Process | None, silent_s: float) -> bool:
         if holding is None:
             return silent_s > self._lasts_s
-        process = Process.parse(holding.process)
         near = process is not None and process.is_near
         ended = self._clock() - datetime.fromisoformat(holding.renewed) - timedelta(seconds=holding.lasts_s)
         if silent_s > holding.lasts_s or ended > (timedelta(0) if near else _SKEW):
             return True
         left_behind = process == Process.current() and holding.token not in _HELD
         return process is not None and (process.is_gone or left_behind)
-
-
-def _is_near(value: str) -> bool:
-    holding = Holding.read(value)
-    process = None if holding is None else Process.parse(holding.process)
-    return process is not None and process.is_near
-
-
-def _holder(value: str) -> str:
-    holding = Holding.read(value)
-    process = None if holding is None else Process.parse(holding.process)
-    return "another process" if process is None else process.label

@@ -16,7 +16,8 @@ _ROW = st.builds(
     lambda job_id, source, hour, values: job(job_id, source=source, end_time=hours(hour), **values),
     st.integers(1, 3),
     st.sampled_from(["panda", "panda", "panda", "batch", None]),
-    st.sampled_from([0, 1, 1, 1, 30]),
+    # some in other months
+    st.sampled_from([0, 1, 1, 1, 30, -30, 1000]),
     st.fixed_dictionaries(
         {
             "task_id": st.sampled_from([None, "1001", "1002"]),

@@ -22,7 +22,7 @@ def opens_snapshot(request: Request) -> bool:
     return request.method == "POST" and request.path.endswith(("/_pit", "/_search/point_in_time"))
 
 
-_TO_JOBS = path("/_bulk", body=b'-jobs","_id"')
+_TO_JOBS = path("/_bulk", body=b"-jobs-")
 FACTORS = path("/_bulk", body=b'-factors-000001","_id"')
 SEARCH = path("/_search", "POST")
 PAGE = path("/_search", "POST", b'"generation"')

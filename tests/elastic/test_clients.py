@@ -81,11 +81,13 @@ def test_errors_of_opensearch_are_ours(raised: Exception) -> None:
 
 
 def test_an_answer_is_classified_by_its_type() -> None:
-    blocked = refusal(
-        "here", "PUT", "/x", 429, {"error": {"type": "cluster_block_exception", "reason": "full"}}
-    )
-    assert isinstance(blocked, StoreBusyError)
-    assert "disk" in str(blocked)
+    full = "index [x] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark];"
+    for reason, disk in ((full, True), ("index [x] blocked by: [FORBIDDEN/8/index write (api)];", False)):
+        error = {"error": {"type": "cluster_block_exception", "reason": reason}}
+        blocked = refusal("here", "PUT", "/x", 429 if disk else 403, error)
+        assert isinstance(blocked, StoreBusyError)
+        assert ("is a disk too full" in str(blocked)) is disk
+        assert ("lift the block" in str(blocked)) is not disk
     inner = {
         "error": {
             "type": "search_phase_execution_exception",

@@ -148,7 +148,7 @@ def test_only_one_of_two_wins_whatever_happens_to_the_answers(
 )
 def test_an_index_whose_making_was_not_answered_is_used(proxy: Proxy, index_prefix: str) -> None:
     store = opened(proxy.url, index_prefix)
-    made = proxy.on(path("-jobs", "PUT"), reset_after())
+    made = proxy.on(path("-jobs-000001", "PUT"), reset_after())
     assert put(store, "a", job(1)) == (1, 0, 0)
     assert made.hits == 1
     assert selected(store, "job_id") == ["1"]

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from esjobs.core.errors import SchemaError
-from esjobs.store.elastic.layout import LAYOUT
+from esjobs.store.elastic.layout import LAYOUT, READABLE
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, ask
 
 _EXISTS = "resource_already_exists_exception"
 
 
 def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
-    """Make an index; one that an earlier version made gets the fields that it lacks.
+    """Make an index; one that an earlier version made gets the fields that it lacks, and our layout.
 
     Raises :class:`SchemaError` when it has a field of another type, except for :func:`outdated_fields`.
     """
@@ -20,11 +20,13 @@ def ensure_index(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None
     except RefusedError as error:
         if error.kind != _EXISTS:
             raise
-        _add_fields(cluster, name, layout["mappings"]["properties"])
+        _bring_up(cluster, name, layout["mappings"])
 
 
-def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
-    mapped = cluster.call("GET", f"/{name}/_mapping")[name]["mappings"].get("properties", {})
+def _bring_up(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
+    mapping = cluster.call("GET", f"/{name}/_mapping")[name]["mappings"]
+    _require_readable(name, mapping)
+    wanted, mapped = layout["properties"], mapping.get("properties", {})
     for field, kind in wanted.items():
         stored = mapped.get(field, kind)
         if stored.get("type", "object") != kind.get("type", "object") and not _is_outdated(stored, kind):
@@ -33,8 +35,9 @@ def _add_fields(cluster: Cluster, name: str, wanted: Mapping[str, Any]) -> None:
                 f"has {kind['type']}: name another prefix, or use the version that wrote it"
             )
     missing = {field: kind for field, kind in wanted.items() if field not in mapped}
-    if missing:
-        cluster.call("PUT", f"/{name}/_mapping", {"properties": missing})
+    # a version of before, which knows nothing of months, refuses our layout
+    if missing or mapping["_meta"]["layout"] != LAYOUT:
+        cluster.call("PUT", f"/{name}/_mapping", {"_meta": layout["_meta"], "properties": missing})
 
 
 def outdated_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> list[str]:
@@ -68,10 +71,14 @@ def require_layout(cluster: Cluster, name: str) -> bool:
     if mappings is None:
         return False
     for index, mapping in mappings.items():
-        layout = mapping["mappings"].get("_meta", {}).get("layout")
-        if layout != LAYOUT:
-            raise SchemaError(
-                f"index {index} has layout {layout or 'of another program'}, this version of esjobs writes "
-                f"layout {LAYOUT}: name another prefix, or use the version that wrote it"
-            )
+        _require_readable(index, mapping["mappings"])
     return True
+
+
+def _require_readable(index: str, mapping: Mapping[str, Any]) -> None:
+    layout = mapping.get("_meta", {}).get("layout")
+    if layout not in READABLE:
+        raise SchemaError(
+            f"index {index} has layout {layout or 'of another program'}, this version of esjobs writes "
+            f"layout {LAYOUT}: name another prefix, or use the version that wrote it"
+        )

@@ -1,24 +1,37 @@
 """The catalogue as indices: names, mappings, the number of the layout. Pure values, no connection.
 
-- ``PREFIX-jobs``: versions of jobs, one document each: the catalogue's stored fields, where the row came
-  from, and ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
+- ``PREFIX-jobs-2026-11``: versions of jobs of a month, one document each: the catalogue's stored fields,
+  where the row came from, and ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
+  The alias ``PREFIX-jobs`` shows the visible ones. Earlier versions had one index of that name.
 - ``PREFIX-TABLE-000001``: rows of a result table, whatever generation; the alias ``PREFIX-TABLE`` shows the
   published ones, ``PREFIX-latest-TABLE`` those of the latest run alone, ``PREFIX-latest-TABLE-30d`` those of
   the latest run whose window has this length.
+- ``PREFIX-TABLE-2026-11``: the same of a table that is replaced per day, the days of a month. What was
+  written before there were months is in ``PREFIX-TABLE-000001``, until it is made again.
 - ``PREFIX-state``: one document per named value, and one that says what is committed.
 
 Mappings are strict. Every value that readers get comes from ``_source``, so that texts longer than a term
 can be, and times finer than a millisecond in rows, are kept, and only the index does not know them.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+from esjobs.core.errors import SettingsError
 from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.tables import Table
 
-LAYOUT = "2"
-"""Number of the layout; changed only when indices of the old one cannot be brought up to date by adding."""
+LAYOUT = "3"
+"""Number of the layout; changed when versions of before must not go on writing."""
+
+READABLE = frozenset({"2", LAYOUT})
+"""Layouts whose indices are used as they are: 2 had an index for all months."""
+
+TEMPLATE_PRIORITY = 500
+"""Above what installations give patterns of their own."""
 
 LONGEST_TERM = 8191
 """Characters of a keyword that the index knows; four bytes each stay below Lucene's limit of 32 766."""
@@ -65,20 +78,87 @@ def row_type(kind: FieldType) -> str:
     return str(_ROW_TYPES[kind]["type"])
 
 
+@dataclass(frozen=True)
+class IndexSettings:
+    """What an operator decides about indices.
+
+    ``shards``: of the index of a month; every other one has one. ``replicas``: of each index; None: one where
+    there is a second node. ``template_priority``: of the templates, against those of others.
+    """
+
+    shards: int = 1
+    replicas: int | None = None
+    template_priority: int = TEMPLATE_PRIORITY
+
+    def of_index(self, *, monthly: bool = False) -> dict[str, Any]:
+        """The settings of an index."""
+        if self.replicas is None:
+            copies: dict[str, Any] = {"auto_expand_replicas": "0-1"}
+        else:
+            # a template may have asked for the other one
+            copies = {"number_of_replicas": self.replicas, "auto_expand_replicas": False}
+        return {"number_of_shards": self.shards if monthly else 1, **copies}
+
+
+USUAL = IndexSettings()
+"""What is made where nobody decided."""
+
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_FIRST = "000001"
+"""Ends the name of the index of a table, or of what belongs to no month."""
+
+DIGITS = "0123456789"
+"""What the ending of a name begins with, of months and of what belongs to none."""
+
+_LATEST = "latest"
+
+LONGEST_TARGET = 2000
+"""Characters of the indices in an address: servers accept 4096 for all of its line."""
+
+
+def is_monthly(table: Table) -> bool:
+    """Whether the rows of a table are in an index per month: those that are replaced per day."""
+    return table.column(table.partition).type == "day"
+
+
 class Names:
     """Names of the indices under a prefix.
+
+    Raises :class:`SettingsError` for a prefix whose indices could be taken for the aliases of another.
 
     >>> Names("esjobs").jobs, Names("esjobs").state
     ('esjobs-jobs', 'esjobs-state')
     """
 
     def __init__(self, prefix: str) -> None:
+        if prefix.endswith(f"-{_LATEST}"):
+            other = prefix.removesuffix(f"-{_LATEST}")
+            raise SettingsError(
+                f"prefix '{prefix}' (cluster.prefix) would give indices the names of aliases of an "
+                f"installation with the prefix '{other}'; name another one that does not end in -{_LATEST}"
+            )
         self.prefix = prefix
 
     @property
     def jobs(self) -> str:
-        """The index of jobs."""
+        """What readers of jobs ask; an index where an earlier version made it."""
         return f"{self.prefix}-jobs"
+
+    def jobs_of(self, month: str = "") -> str:
+        """The index of the jobs of a month, or that of no month, which is empty and keeps the alias."""
+        return f"{self.jobs}-{month or _FIRST}"
+
+    @property
+    def job_patterns(self) -> list[str]:
+        """The alias, or the index of an earlier version, and patterns; :meth:`is_jobs` tells which are."""
+        return [self.jobs, *(f"{self.jobs}-{digit}*" for digit in DIGITS)]
+
+    def is_jobs(self, index: str) -> bool:
+        """Whether an index holds jobs."""
+        ending = index.removeprefix(f"{self.jobs}-")
+        return index == self.jobs or (
+            ending != index and (ending == _FIRST or _MONTH.fullmatch(ending) is not None)
+        )
 
     @property
     def state(self) -> str:
@@ -91,46 +171,92 @@ class Names:
 
     def latest(self, table: Table, length: str = "") -> str:
         """What readers of the latest run ask, or of the latest whose window has a length (``30d``)."""
-        name = f"{self.prefix}-latest-{table.name.replace('_', '-')}"
+        name = f"{self.prefix}-{_LATEST}-{table.name.replace('_', '-')}"
         return f"{name}-{length}" if length else name
 
-    def rows(self, table: Table) -> str:
-        """The index that holds a table's rows."""
-        return f"{self.alias(table)}-000001"
+    def rows(self, table: Table, partition: str = "") -> str:
+        """The index that a partition of a table is written to; without one, that of no month.
+
+        >>> from esjobs.jobs.tables import BUCKETS
+        >>> Names("esjobs").rows(BUCKETS, "2026-11-19"), Names("esjobs").rows(BUCKETS)
+        ('esjobs-buckets-2026-11', 'esjobs-buckets-000001')
+        """
+        month = month_of(partition) if is_monthly(table) else None
+        return f"{self.alias(table)}-{month or _FIRST}"
+
+    def is_rows(self, table: Table, index: str) -> bool:
+        """Whether an index holds rows of a table."""
+        ending = index.removeprefix(f"{self.alias(table)}-")
+        return ending != index and (
+            ending == _FIRST or (is_monthly(table) and _MONTH.fullmatch(ending) is not None)
+        )
+
+    def patterns(self, table: Table) -> list[str]:
+        """The index of a table and, of one with months, patterns of theirs; :meth:`is_rows` tells which are.
+
+        Where the first is missing nothing has ever been written.
+        """
+        months = [f"{self.alias(table)}-{digit}*" for digit in DIGITS] if is_monthly(table) else []
+        return [self.rows(table), *months]
+
+    def target(self, table: Table, indices: Iterable[str]) -> str:
+        """Some indices of a table as the target of a request: one by one, or all where that is too long."""
+        target = listed(indices)
+        return target if len(target) <= LONGEST_TARGET else listed(self.patterns(table))
+
+    def template(self, name: str) -> str:
+        """The template of the indices of a name. No two prefixes share one: a name of ours has no dot."""
+        return f"{self.prefix}.{name}"
+
+
+def month_of(partition: str) -> str | None:
+    """The month of a partition that is a day, as names of indices have it; None for any other.
+
+    >>> month_of("2026-11-19"), month_of("panda")
+    ('2026-11', None)
+    """
+    try:
+        return date.fromisoformat(partition).isoformat()[:7]
+    except ValueError:
+        return None
+
+
+def listed(indices: Iterable[str]) -> str:
+    """Several indices as one target of a request."""
+    return ",".join(indices)
 
 
 _NO_REFRESH = {"refresh_interval": "-1"}
 """Whoever writes refreshes when all is written; in between nobody may see anything."""
 
 
-def jobs_index(shards: int = 1) -> dict[str, Any]:
-    """The index of jobs."""
+def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
+    """An index of jobs."""
     fields = {field.name: _TYPES[field.type] for field in JOB_FIELDS}
     fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _SOUGHT}
     fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
     fields |= {"mark_low": _SUMMED, "mark_high": _SUMMED}
-    return _index(fields, shards, _NO_REFRESH)
+    return _index(fields, how.of_index(monthly=monthly) | _NO_REFRESH)
 
 
-def rows_index(table: Table) -> dict[str, Any]:
-    """The index of a result table; see `markers` for what is not a column."""
+def rows_index(table: Table, how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str, Any]:
+    """An index of a result table, or of a month of one; see `markers` for what is not a column."""
     fields = {column.name: _ROW_TYPES[column.type] for column in table.columns}
     fields |= {"generation": _KEYWORD, "partition": _KEYWORD}
     marker = dict.fromkeys(("written", "writer", "begun"), _UNSEARCHED)
     marker |= {"n_written": _KEPT, "over": {"type": "boolean", "index": False, "doc_values": False}}
-    return _index(fields | marker, 1, _NO_REFRESH)
+    return _index(fields | marker, how.of_index(monthly=monthly) | _NO_REFRESH)
 
 
-def state_index() -> dict[str, Any]:
+def state_index(how: IndexSettings = USUAL) -> dict[str, Any]:
     """The index of named values; the values themselves are not searched."""
-    return _index({"kind": _KEYWORD, "value": _UNSEARCHED, "mark": _UNSEARCHED, "commit": _HIDDEN}, 1)
+    fields = {"kind": _KEYWORD, "value": _UNSEARCHED, "mark": _UNSEARCHED, "commit": _HIDDEN}
+    return _index(fields, how.of_index())
 
 
-def _index(
-    fields: Mapping[str, Any], shards: int, settings: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def _index(fields: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "settings": {"number_of_shards": shards, "auto_expand_replicas": "0-1", **(settings or {})},
+        "settings": dict(settings),
         "mappings": {
             "dynamic": "strict",
             "_meta": {"layout": LAYOUT},

@@ -1,38 +1,67 @@
 """What a cluster needs before the first write: templates, indices, aliases; and the least role."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
+from esjobs.core.errors import SchemaError
 from esjobs.core.identity import content_id
 from esjobs.core.tables import Table
 from esjobs.store.elastic.indices import ensure_index, outdated_fields, require_layout
-from esjobs.store.elastic.layout import LAYOUT, Names, jobs_index, rows_index, state_index
-from esjobs.store.elastic.results.aliases import ensure_aliases, missing_aliases
+from esjobs.store.elastic.jobs.months import JobMonths
+from esjobs.store.elastic.layout import (
+    DIGITS,
+    LAYOUT,
+    USUAL,
+    IndexSettings,
+    Names,
+    is_monthly,
+    jobs_index,
+    month_of,
+    rows_index,
+    state_index,
+)
+from esjobs.store.elastic.results.aliases import aliases_of, ensure_aliases, missing_aliases, published_in
+from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
+from esjobs.store.lease import Lease
 
 _FORBIDDEN = 403
 
 
-def set_up(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run: bool) -> list[str]:
+def set_up(
+    cluster: Cluster,
+    names: Names,
+    tables: Collection[Table],
+    how: IndexSettings = USUAL,
+    *,
+    jobs: bool = True,
+    dry_run: bool,
+) -> list[str]:
     """Make what is missing, or only say what; a line for each template, index and alias.
 
     esjobs itself needs none of it: each index is made when it is first written to. Dashboards want all of
     them, also the empty ones; templates keep an index that something else makes under such a name from
-    having another layout. A user who may not make templates goes without.
+    having another layout. A user who may not make templates goes without. ``jobs``: there will be jobs of
+    our own.
     """
     done = []
     verb = "would make" if dry_run else "made"
-    for name, pattern, layout in _indices(names, tables):
-        done += _set_up_template(cluster, name, cluster.index_template(pattern, layout), dry_run=dry_run)
-    for name, _, layout in _indices(names, tables):
-        if not require_layout(cluster, name):
+    described = list(_indices(names, tables, how, jobs=jobs))
+    for one in described:
+        done += _remove_template_of_before(cluster, one, dry_run=dry_run)
+    for one in described:
+        template = cluster.index_template(one.patterns, one.template_layout, how.template_priority)
+        done += _set_up_template(cluster, names.template(one.name), template, dry_run=dry_run)
+    for one in described:
+        if one.name != "jobs" and not require_layout(cluster, one.index):
             if not dry_run:
-                ensure_index(cluster, name, layout)
-            done.append(f"{verb} index {name}")
-        elif outdated := outdated_fields(cluster, name, layout):
+                ensure_index(cluster, one.index, one.layout)
+            done.append(f"{verb} index {one.index}")
+        elif outdated := outdated_fields(cluster, one.index, one.layout):
             done.append(
-                f"index {name} stays as an earlier version made it: tables of a dashboard cannot show its "
-                f"texts, and no time lies after 2262 ({len(outdated)} fields, such as {outdated[0]}); "
+                f"index {one.index} stays as an earlier version made it: tables of a dashboard cannot show "
+                f"its texts, and no time lies after 2262 ({len(outdated)} fields, such as {outdated[0]}); "
                 "under another prefix (cluster.prefix) it is made as it is now"
             )
     for table in tables:
@@ -40,7 +69,73 @@ def set_up(cluster: Cluster, names: Names, tables: Collection[Table], *, dry_run
         if missing and not dry_run:
             ensure_aliases(cluster, names, table)
         done += [f"{verb} alias {alias}" for alias in missing]
+        done += _of_before(cluster, names, table)
     return done
+
+
+def set_up_jobs(
+    cluster: Cluster, names: Names, state: State, how: IndexSettings, *, dry_run: bool
+) -> list[str]:
+    """Make the index that keeps the alias of jobs, or move what an earlier version made behind one.
+
+    Raises :class:`StoreBusyError` while another process writes jobs.
+    """
+    months = JobMonths(cluster, names, how)
+    index = names.jobs_of()
+    if months.of_before:
+        if not dry_run:
+            with Lease(state, cluster.location, request_s=cluster.longest_s()).turn():
+                months.move()
+        verb = "would move" if dry_run else "moved"
+        return [f"{verb} index {names.jobs} to {index}, behind an alias of its name"]
+    if index in months.indices():
+        return []
+    if not dry_run:
+        months.ensure()
+    verb = "would make" if dry_run else "made"
+    return [f"{verb} index {index}", f"{verb} alias {names.jobs}"]
+
+
+def _of_before(cluster: Cluster, names: Names, table: Table) -> list[str]:
+    """What is left in the one index that a table had before it had months."""
+    if not is_monthly(table):
+        return []
+    first = names.rows(table)
+    published = published_in(aliases_of(cluster, names, table), names, table)
+    days = sorted(day for day, place in published.items() if place.index == first and month_of(day))
+    if not days:
+        return []
+    return [
+        f"index {first} has {len(days)} days of before there were months, {days[0]} to {days[-1]}: they "
+        "stay readable, and a day moves to its month when it is made again (esjobs aggregate --rebuild)"
+    ]
+
+
+@dataclass(frozen=True)
+class _Described:
+    """An index that is made at once, and the patterns of those that are to look like ``template_layout``."""
+
+    name: str
+    index: str
+    layout: Body
+    patterns: Sequence[str]
+    template_layout: Body
+
+
+def _remove_template_of_before(cluster: Cluster, one: _Described, *, dry_run: bool) -> list[str]:
+    """Templates were once called as their indices are: two of one pattern cannot stand side by side."""
+    try:
+        answer = ask(cluster, f"/_index_template/{one.index}")
+        meta = answer["index_templates"][0]["index_template"].get("_meta", {}) if answer else {}
+        if meta.keys() != {"layout", "digest"}:
+            return []
+        if not dry_run:
+            cluster.call("DELETE", f"/_index_template/{one.index}")
+    except RefusedError as error:
+        if error.status != _FORBIDDEN:
+            raise
+        return []  # said of the template that comes in its place
+    return [f"{'would remove' if dry_run else 'removed'} template {one.index}, which has another name now"]
 
 
 def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bool) -> list[str]:
@@ -50,6 +145,11 @@ def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bo
         stored = answer["index_templates"][0]["index_template"] if answer else {}
         if stored.get("_meta") == meta:
             return []
+        if answer and stored.get("_meta", {}).keys() != meta.keys():
+            raise SchemaError(
+                f"{cluster.location} has a template {name} that is not of esjobs: remove it, or name another "
+                "prefix (cluster.prefix)"
+            )
         if not dry_run:
             cluster.call("PUT", f"/_index_template/{name}", {**template, "_meta": meta})
     except RefusedError as error:
@@ -59,12 +159,21 @@ def _set_up_template(cluster: Cluster, name: str, template: Body, *, dry_run: bo
     return [f"{'would make' if dry_run else 'made'} template {name}"]
 
 
-def _indices(names: Names, tables: Collection[Table]) -> Iterator[tuple[str, str, Body]]:
-    """Every index, the pattern of names that shall look like it, and its layout."""
-    yield names.jobs, names.jobs, jobs_index()
-    yield names.state, names.state, state_index()
+def _indices(
+    names: Names, tables: Collection[Table], how: IndexSettings, *, jobs: bool
+) -> Iterator[_Described]:
+    if jobs:
+        patterns = [f"{names.jobs}-{digit}*" for digit in DIGITS]
+        layout = jobs_index(how, monthly=True)
+        yield _Described("jobs", names.jobs_of(), layout, patterns, layout)
+    yield _Described("state", names.state, state_index(how), [names.state], state_index(how))
     for table in tables:
-        yield names.rows(table), f"{names.alias(table)}-0*", rows_index(table)
+        layout, of_month = (rows_index(table, how, monthly=monthly) for monthly in (False, is_monthly(table)))
+        name = names.alias(table).removeprefix(f"{names.prefix}-")
+        patterns = [f"{names.alias(table)}-{digit}*" for digit in DIGITS]
+        yield _Described(
+            name, names.rows(table), layout, patterns if is_monthly(table) else patterns[:1], of_month
+        )
 
 
 def role(product: str, names: Names, jobs_index: str | None = None) -> str:

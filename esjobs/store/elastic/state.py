@@ -12,7 +12,7 @@ from typing import Any
 
 from esjobs.core.errors import StoreBusyError
 from esjobs.store.elastic.indices import ensure_index
-from esjobs.store.elastic.layout import Names, state_index
+from esjobs.store.elastic.layout import USUAL, IndexSettings, Names, state_index
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, UnreachableError, ask
 
 _CONFLICT = 409
@@ -35,9 +35,10 @@ class Commit:
 class State:
     """The documents of the state index."""
 
-    def __init__(self, cluster: Cluster, names: Names) -> None:
+    def __init__(self, cluster: Cluster, names: Names, how: IndexSettings = USUAL) -> None:
         self._cluster = cluster
         self._index = names.state
+        self._how = how
 
     def commit(self) -> Commit:
         """What is committed now."""
@@ -86,7 +87,7 @@ class State:
         return ask(self._cluster, f"/{self._index}/_doc/{name}")
 
     def _put(self, name: str, body: Mapping[str, Any], version: tuple[int, int] | None) -> bool:
-        ensure_index(self._cluster, self._index, state_index())
+        ensure_index(self._cluster, self._index, state_index(self._how))
         how = (
             {"op_type": "create"}
             if version is None

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from esjobs.core.errors import StoreError
+from esjobs.core.errors import SettingsError, StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
@@ -36,9 +36,9 @@ from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.jobs.job_index import JobSource
 from esjobs.store.elastic.jobs.loads import Jobs
 from esjobs.store.elastic.jobs.own_jobs import OwnJobs
-from esjobs.store.elastic.layout import LAYOUT, Names
+from esjobs.store.elastic.layout import LAYOUT, USUAL, IndexSettings, Names
 from esjobs.store.elastic.results.generations import Results
-from esjobs.store.elastic.setup import lacking_rights, role, set_up
+from esjobs.store.elastic.setup import lacking_rights, role, set_up, set_up_jobs
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Cluster
 
@@ -48,9 +48,10 @@ class ElasticStore:
 
     ``tables``: the result tables that it holds.
     ``jobs_index``: an index, alias or pattern of others in which the jobs are, read through ``field_map``.
+    ``how``: shards and replicas of the indices that it makes.
 
     Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
-    cannot read.
+    cannot read, :class:`SettingsError` for several shards where the product cannot read them page by page.
     """
 
     def __init__(
@@ -61,20 +62,23 @@ class ElasticStore:
         tables: Iterable[Table],
         jobs_index: str | None = None,
         field_map: FieldMap | None = None,
+        how: IndexSettings = USUAL,
     ) -> None:
+        _require_shards(cluster, how)
         self._cluster: Cluster | None = cluster
         self._tables = by_name(tables)
         self._location = cluster.location
         self._names = Names(prefix)
-        self._state = State(cluster, self._names)
+        self._how = how
+        self._state = State(cluster, self._names, how)
         self._foreign = jobs_index
-        self._jobs = Jobs(cluster, self._names, self._state)
+        self._jobs = Jobs(cluster, self._names, self._state, how)
         self._source: JobSource = (
             OwnJobs(self._jobs)
             if jobs_index is None
             else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"), prefix)
         )
-        self._results = Results(cluster, self._names, self._state, self._tables)
+        self._results = Results(cluster, self._names, self._state, self._tables, how=how)
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         for index in (self._names.jobs, self._names.state):
             require_layout(cluster, index)
@@ -100,7 +104,7 @@ class ElasticStore:
         if query.over is None:
             return aggregate(cluster, self._source, query)
         require_known(self._tables, query.over)
-        return aggregate_rows(cluster, self._results.visible(query.over), query)
+        return aggregate_rows(cluster, self._results.visible(query.over, query.where), query)
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
@@ -157,7 +161,11 @@ class ElasticStore:
     def capabilities(self) -> Capabilities:
         """What this store is."""
         cluster = self._open()
-        details = {"prefix": self._names.prefix, "layout": LAYOUT, "jobs in": self._source.index}
+        details = {
+            "prefix": self._names.prefix,
+            "layout": LAYOUT,
+            "jobs in": self._foreign or self._names.jobs,
+        }
         lacking = lacking_rights(cluster, self._names, self._foreign)
         return Capabilities(cluster.product, cluster.version, self._location, 1, details, tuple(lacking))
 
@@ -169,7 +177,11 @@ class ElasticStore:
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Make all indices and aliases, also those that nothing was written to yet."""
         cluster = self._open()
-        done = set_up(cluster, self._names, self._tables.values(), dry_run=dry_run)
+        tables = self._tables.values()
+        own = self._foreign is None
+        done = set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
+        if own:
+            done += set_up_jobs(cluster, self._names, self._state, self._how, dry_run=dry_run)
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))
 
     def close(self) -> None:
@@ -199,6 +211,19 @@ class ElasticStore:
         stream = _Stream(batches, self._location)
         self._streams.add(stream)
         return stream
+
+
+_OPENSEARCH_WITH_SHARDS = (3, 3)
+"""From here on documents of several shards have an order in which pages can be read."""
+
+
+def _require_shards(cluster: Cluster, how: IndexSettings) -> None:
+    version = tuple(int(part) for part in cluster.version.split(".")[:2] if part.isdigit())
+    if how.shards > 1 and cluster.product == "opensearch" and version < _OPENSEARCH_WITH_SHARDS:
+        raise SettingsError(
+            f"{cluster.location} is OpenSearch {cluster.version}, which cannot be read page by page where an "
+            f"index has {how.shards} shards (cluster.shards): leave that out, or use 3.3 or newer"
+        )
 
 
 def _state(live: LiveField) -> FieldState:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
+from esjobs.core.errors import PartialAnswerError
 from esjobs.core.query import Count, Query
 from esjobs.core.tables import Table
 from esjobs.store.base import Aggregate
@@ -36,11 +37,23 @@ _COUNT = "rows in the group"
 
 @dataclass(frozen=True)
 class VisibleRows:
-    """Where the rows of a table are, and the clause of those that readers see."""
+    """Where the rows of a table are, and the clause of those that readers see.
+
+    ``index``: one, or several with commas between. ``some``: there are partitions that readers see.
+    """
 
     table: Table
     index: str
     shown: Clause
+    some: bool
+
+    def require_there(self, at: PointInTime) -> None:
+        """Raise :class:`PartialAnswerError` if an index went after it was known what readers see."""
+        if at.empty and self.some:
+            at.close()
+            raise PartialAnswerError(
+                f"an index of {self.index} was removed while '{self.table.name}' was read; run it again"
+            )
 
     @property
     def live(self) -> Mapping[str, LiveField]:
@@ -52,6 +65,7 @@ def aggregate_rows(cluster: Cluster, rows: VisibleRows, query: Query) -> Aggrega
     """Group and sum the visible rows; rows of results have no books."""
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
     with PointInTime(cluster, rows.index) as at:
+        rows.require_there(at)
         table = None if at.empty else _grouped(at, rows, query)
         if table is None:
             table = _read(at, rows, query, EVERY)

@@ -27,10 +27,10 @@ from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import blocks
 from esjobs.store.checks import SUPERSEDED
 from esjobs.store.elastic.asking.days import fingerprints, within
-from esjobs.store.elastic.indices import ensure_index
+from esjobs.store.elastic.jobs.months import Brought, JobMonths
 from esjobs.store.elastic.jobs.stamps import stamped
 from esjobs.store.elastic.jobs.versions import MERGED, Contest, Document, Version, settled
-from esjobs.store.elastic.layout import Names, jobs_index
+from esjobs.store.elastic.layout import USUAL, IndexSettings, Names
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines, documents
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -46,14 +46,23 @@ _KEPT_PLACE = 0
 
 
 class Jobs:
-    """The documents of the jobs' index."""
+    """The documents of the jobs' indices."""
 
-    def __init__(self, cluster: Cluster, names: Names, state: State) -> None:
+    def __init__(self, cluster: Cluster, names: Names, state: State, how: IndexSettings = USUAL) -> None:
         self._cluster = cluster
-        self._index = self.index = names.jobs
+        self._months = JobMonths(cluster, names, how)
         self._state = state
         self._lease = Lease(state, cluster.location, request_s=cluster.longest_s())
         self._writing = False
+
+    @property
+    def index(self) -> str:
+        """The indices in which jobs are now, with commas between."""
+        return self._months.target()
+
+    def index_of(self, window: Window | None) -> str:
+        """Those of them that may have jobs of a window."""
+        return self._months.target(window)
 
     def visible(self) -> dict[str, Any]:
         """The query of the jobs that readers see."""
@@ -65,13 +74,14 @@ class Jobs:
         """Write the rows of a load as the next commit, settle which version of each job is visible, commit.
 
         Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, and the
-        cluster says which ids it knows already, of other loads or of this one. Memory holds two requests and
-        the rows of jobs that have several versions.
+        cluster says which ids the index of the month knows already, of other loads or of this one. Other
+        months are asked, once per 8192 rows, if they have jobs. Memory holds two requests, 8 bytes of each
+        row and the rows of jobs that have several versions.
         """
         old = self._begin()
         try:
             counts, new = self._put(old, batches, load_id)
-            refresh(self._cluster, self._index)
+            refresh(self._cluster, self.index)
             self._lease.keep()
             self._state.advance(old, new)
         except BaseException:
@@ -85,6 +95,10 @@ class Jobs:
         number, load = old.number + 1, old.loads.get(load_id, old.next_load)
         common = {"load": load, "born": number, "from": number}
         rows = 0
+        again: list[pa.RecordBatch] = []
+        brought = Brought()
+        filled = self._months.filled()
+        made: set[str] = set()
 
         def requests() -> Iterator[tuple[list[bytes], pa.RecordBatch]]:
             nonlocal rows
@@ -92,13 +106,21 @@ class Jobs:
                 # rows of the same load put again come after those of its earlier commits
                 incoming = stamped(batch, (number << 40) + rows)
                 rows += incoming.num_rows
-                for first, lines in create_lines(self._index, incoming["identity"], incoming, common):
-                    at = first
-                    for part in parts(lines):
-                        yield part, incoming.slice(at, len(part))
-                        at += len(part)
+                for month, index, some in self._months.split(incoming):
+                    if index not in made:
+                        self._months.ensure(month=month)
+                        made.add(index)
+                    known = pa.array(brought.elsewhere(some, index))
+                    if any(other != index for other in filled):
+                        known = pc.or_(known, pc.is_in(some["identity"], self._months.elsewhere(some, index)))
+                    if pc.any(known).as_py():
+                        again.append(some.filter(known))
+                    for first, lines in create_lines(index, some["identity"], some, common):
+                        at = first
+                        for part in parts(lines):
+                            yield part, some.slice(at, len(part))
+                            at += len(part)
 
-        again: list[pa.RecordBatch] = []
         with contextlib.closing(sent(self._cluster, requests(), self._lease.keep)) as answers:
             for present, some in answers:
                 if present:
@@ -113,7 +135,7 @@ class Jobs:
         """Decide about the jobs that have several versions, and write those that are not written yet."""
         if not again:
             return PutCounts(rows, 0, SUPERSEDED.empty_table())
-        refresh(self._cluster, self._index)
+        refresh(self._cluster, self.index)
         number = common["born"]
         superseded: list[tuple[int, Document]] = []
         updated = jobs_changed = 0
@@ -122,7 +144,7 @@ class Jobs:
 
         def actions() -> Iterator[Action]:
             nonlocal updated, jobs_changed
-            with PointInTime(self._cluster, self._index) as at:
+            with PointInTime(self._cluster, self.index) as at:
                 for documents_of_jobs in _by_job(again, common):
                     contests = list(self._contests(at, documents_of_jobs, number, loads))
                     for contest in contests:
@@ -134,7 +156,7 @@ class Jobs:
                             jobs_changed += bool(moved)
                             changed.update(moved)
                             kept.update(contest.kept())
-                    yield from settled(contests, self._index, number)
+                    yield from settled(contests, number)
 
         write(self._cluster, actions(), before=self._lease.keep)
         superseded.sort(key=lambda item: item[0])
@@ -155,7 +177,7 @@ class Jobs:
                 merged[version.identity] = version
             else:
                 versions[version.identity][version.load, version.row] = version
-        for version in map(Version.incoming, rows):
+        for version in (Version.incoming(row, self._months.of) for row in rows):
             # a row may be among the stored ones: it was written before another of its request, or a request
             # was repeated and met itself
             versions[version.identity].setdefault((version.load, version.row), version)
@@ -194,18 +216,18 @@ class Jobs:
             left: set[str] = set()
 
             def actions() -> Iterator[Action]:
-                yield from (update(self._index, v.name, {"until": number}) for v in gone if v.visible)
+                yield from (update(v.where, v.name, {"until": number}) for v in gone if v.visible)
                 names = sorted({version.identity for version in gone})
-                with PointInTime(self._cluster, self._index) as at:
+                with PointInTime(self._cluster, self.index) as at:
                     for start in range(0, len(names), _CHUNK):
                         some = names[start : start + _CHUNK]
                         contests, unfounded = self._remaining(at, some, number, others, load)
                         left.update(contest.versions[0].identity for contest in contests)
-                        yield from settled(contests, self._index, number)
-                        yield from (update(self._index, v.name, {"until": number}) for v in unfounded)
+                        yield from settled(contests, number)
+                        yield from (update(v.where, v.name, {"until": number}) for v in unfounded)
 
             write(self._cluster, actions())
-            refresh(self._cluster, self._index)
+            refresh(self._cluster, self.index)
             loads = {name: commit_number for name, commit_number in old.loads.items() if name != load_id}
             self._state.advance(old, Commit(number, loads, old.next_load, old.version))
         except BaseException:
@@ -215,7 +237,7 @@ class Jobs:
             self._end()
         # what cannot be deleted now nobody sees, and the next write clears it away
         with contextlib.suppress(StoreError):
-            write(self._cluster, (self._removal(v.name, v.identity, left) for v in gone))
+            write(self._cluster, (_removal(v.where, v.name, v.identity, left) for v in gone))
         return len({version.identity for version in gone})
 
     def _remaining(
@@ -232,15 +254,9 @@ class Jobs:
         contests = [Contest(of_job, merged.pop(identity, None)) for identity, of_job in versions.items()]
         return contests, list(merged.values())
 
-    def _removal(self, name: str, identity: str, others: Set[str]) -> Action:
-        """Delete a version; the place under the job's identity is kept as long as it has other versions."""
-        if name == identity and identity in others:
-            return update(self._index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
-        return delete(self._index, name)
-
     def _of_load(self, load: int, number: int) -> Iterator[Version]:
         source = ["identity", "end_time", "load", "row", "from", "until"]
-        with PointInTime(self._cluster, self._index) as at:
+        with PointInTime(self._cluster, self.index) as at:
             for hits in at.pages({"term": {"load": load}}, source):
                 yield from (_version(hit, _was_visible(hit["_source"], number), stored=True) for hit in hits)
 
@@ -251,7 +267,7 @@ class Jobs:
         self._writing = True
         try:
             self._lease.take()
-            ensure_index(self._cluster, self._index, jobs_index())
+            self._months.prepare()
             commit = self._state.fence()
             self._clear(commit)
         except BaseException:
@@ -277,34 +293,22 @@ class Jobs:
     def _clear(self, commit: Commit) -> None:
         """Take back whatever is of a later commit than this one."""
         later = {"gt": commit.number}
-        refresh(self._cluster, self._index)
+        refresh(self._cluster, self.index)
         moved = [{"range": {name: later}} for name in ("born", "from", "until")]
         loads = {*commit.loads.values(), _KEPT_PLACE}
         taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
         out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": commit.number}}}]
-        with PointInTime(self._cluster, self._index) as at:
+        with PointInTime(self._cluster, self.index) as at:
             for hits in at.pages(
                 {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}},
                 ["identity", "load", "born", "from", "until"],
             ):
-                write(self._cluster, [self._restored(hit, commit.number, loads) for hit in hits])
-
-    def _restored(self, hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
-        document = hit["_source"]
-        if document["born"] > number or (
-            document["load"] == MERGED and document.get("until", number + 1) <= number
-        ):
-            return delete(self._index, hit["_id"])
-        if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
-            return self._removal(hit["_id"], document["identity"], {document["identity"]})
-        if document["from"] > number:
-            return update(self._index, hit["_id"], {"from": 0, "until": 0})
-        return update(self._index, hit["_id"], {"until": None})
+                write(self._cluster, [_restored(hit, commit.number, loads) for hit in hits])
 
     def span(self) -> Span:
         """Count the visible jobs and find the earliest and latest end time."""
         body = {"size": 0, "query": self.visible(), "track_total_hits": True}
-        with PointInTime(self._cluster, self._index) as at:
+        with PointInTime(self._cluster, self.index) as at:
             answer = at.search(body)
             jobs = int(answer["hits"]["total"]["value"]) if answer else 0
             if not jobs:
@@ -330,8 +334,28 @@ class Jobs:
         """Jobs per day and sums of their marks: independent of order, moved by any change."""
         sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
         clauses = [self.visible(), *within("end_time", window)]
-        with PointInTime(self._cluster, self._index) as at:
+        with PointInTime(self._cluster, self.index) as at:
             return fingerprints(at, "end_time", clauses, sums)
+
+
+def _removal(index: str, name: str, identity: str, others: Set[str]) -> Action:
+    """Delete a version; the place under the job's identity is kept as long as it has other versions."""
+    if name == identity and identity in others:
+        return update(index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
+    return delete(index, name)
+
+
+def _restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
+    document, index, name = hit["_source"], hit["_index"], hit["_id"]
+    if document["born"] > number or (
+        document["load"] == MERGED and document.get("until", number + 1) <= number
+    ):
+        return delete(index, name)
+    if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
+        return _removal(index, name, document["identity"], {document["identity"]})
+    if document["from"] > number:
+        return update(index, name, {"from": 0, "until": 0})
+    return update(index, name, {"until": None})
 
 
 def _was_visible(document: Mapping[str, Any], number: int) -> bool:
@@ -342,6 +366,7 @@ def _was_visible(document: Mapping[str, Any], number: int) -> bool:
 def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
     document = hit["_source"]
     return Version(
+        hit["_index"],
         hit["_id"],
         document["identity"],
         document["end_time"],

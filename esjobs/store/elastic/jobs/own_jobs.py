@@ -17,19 +17,24 @@ from esjobs.store.elastic.transport.scan import PointInTime
 
 
 class OwnJobs:
-    """The visible documents of the jobs' index."""
+    """The visible documents of the jobs' indices."""
 
     several_values = False
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs, window: Window | None = None) -> None:
         self._jobs = jobs
-        self.index = jobs.index
+        self._window = window
         self.live = own_fields()
 
+    @property
+    def index(self) -> str:
+        """The indices in which jobs are now, with commas between."""
+        return self._jobs.index_of(self._window)
+
     def parts(self, window: Window | None, names: Collection[str]) -> list["OwnJobs"]:
-        """All of it: every index of esjobs has every field alike."""
-        del window, names
-        return [self]
+        """All of it: every index of esjobs has every field alike. Only the months of the window are asked."""
+        del names
+        return [OwnJobs(self._jobs, window)]
 
     def inside(self, window: Window | None) -> list[Clause]:
         """The versions that readers see now, of a window."""

@@ -6,7 +6,7 @@ version says it all, and is shown. Where it lacks what another one knows, a merg
 belongs to no load, and all versions wait hidden, so that any load can be undone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from esjobs.core.arrow import JOB_SCHEMA, ORIGIN_SCHEMA, PUT_SCHEMA
 from esjobs.store.elastic.jobs.stamps import stamped
 from esjobs.store.elastic.layout import NOT_FINITE
 from esjobs.store.elastic.results.lines import documents
-from esjobs.store.elastic.transport.writing import Action, create, index, update
+from esjobs.store.elastic.transport.writing import Action, create, delete, index, update
 
 MERGED = -1
 """Load of a document that several versions make together."""
@@ -31,8 +31,12 @@ _NAMES = frozenset(JOB_SCHEMA.names)
 
 @dataclass
 class Version:
-    """A version of a job; ``stored``: by an earlier commit, ``visible``: to readers until now."""
+    """A version of a job; ``stored``: by an earlier commit, ``visible``: to readers until now.
 
+    ``where``, ``name``: its document, or what that would be.
+    """
+
+    where: str
     name: str
     identity: str
     end_time: str
@@ -55,11 +59,14 @@ class Version:
         return values
 
     @classmethod
-    def incoming(cls, document: Document) -> "Version":
-        """A row of the load that is being written, under a name that no job's identity can be."""
-        identity, row = document["identity"], document["row"]
-        name = f"v{row:x}:{identity}"
-        return cls(name, identity, document["end_time"], document["load"], row, False, False, document)
+    def incoming(cls, document: Document, index_of: Callable[[str], str]) -> "Version":
+        """A row of the load that is being written, under a name that no job's identity can be.
+
+        ``index_of``: tells the index of an end time.
+        """
+        identity, row, end_time = document["identity"], document["row"], document["end_time"]
+        where, name = index_of(end_time), f"v{row:x}:{identity}"
+        return cls(where, name, identity, end_time, document["load"], row, False, False, document)
 
 
 def together(versions: Sequence[Version]) -> Known:
@@ -114,44 +121,50 @@ class Contest:
         of_load = together(self.incoming)
         return [name for name in JOB_SCHEMA.names if name in self.shown and name not in of_load]
 
-    def actions(
-        self, where: str, number: int, folded: Document | None, merged: Document | None
-    ) -> Iterator[Action]:
+    def actions(self, number: int, folded: Document | None, merged: Document | None) -> Iterator[Action]:
         """Hide and show what changes with commit ``number``, and write the best version of this load."""
         shown = self._shown_by
         for version in self.versions:
             if version.stored and version.visible and version is not shown:
-                yield update(where, version.name, {"until": number})
+                yield update(version.where, version.name, {"until": number})
         if self.merged is not None and (shown is not None or merged is not None):
-            yield update(where, self.merged.name, {"until": number})
+            yield update(self.merged.where, self.merged.name, {"until": number})
         if shown is not None and shown.stored and not shown.visible:
-            yield update(where, shown.name, {"from": number, "until": None})
+            yield update(shown.where, shown.name, {"from": number, "until": None})
         if self.loaded:
-            yield self._best_of_load(where, number, folded, is_shown=shown is self.loaded[0])
+            yield from self._best_of_load(number, folded, is_shown=shown is self.loaded[0])
         if merged is not None:
             top = self.versions[0]
             numbers = {"load": MERGED, "row": top.row, "born": number, "from": number}
-            yield create(where, f"m{number:x}:{top.identity}", {**merged, **numbers})
+            yield create(top.where, f"m{number:x}:{top.identity}", {**merged, **numbers})
 
-    def _best_of_load(self, where: str, number: int, folded: Document | None, *, is_shown: bool) -> Action:
+    def _best_of_load(self, number: int, folded: Document | None, *, is_shown: bool) -> Iterator[Action]:
         best = self.loaded[0]
         span = {"from": number} if is_shown else {"from": 0, "until": 0}
         document = best.document
         if folded is not None:
             document = {**folded, "load": best.load, "row": best.row, "born": number}
-        fresh = next((version for version in self.loaded if version.name == version.identity), None)
-        if best is fresh and folded is None:
-            return update(where, fresh.name, span)
-        if fresh is not None:  # nobody sees it yet
-            return index(where, fresh.name, {**document, **span})
-        return create(where, best.name, {**document, **span})
+        fresh: Version | None = None
+        for version in self.loaded:
+            if version.name == version.identity:
+                if version.where == best.where:
+                    fresh = version
+                else:
+                    # an older row of the load, which was new to its month
+                    yield delete(version.where, version.name)
+        if fresh is None:
+            yield create(best.where, best.name, {**document, **span})
+        elif fresh is best and folded is None:
+            yield update(best.where, best.name, span)
+        else:  # nobody sees it yet
+            yield index(fresh.where, fresh.name, {**document, **span})
 
 
 def _at(end_time: str, versions: Sequence[Version]) -> list[Version]:
     return [version for version in versions if version.end_time == end_time]
 
 
-def settled(contests: Sequence[Contest], where: str, number: int) -> Iterator[Action]:
+def settled(contests: Sequence[Contest], number: int) -> Iterator[Action]:
     """The actions of some jobs; their new documents are made at once."""
     rows = []
     for contest in contests:
@@ -163,7 +176,7 @@ def settled(contests: Sequence[Contest], where: str, number: int) -> Iterator[Ac
     for contest in contests:
         folded = next(made) if contest.folded is not None else None
         merged = next(made) if contest.merging else None
-        yield from contest.actions(where, number, folded, merged)
+        yield from contest.actions(number, folded, merged)
 
 
 def _row(known: Known, best: Version) -> dict[str, Any]:

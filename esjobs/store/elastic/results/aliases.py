@@ -1,16 +1,19 @@
 """What readers of a table see, as the filters of its aliases; these are the only record of it.
 
-The alias of a table lists the generation of every partition that is published. The aliases of what is latest
-name one partition each, and its generation, if it is published.
+The alias of a table lists, for each of its indices, the generation of every partition that is published
+there: an index of a month lists the days of that month, however many months there are. The aliases of what
+is latest name one partition each, and its generation, if it is published.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from esjobs.core.errors import StoreError
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Generation, Pointed
 from esjobs.store.checks import LENGTH
-from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.layout import Names, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 
 _NOTHING = "none"
@@ -19,56 +22,103 @@ _NOTHING = "none"
 Shown = dict[str, str]
 """Partition to generation, as a filter lists them."""
 
-
-def aliases_of(cluster: Cluster, names: Names, table: Table) -> dict[str, Shown]:
-    """What each alias of a table that is ours shows; none where there is no index."""
-    index = names.rows(table)
-    answer = ask(cluster, f"/{index}/_alias")
-    listed = {} if answer is None else answer[index]["aliases"]
-    return {alias: _read(facts["filter"]) for alias, facts in listed.items() if _is_ours(names, table, alias)}
+Aliases = dict[str, dict[str, Shown]]
+"""By index of a table, what each of its aliases shows."""
 
 
-def published_in(aliases: Mapping[str, Shown], names: Names, table: Table) -> Shown:
-    """The generation that readers of a table see of each partition."""
-    shown = aliases.get(names.alias(table), {})
-    return {partition: number for partition, number in shown.items() if number != _NOTHING}
+@dataclass(frozen=True)
+class Place:
+    """Where the visible rows of a partition are: in which index, under which generation."""
+
+    index: str
+    number: str
 
 
-def aliases_after(
-    before: Mapping[str, Shown], names: Names, table: Table, changes: Iterable[Change]
-) -> dict[str, Shown]:
+Published = dict[str, Place]
+"""The partitions that readers of a table see."""
+
+
+def aliases_of(cluster: Cluster, names: Names, table: Table) -> Aliases:
+    """What each alias of ours shows, by index of a table; nothing where there is no index.
+
+    Raises :class:`StoreError` where an alias has lost the filter that esjobs gave it.
+    """
+    answer = ask(cluster, f"/{listed(names.patterns(table))}/_alias") or {}
+    return {
+        index: {
+            alias: _read(facts, alias, index)
+            for alias, facts in of_index["aliases"].items()
+            if _is_ours(names, table, alias)
+        }
+        for index, of_index in sorted(answer.items())
+        if names.is_rows(table, index)
+    }
+
+
+def published_in(aliases: Aliases, names: Names, table: Table) -> Published:
+    """What readers of a table see of each partition."""
+    return {
+        partition: Place(index, number)
+        for index, of_index in aliases.items()
+        for partition, number in _listed_in(of_index, names.alias(table)).items()
+    }
+
+
+def is_seen(of_index: Mapping[str, Shown]) -> bool:
+    """Whether the aliases of an index show anything of it."""
+    return any(number != _NOTHING for shown in of_index.values() for number in shown.values())
+
+
+def _listed_in(of_index: Mapping[str, Shown], alias: str) -> Shown:
+    return {partition: number for partition, number in of_index.get(alias, {}).items() if number != _NOTHING}
+
+
+def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable[Change]) -> Aliases:
     """What the aliases of a table are to show after a publication; those that are not among them go."""
-    shown = published_in(before, names, table)
-    latest = {alias: next(iter(listed)) for alias, listed in before.items() if alias != names.alias(table)}
+    alias = names.alias(table)
+    shown = {index: _listed_in(of_index, alias) for index, of_index in before.items()}
+    first = names.rows(table)
+    latest = {name: next(iter(seen)) for name, seen in before[first].items() if name != alias}
     if table.has_latest:
         latest.setdefault(names.latest(table), _NOTHING)
     for change in changes:
         if change.table != table:
             continue
         if isinstance(change, Pointed):
-            alias = names.latest(table, change.length)
+            name = names.latest(table, change.length)
             if change.partition is None and change.length:
-                latest.pop(alias, None)
+                latest.pop(name, None)
             else:
-                latest[alias] = _NOTHING if change.partition is None else change.partition
+                latest[name] = _NOTHING if change.partition is None else change.partition
             continue
-        shown.pop(change.partition, None)
+        # an earlier version wrote all months into one index
+        for seen in shown.values():
+            seen.pop(change.partition, None)
         if isinstance(change, Generation):
-            shown[change.partition] = change.number
-    pointed = {alias: {partition: shown.get(partition, _NOTHING)} for alias, partition in latest.items()}
-    return {names.alias(table): shown or {_NOTHING: _NOTHING}, **pointed}
+            shown[names.rows(table, change.partition)][change.partition] = change.number
+    after: Aliases = {
+        # an index that another process is just filling is not ours to show
+        index: {alias: seen or {_NOTHING: _NOTHING}} if seen or index == first or before[index] else {}
+        for index, seen in shown.items()
+    }
+    after[first] |= {name: {one: shown[first].get(one, _NOTHING)} for name, one in latest.items()}
+    return after
 
 
-def switch(
-    index: str, before: Mapping[str, Shown], after: Mapping[str, Shown]
-) -> list[dict[str, dict[str, Any]]]:
-    """The actions that take the aliases of an index from one state to the next."""
+def switch(before: Aliases, after: Aliases) -> list[dict[str, dict[str, Any]]]:
+    """The actions that take the aliases of some indices from one state to the next."""
     added = [
         {"add": {"index": index, "alias": alias, "is_write_index": False, "filter": filter_of(shown)}}
-        for alias, shown in after.items()
-        if before.get(alias) != shown
+        for index, of_index in after.items()
+        for alias, shown in of_index.items()
+        if before[index].get(alias) != shown
     ]
-    return added + [{"remove": {"index": index, "alias": alias}} for alias in before if alias not in after]
+    return added + [
+        {"remove": {"index": index, "alias": alias}}
+        for index, of_index in before.items()
+        for alias in of_index
+        if alias not in after[index]
+    ]
 
 
 def filter_of(shown: Shown) -> dict[str, Any]:
@@ -76,29 +126,37 @@ def filter_of(shown: Shown) -> dict[str, Any]:
 
     The document that says that a generation was written has no partition and so is never shown.
     """
-    listed = shown or {_NOTHING: _NOTHING}
-    generations = {"terms": {"generation": list(listed.values())}}
-    return {"bool": {"filter": [generations, {"terms": {"partition": list(listed)}}]}}
+    of_partitions = shown or {_NOTHING: _NOTHING}
+    generations = {"terms": {"generation": list(of_partitions.values())}}
+    return {"bool": {"filter": [generations, {"terms": {"partition": list(of_partitions)}}]}}
 
 
 def missing_aliases(cluster: Cluster, names: Names, table: Table) -> list[str]:
     """The aliases that readers of a table ask and that it has not."""
     needed = [names.alias(table), *([names.latest(table)] if table.has_latest else ())]
-    there = aliases_of(cluster, names, table)
+    there = aliases_of(cluster, names, table).get(names.rows(table), {})
     return [alias for alias in needed if alias not in there]
 
 
 def ensure_aliases(cluster: Cluster, names: Names, table: Table) -> None:
     """Give a table that has never been published aliases that show nothing."""
     before = aliases_of(cluster, names, table)
-    actions = switch(names.rows(table), before, aliases_after(before, names, table, ()))
+    actions = switch(before, aliases_after(before, names, table, ()))
     if actions:
         cluster.call("POST", "/_aliases", {"actions": actions})
 
 
-def _read(filtered: Mapping[str, Any]) -> Shown:
-    numbers, partitions = filtered["bool"]["filter"]
-    return dict(zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True))
+def _read(facts: Mapping[str, Any], alias: str, index: str) -> Shown:
+    """What the filter of an alias lists."""
+    try:
+        numbers, partitions = facts["filter"]["bool"]["filter"]
+        return dict(zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True))
+    except (KeyError, TypeError, ValueError):
+        raise StoreError(
+            f"alias {alias} of index {index} has not the filter that esjobs gave it, which alone says what "
+            f"is published: somebody made it anew; put the filter back, or remove the alias from the index "
+            f"(DELETE /{index}/_alias/{alias}) and make its results again"
+        ) from None
 
 
 def _is_ours(names: Names, table: Table, alias: str) -> bool:

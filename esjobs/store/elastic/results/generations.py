@@ -2,7 +2,7 @@
 
 The alias of a table says which generations readers see; one request changes the aliases of all tables at
 once. The filter of an alias is the only record of what is published, so that Kibana and esjobs cannot
-disagree.
+disagree. The days of a month are in an index of their own, which is dropped when nothing of it is seen.
 """
 
 import contextlib
@@ -27,19 +27,29 @@ from esjobs.store.elastic.asking.days import days_between
 from esjobs.store.elastic.asking.row_groups import VisibleRows
 from esjobs.store.elastic.asking.row_pages import row_pages
 from esjobs.store.elastic.indices import ensure_index
-from esjobs.store.elastic.layout import LONGEST_TERM, Names, rows_index
+from esjobs.store.elastic.layout import (
+    LONGEST_TERM,
+    USUAL,
+    IndexSettings,
+    Names,
+    is_monthly,
+    rows_index,
+)
 from esjobs.store.elastic.results.aliases import (
-    Shown,
+    Aliases,
+    Place,
+    Published,
     aliases_after,
     aliases_of,
     filter_of,
+    is_seen,
     published_in,
     switch,
 )
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
-from esjobs.store.elastic.results.markers import Marker, Markers, chunks
+from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
 from esjobs.store.elastic.state import State
-from esjobs.store.elastic.transport.cluster import Cluster, ask
+from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.patience import PassingError
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import delete, parts, refresh, sent, write
@@ -60,20 +70,22 @@ class Results:
         state: State,
         tables: KnownTables,
         clock: Clock = system_clock,
+        how: IndexSettings = USUAL,
     ) -> None:
         self._cluster = cluster
         self._names = names
         self._tables = tables
         self._clock = clock
+        self._how = how
         self._markers = Markers(cluster, names, clock)
-        self._pending: set[str] = set()
+        self._pending: dict[str, Place] = {}
         _OPEN.add(self)
         self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
 
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write rows under a new generation, all of them or none that will ever be seen."""
         require_known(self._tables, table)
-        index = self._names.rows(table)
+        index = self._names.rows(table, partition)
         generation = Generation(table, partition, uuid.uuid4().hex)
         number = generation.number
         schema = table_schema(table)
@@ -89,21 +101,53 @@ class Results:
                 for _, lines in create_lines(index, names, rows, common, milliseconds=True):
                     yield from ((part, None) for part in parts(lines))
 
-        ensure_index(self._cluster, index, rows_index(table))
-        self._pending.add(number)
+        self._begin(generation, index)
         try:
-            self._markers.begin(generation)
             with contextlib.closing(sent(self._cluster, requests())) as answers:
                 for _ in answers:
                     pass
             self._markers.end(generation, row)
         except BaseException:
-            self._pending.discard(number)
             # what cannot be deleted now is swept later
             with contextlib.suppress(StoreError):
-                self._delete(table, [number])
+                self._delete([Place(index, number)])
+            self._pending.pop(number, None)
             raise
         return generation
+
+    def _begin(self, generation: Generation, index: str) -> None:
+        """Make the index of a generation, and say there who begins to write.
+
+        An index of a month goes when nothing in it is seen and nobody writes: by whoever has the turn to
+        publish, and so not between these two steps. One that this object writes to already stays for that.
+        """
+        monthly = is_monthly(generation.table)
+        guarded = monthly and any(place.index == index for place in self._pending.values())
+        # before the document is there: another store of this process must not take it for a leftover
+        self._pending[generation.number] = Place(index, generation.number)
+        try:
+            with self._alone() if monthly and not guarded else contextlib.nullcontext():
+                if not guarded:
+                    self._ensure(generation.table, index)
+                self._markers.begin(generation)
+        except BaseException:
+            self._pending.pop(generation.number)
+            raise
+
+    def _ensure(self, table: Table, index: str) -> None:
+        first = self._names.rows(table)
+        ensure_index(self._cluster, first, rows_index(table, self._how))
+        if index != first:
+            ensure_index(self._cluster, index, rows_index(table, self._how, monthly=True))
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else publishes, begins to write to an index of a month, or drops one."""
+        if self._turn.held:
+            yield
+            return
+        with self._turn.turn():
+            yield
 
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch readers of every named partition in one request.
@@ -111,7 +155,7 @@ class Results:
         What an alias shows is read, changed and written: one process at a time, or one would undo what
         another has just published.
         """
-        with self._turn.turn():
+        with self._alone():
             changes = [*changes, *(also() if also is not None else ())]
             require_publishable(self._tables, changes)
             self._publish(changes)
@@ -121,18 +165,19 @@ class Results:
         for table in tables.values():
             written = [one for one in changes if isinstance(one, Generation) and one.table == table]
             if written:
-                refresh(self._cluster, self._names.rows(table))
+                indices = {self._names.rows(table, generation.partition) for generation in written}
+                refresh(self._cluster, self._names.target(table, sorted(indices)))
                 self._markers.require_written(table, written)
-        tables = {name: table for name, table in tables.items() if self._exists(table)}
         before = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
+        for change in changes:
+            if isinstance(change, Generation) and not before[change.table.name]:
+                raise StoreError(f"the indices of '{change.table.name}' are gone; run the step again")
+        # a table that nothing was ever written to has nothing to take out of sight
+        tables = {name: table for name, table in tables.items() if before[name]}
         after = {
             name: aliases_after(before[name], self._names, table, changes) for name, table in tables.items()
         }
-        actions = [
-            action
-            for name, table in tables.items()
-            for action in switch(self._names.rows(table), before[name], after[name])
-        ]
+        actions = [action for name in tables for action in switch(before[name], after[name])]
         if not actions:
             return
         try:
@@ -144,21 +189,34 @@ class Results:
             made = (aliases_of(self._cluster, self._names, table) for table in tables.values())
             if list(made) != list(after.values()):
                 raise
-        self._pending -= {change.number for change in changes if isinstance(change, Generation)}
+        for change in changes:
+            if isinstance(change, Generation):
+                self._pending.pop(change.number, None)
         # who is switched over is switched over, also when this fails: then they are left to a later sweep
         with contextlib.suppress(StoreError):
             for name, table in tables.items():
                 seen = (published_in(aliases[name], self._names, table) for aliases in (before, after))
-                gone, still = (set(shown.values()) for shown in seen)
-                self._markers.end_of(table, sorted(gone - still))
+                gone, still = (set(published.values()) for published in seen)
+                self._markers.end_of(sorted(gone - still, key=lambda place: place.number))
 
-    def published(self, table: Table) -> Shown:
-        """The generation that readers of a table see of each partition."""
+    def published(self, table: Table) -> Published:
+        """Where the rows are that readers of a table see of each partition."""
         return published_in(aliases_of(self._cluster, self._names, table), self._names, table)
 
-    def visible(self, table: Table) -> VisibleRows:
-        """The rows of a table that readers see now."""
-        return VisibleRows(table, self._names.rows(table), filter_of(self.published(table)))
+    def visible(self, table: Table, where: Sequence[Filter] = ()) -> VisibleRows:
+        """The rows of a table that readers see now, but those of partitions that the filters exclude.
+
+        Of a table with months only the indices of those that may have such rows are named: a day among two
+        years of days costs what it costs among a week's.
+        """
+        published = {
+            partition: place
+            for partition, place in self.published(table).items()
+            if _may_pass(table, partition, where)
+        }
+        indices = sorted({place.index for place in published.values()}) or [self._names.rows(table)]
+        shown = {partition: place.number for partition, place in published.items()}
+        return VisibleRows(table, self._names.target(table, indices), filter_of(shown), some=bool(shown))
 
     def read(
         self,
@@ -173,9 +231,11 @@ class Results:
         With a year of history a day costs what it costs with a week's.
         """
         clauses = {number: clause(table, item) for number, item in enumerate(where)}
-        asked = [self.visible(table).shown, *(one for one in clauses.values() if one is not None)]
+        visible = self.visible(table, where)
+        asked = [visible.shown, *(one for one in clauses.values() if one is not None)]
         left = [item for number, item in enumerate(where) if clauses[number] is None]
-        at = PointInTime(self._cluster, self._names.rows(table))
+        at = PointInTime(self._cluster, visible.index)
+        visible.require_there(at)
         return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit)
 
     def sweep(self) -> int:
@@ -184,54 +244,101 @@ class Results:
         What another process has written and not published yet stays: as long as it lives where this machine
         can see that, and for a day where it cannot.
         """
-        return sum(self._sweep(table) for table in self._tables.values() if self._exists(table))
+        return sum(self._sweep(table) for table in self._tables.values())
 
     def forget(self) -> None:
         """Nothing that was written and not published will be: let it be swept."""
         self._pending.clear()
 
     def _sweep(self, table: Table) -> int:
-        refresh(self._cluster, self._names.rows(table))
-        unseen = list(self._markers.unseen(table, self.published(table).values()))
-        over = [marker.number for marker in unseen if marker.over]
-        left = [marker.number for marker in unseen if not marker.over and self._is_left(marker)]
+        aliases = aliases_of(self._cluster, self._names, table)
+        if not aliases:
+            return 0
+        indices = self._names.target(table, aliases)
+        refresh(self._cluster, indices)
+        seen = [place.number for place in published_in(aliases, self._names, table).values()]
+        unseen = list(self._markers.unseen(indices, seen))
+        over = [marker.place for marker in unseen if marker.over]
+        left = [marker.place for marker in unseen if not marker.over and self._is_left(marker)]
         if left:
             # nobody publishes meanwhile, and afterwards nobody can
-            with self._turn.turn():
-                seen = set(self.published(table).values())
-                left = [number for number in left if number not in seen]
-                self._markers.end_of(table, left)
-        return self._delete(table, [*over, *left])
+            with self._alone():
+                still = set(self.published(table).values())
+                left = [place for place in left if place not in still]
+                self._markers.end_of(left)
+        writing = {marker.index for marker in unseen} - {place.index for place in (*over, *left)}
+        empty = [index for index in _empty(aliases, self._names.rows(table)) if index not in writing]
+        dropped = self._dropped(table, empty) if empty else {}
+        gone = [place for place in (*over, *left) if place.index not in dropped]
+        return sum(dropped.values()) + self._delete(gone)
+
+    def _dropped(self, table: Table, indices: Sequence[str]) -> dict[str, int]:
+        """Drop indices of months of which nothing is seen and will be; the rows that each of them had."""
+        dropped = {}
+        with self._alone():
+            there = aliases_of(self._cluster, self._names, table)
+            empty = _empty(there, self._names.rows(table))
+            for index in indices:
+                if index not in empty:
+                    continue
+                refresh(self._cluster, index)
+                unseen = self._markers.unseen(index, ())
+                if all(marker.over or self._is_left(marker) for marker in unseen):
+                    dropped[index] = self._n_rows(index)
+                    self._cluster.call("DELETE", f"/{index}")
+        return dropped
+
+    def _n_rows(self, index: str) -> int:
+        with PointInTime(self._cluster, index) as at:
+            body = {"size": 0, "query": {"exists": {"field": "partition"}}, "track_total_hits": True}
+            answer = at.search(body)
+        return int(answer["hits"]["total"]["value"]) if answer else 0
 
     def _is_left(self, marker: Marker) -> bool:
         """Whether nobody will publish a generation; of this process' own its open stores know."""
-        if any(marker.number in results._pending for results in _OPEN):
+        if any(marker.number in results._pending for results in tuple(_OPEN)):
             return False
         return marker.writer == Process.current() or marker.is_left(self._clock())
 
-    def _delete(self, table: Table, numbers: Sequence[str]) -> int:
+    def _delete(self, places: Sequence[Place]) -> int:
         """Delete the rows of generations, after them the documents about these; the number of rows."""
-        index = self._names.rows(table)
         deleted = 0
-        for some in chunks(numbers):
-            refresh(self._cluster, index)
-            chosen = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
-            with PointInTime(self._cluster, index) as at:
-                for hits in at.pages({"bool": {"filter": chosen}}, False):
-                    write(self._cluster, (delete(index, hit["_id"]) for hit in hits))
-                    deleted += len(hits)
-            write(self._cluster, (delete(index, number) for number in some))
-        if deleted:
-            refresh(self._cluster, index)
+        for index, numbers in by_index(places):
+            for some in chunks(numbers):
+                refresh(self._cluster, index)
+                chosen = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
+                with PointInTime(self._cluster, index) as at:
+                    for hits in at.pages({"bool": {"filter": chosen}}, False):
+                        write(self._cluster, (delete(index, hit["_id"]) for hit in hits))
+                        deleted += len(hits)
+                write(self._cluster, (delete(index, number) for number in some))
+                if deleted:
+                    refresh(self._cluster, index)
         return deleted
-
-    def _exists(self, table: Table) -> bool:
-        only = {"filter_path": "*.aliases"}
-        return ask(self._cluster, f"/{self._names.rows(table)}", params=only) is not None
 
 
 _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 """The open stores of this process, which know what they are about to publish."""
+
+
+def _empty(aliases: Aliases, first: str) -> list[str]:
+    """The indices of months of which readers see nothing; ``first``, that of no month, keeps the aliases."""
+    return [index for index, of_index in aliases.items() if index != first and not is_seen(of_index)]
+
+
+def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
+    """Whether rows of a partition may pass the filters, as far as the partition is the day of its rows."""
+    if not is_monthly(table):
+        return True
+    try:
+        day = date.fromisoformat(partition)
+    except ValueError:
+        return True
+    return all(
+        item.first <= day <= item.last
+        for item in where
+        if isinstance(item, Days) and item.field == table.partition
+    )
 
 
 def clause(table: Table, item: Filter) -> dict[str, Any] | None:

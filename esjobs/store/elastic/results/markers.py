@@ -1,19 +1,21 @@
 """What is known of a generation besides its rows: who writes it, whether it is complete, whether it is over.
 
 The document has the number of the generation for its id, and no partition, so that no reader ever sees it. It
-is there before the first row and goes after the last one: rows without it are of nobody.
+is in the index of the rows, there before the first one, and goes after the last one: rows without it are of
+nobody.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from esjobs.core.clock import Clock
 from esjobs.core.errors import StoreError
 from esjobs.core.tables import Table
 from esjobs.store.base import Generation
 from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.results.aliases import Place
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.elastic.transport.writing import create, index, write
@@ -30,13 +32,19 @@ _CHUNK = 1000
 class Marker:
     """A generation that readers do not see. ``writer``, ``begun``: missing where an earlier version wrote it.
 
-    ``over``: readers no longer see it, or nobody will ever publish it.
+    ``index``: where its rows are. ``over``: readers no longer see it, or nobody will ever publish it.
     """
 
+    index: str
     number: str
     writer: Process | None
     begun: datetime | None
     over: bool
+
+    @property
+    def place(self) -> Place:
+        """Where its rows are."""
+        return Place(self.index, self.number)
 
     def is_left(self, now: datetime) -> bool:
         """Whether whoever wrote it can no longer publish it, as far as another process can tell."""
@@ -55,23 +63,22 @@ class Markers:
 
     def begin(self, generation: Generation) -> None:
         """Say who begins to write."""
-        write(
-            self._cluster, [create(self._index(generation.table), generation.number, self._head(generation))]
-        )
+        write(self._cluster, [create(self._index(generation), generation.number, self._head(generation))])
 
     def end(self, generation: Generation, rows: int) -> None:
         """Say that it was written whole, and how many rows it has."""
         document = {**self._head(generation), "written": generation.partition, "n_written": rows}
-        write(self._cluster, [index(self._index(generation.table), generation.number, document)])
+        write(self._cluster, [index(self._index(generation), generation.number, document)])
 
     def require_written(self, table: Table, generations: Sequence[Generation]) -> None:
         """Raises :class:`StoreError` unless all rows of all these generations of a table are there.
 
-        Its index must have been refreshed.
+        Their indices must have been refreshed.
         """
-        there = self._documents(table, [generation.number for generation in generations])
-        counted = self._counts(table, there)
-        for generation in generations:
+        places = [Place(self._index(generation), generation.number) for generation in generations]
+        there = self._documents(places)
+        counted = self._counts([place for place in places if place.number in there])
+        for generation, place in zip(generations, places, strict=True):
             document = there.get(generation.number, {})
             rows, expected = counted.get(generation.number, 0), document.get("n_written")
             what = f"generation {generation.number} of '{table.name}' {generation.partition}"
@@ -82,30 +89,34 @@ class Markers:
             if expected is not None and rows != expected:
                 raise StoreError(
                     f"{what} has {rows} of the {expected} rows that were written: something else "
-                    f"deletes from {self._index(table)}; run the step again"
+                    f"deletes from {place.index}; run the step again"
                 )
 
-    def end_of(self, table: Table, numbers: Iterable[str]) -> None:
+    def end_of(self, places: Iterable[Place]) -> None:
         """Say that generations are over: their rows may go at any time, and nobody may publish them.
 
         One that another process has deleted meanwhile gets its document back, for a later sweep.
         """
-        where = self._index(table)
         write(
-            self._cluster, (index(where, number, {"generation": number, "over": True}) for number in numbers)
+            self._cluster,
+            (
+                index(place.index, place.number, {"generation": place.number, "over": True})
+                for place in places
+            ),
         )
 
-    def unseen(self, table: Table, seen: Iterable[str]) -> Iterator[Marker]:
-        """The generations of a table but those that readers see."""
+    def unseen(self, indices: str, seen: Iterable[str]) -> Iterator[Marker]:
+        """The generations in an index, or in several with commas between, but those that readers see."""
         query = {
             "bool": {"must_not": [{"exists": {"field": "partition"}}, {"terms": {"generation": [*seen]}}]}
         }
-        with PointInTime(self._cluster, self._index(table)) as at:
+        with PointInTime(self._cluster, indices) as at:
             for hits in at.pages(query):
                 for hit in hits:
                     document = hit["_source"]
                     begun = document.get("begun")
                     yield Marker(
+                        hit["_index"],
                         hit["_id"],
                         Process.parse(document.get("writer", "")),
                         None if begun is None else datetime.fromisoformat(begun),
@@ -119,34 +130,47 @@ class Markers:
             "begun": self._clock().isoformat(),
         }
 
-    def _index(self, table: Table) -> str:
-        return self._names.rows(table)
+    def _index(self, generation: Generation) -> str:
+        return self._names.rows(generation.table, generation.partition)
 
-    def _documents(self, table: Table, numbers: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    def _documents(self, places: Sequence[Place]) -> dict[str, Mapping[str, Any]]:
         documents: dict[str, Mapping[str, Any]] = {}
-        for some in chunks(numbers):
-            answer = self._cluster.call("POST", f"/{self._index(table)}/_mget", {"ids": some})
+        for some in chunks(places):
+            asked = [{"_index": place.index, "_id": place.number} for place in some]
+            answer = self._cluster.call("POST", "/_mget", {"docs": asked})
             documents |= {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
         return documents
 
-    def _counts(self, table: Table, numbers: Iterable[str]) -> dict[str, int]:
+    def _counts(self, places: Sequence[Place]) -> dict[str, int]:
+        """How many rows of each generation there are; an answer of a part of the shards is refused."""
         counted: dict[str, int] = {}
-        for some in chunks(list(numbers)):
-            body = {
-                "size": 0,
-                "query": {
-                    "bool": {"filter": [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]}
-                },
-                "aggs": {"rows": {"terms": {"field": "generation", "size": len(some)}}},
-            }
-            answer = self._cluster.call("POST", f"/{self._index(table)}/_search", body)
-            counted |= {
-                group["key"]: group["doc_count"] for group in answer["aggregations"]["rows"]["buckets"]
-            }
+        for where, numbers in by_index(places):
+            for some in chunks(numbers):
+                rows = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
+                body = {
+                    "size": 0,
+                    "query": {"bool": {"filter": rows}},
+                    "aggs": {"rows": {"terms": {"field": "generation", "size": len(some)}}},
+                }
+                with PointInTime(self._cluster, where) as at:
+                    answer = at.search(body)
+                groups = answer["aggregations"]["rows"]["buckets"] if answer else []
+                counted |= {group["key"]: group["doc_count"] for group in groups}
         return counted
 
 
-def chunks(numbers: Sequence[str]) -> Iterator[list[str]]:
+def by_index(places: Iterable[Place]) -> Iterator[tuple[str, list[str]]]:
+    """Generations by the index that their rows are in."""
+    numbers: dict[str, list[str]] = {}
+    for place in places:
+        numbers.setdefault(place.index, []).append(place.number)
+    yield from numbers.items()
+
+
+Item = TypeVar("Item")
+
+
+def chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """As many as one clause or request names."""
-    for start in range(0, len(numbers), _CHUNK):
-        yield list(numbers[start : start + _CHUNK])
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]

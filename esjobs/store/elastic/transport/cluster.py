@@ -5,7 +5,7 @@ time (`scan`) and roles (`setup`) differ by product.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
@@ -17,9 +17,6 @@ from esjobs.store.elastic.transport.tls import way_out
 
 Body = Mapping[str, Any]
 Decoded = TypeVar("Decoded")
-
-TEMPLATE_PRIORITY = 500
-"""Above what installations give patterns of their own."""
 
 NO_JSON = "no JSON"
 """Kind of an error whose answer was not written by the cluster, but by something before it."""
@@ -158,8 +155,8 @@ class Cluster(ABC):
         """Send a request as it is; the body of the answer as it came."""
 
     @abstractmethod
-    def index_template(self, pattern: str, layout: Body) -> Body:
-        """The template that gives indices of a pattern a layout, as the product takes it."""
+    def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
+        """The template that gives indices of some patterns a layout, as the product takes it."""
 
     @abstractmethod
     def close(self) -> None:
@@ -193,7 +190,8 @@ _NOT_FOUND = 404
 _UNAVAILABLE = 503
 
 _WAYS_OUT: dict[str, str] = {
-    "cluster_block_exception": "the cluster blocks writes (is a disk too full?); mend that and run it again",
+    "cluster_block_exception": "the index or the cluster is blocked for writing (index.blocks, "
+    "cluster.blocks); lift the block and run it again",
     "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
     "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
     "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
@@ -202,6 +200,10 @@ _WAYS_OUT: dict[str, str] = {
     "reading took too long); run it again",
     "too_many_buckets_exception": "raise search.max_buckets, or run it for fewer days at a time",
 }
+
+
+_DISK_BLOCK = "/12/"
+"""Number of the block that stands for a full disk, in the reason of both products."""
 
 
 def refusal(
@@ -213,6 +215,8 @@ def refusal(
         way = "check the user, the password or the key"
     elif status == _UNAVAILABLE:
         way = _WAYS_OUT[kind] if kind in _LASTING else "the cluster is not ready; run it again later"
+    elif kind == "cluster_block_exception" and _DISK_BLOCK in reason:
+        way = "the cluster blocks writes (is a disk too full?); mend that and run it again"
     else:
         way = _WAYS_OUT.get(kind, "see the log of the cluster")
     what = f"{location} refused {method} {path.partition('?')[0]} ({status} {kind}): {reason}"

@@ -1,7 +1,7 @@
 """Elasticsearch 8 and 9 through the official client. The only importer of ``elasticsearch``."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import elastic_transport
@@ -10,7 +10,6 @@ import elasticsearch
 from esjobs.core.errors import StoreError
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import (
-    TEMPLATE_PRIORITY,
     Body,
     Cluster,
     RefusedError,
@@ -77,11 +76,11 @@ class ElasticsearchCluster(Cluster):
         self._be_patient(access)
         self.version = self._version()
 
-    def index_template(self, pattern: str, layout: Body) -> Body:
-        """The template that gives indices of a pattern a layout."""
+    def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
+        """The template that gives indices of some patterns a layout."""
         from elasticsearch import dsl  # takes half a second, and only setting up needs it
 
-        index = dsl.Index(pattern)
+        index = dsl.Index(patterns[0])
         index.settings(**layout["settings"])
         mapping = index.get_or_create_mapping()
         for name, value in layout["mappings"].items():
@@ -89,7 +88,7 @@ class ElasticsearchCluster(Cluster):
                 mapping.meta(name, value)
         for name, kind in layout["mappings"]["properties"].items():
             mapping.field(name, dict(kind))
-        return {"index_patterns": [pattern], "template": index.to_dict(), "priority": TEMPLATE_PRIORITY}
+        return {"index_patterns": [*patterns], "template": index.to_dict(), "priority": priority}
 
     def close(self) -> None:
         """Release the connections."""

@@ -2,13 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from esjobs.core.errors import MissingExtraError, SettingsError, StoreError
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import (
-    TEMPLATE_PRIORITY,
     Body,
     Cluster,
     no_json,
@@ -95,9 +94,9 @@ class OpenSearchCluster(Cluster):
         self._be_patient(access)
         self.version = str(self.call("GET", "/")["version"]["number"])
 
-    def index_template(self, pattern: str, layout: Body) -> Body:
-        """The template that gives indices of a pattern a layout."""
-        return {"index_patterns": [pattern], "template": dict(layout), "priority": TEMPLATE_PRIORITY}
+    def index_template(self, patterns: Sequence[str], layout: Body, priority: int) -> Body:
+        """The template that gives indices of some patterns a layout."""
+        return {"index_patterns": [*patterns], "template": dict(layout), "priority": priority}
 
     def close(self) -> None:
         """Release the connections."""

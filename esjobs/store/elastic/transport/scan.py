@@ -37,7 +37,8 @@ class PointInTime:
         self._elastic = cluster.product == "elasticsearch"
         self.index = index
         self._id: str | None = None
-        self._one_shard = False
+        self._one_shard = self._one_shard_each = False
+        self._one_index = not any(letter in index for letter in PATTERN)
         target = quote(index, safe=PATTERN)
         path = f"/{target}/_pit" if self._elastic else f"/{target}/_search/point_in_time"
         try:
@@ -45,7 +46,9 @@ class PointInTime:
             # a pattern that matches nothing: Elasticsearch gives a snapshot of no shards
             if answer["_shards"]["total"]:
                 self._id = answer["id" if self._elastic else "pit_id"]
-            self._one_shard = answer["_shards"]["total"] == 1 if not self._elastic else False
+            n_shards = answer["_shards"]["total"]
+            self._one_shard = n_shards == 1 and not self._elastic
+            self._one_shard_each = "*" not in index and n_shards <= len(index.split(","))
         except RefusedError as error:
             if not error.absent:
                 raise
@@ -200,8 +203,13 @@ class PointInTime:
         self._id = answer.pit_id or self._id
         return answer
 
-    def _order(self) -> list[str]:
-        return ["_doc" if self._one_shard else "_shard_doc"]
+    def _order(self) -> list[Any]:
+        """An order in which no two documents are equal, so that a page ends where the next one begins."""
+        if self._elastic or self._one_index:
+            return ["_doc" if self._one_shard else "_shard_doc"]
+        # OpenSearch takes the shards of the same number of several indices for one
+        order: list[Any] = [{"_seq_no": "asc"}, {"_index": "asc"}]
+        return order if self._one_shard_each else [*order, "_shard_doc"]
 
     def close(self) -> None:
         """Let go of the snapshot; the cluster forgets it by itself after a while."""

@@ -1,0 +1,310 @@
+"""Days and jobs are in an index per month: what is written where, read from where, dropped, and of before."""
+
+from datetime import date, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from esjobs.capabilities import TABLES
+from esjobs.core.errors import PartialAnswerError, SettingsError, StoreError
+from esjobs.core.query import Count, Days, Query, Sum
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.jobs.tables import BUCKETS, DAYS
+from esjobs.speed.tables import FACTORS
+from esjobs.store.base import Generation, Retired
+from esjobs.store.elastic import layout
+from esjobs.store.elastic.fields.field_map import load_field_map
+from esjobs.store.elastic.layout import IndexSettings, Names
+from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
+from tests.contract.jobs import START, batch, hours, job, put, selected, table_batch, visible
+from tests.servers.plugin import server_params
+from tests.servers.proxy import Proxy, path
+from tests.servers.server import Server
+
+pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
+
+HELD = (BUCKETS, DAYS, FACTORS)
+FIRST = date(2018, 7, 30)
+
+
+def opened(url: str, prefix: str, **options: Any) -> ElasticStore:
+    return ElasticStore(connect(Access(url)), f"{prefix}own", tables=HELD, **options)
+
+
+def of_day(store: ElasticStore, day: date, n_jobs: int = 1, rows: int = 2) -> Generation:
+    """The buckets of a day, written."""
+    row = {"day": day, "n_jobs": n_jobs, "site": "A"}
+    return store.replace(BUCKETS, str(day), [table_batch(BUCKETS, [row] * rows)])
+
+
+def seen(store: ElasticStore) -> list[int]:
+    """The numbers of jobs of the buckets that readers see."""
+    return sorted(row["n_jobs"] for row in visible(store, BUCKETS))
+
+
+def shown(server: Server, prefix: str, table: Table = BUCKETS) -> dict[str, list[str]]:
+    """The days that the alias of a table shows, by index."""
+    alias = Names(f"{prefix}own").alias(table)
+    return {
+        index.removeprefix(f"{alias}-"): facts["aliases"][alias]["filter"]["bool"]["filter"][1]["terms"][
+            "partition"
+        ]
+        for index, facts in server.json("GET", f"{alias}/_alias/{alias}").items()
+    }
+
+
+def test_the_days_of_a_month_are_in_its_index(server: Server, index_prefix: str) -> None:
+    store = opened(server.url, index_prefix)
+    days = [FIRST + timedelta(days=number) for number in range(4)]
+    store.publish([of_day(store, day, number) for number, day in enumerate(days)])
+    assert shown(server, index_prefix) == {
+        "000001": ["none"],
+        "2018-07": [str(days[0]), str(days[1])],
+        "2018-08": [str(days[2]), str(days[3])],
+    }
+    store.publish([of_day(store, days[3], 9)])
+    store.sweep()
+    assert [row["n_jobs"] for row in visible(store, BUCKETS)] == [0, 0, 1, 1, 2, 2, 9, 9]
+    assert [row["n_jobs"] for row in visible(store, BUCKETS, [Days("day", days[1], days[2])])] == [1, 1, 2, 2]
+    per_day = Query(("day",), (Count("n"), Sum("n_jobs", "s")), over=BUCKETS)
+    groups = {row["day"]: (row["n"], row["s"]) for row in store.aggregate(per_day).table.to_pylist()}
+    assert groups == {day: (2, 2 * jobs) for day, jobs in zip(days, (0, 1, 2, 9), strict=True)}
+    alias = Names(f"{index_prefix}own").alias(BUCKETS)
+    assert server.json("GET", f"{alias}/_count")["count"] == 8
+    store.close()
+
+
+def test_a_day_is_asked_of_its_month_alone(server: Server, index_prefix: str) -> None:
+    with Proxy(server.url) as proxy:
+        store = opened(proxy.url, index_prefix)
+        store.publish([of_day(store, FIRST + timedelta(days=31 * number)) for number in range(4)])
+        day = FIRST + timedelta(days=62)
+        assert len(visible(store, BUCKETS, [Days("day", day, day)])) == 2
+        names = Names(f"{index_prefix}own")
+        ends = ("_pit", "_search/point_in_time")
+        opening = [
+            end for end in ends if proxy.requests(path(f"/{names.rows(BUCKETS, str(day))}/{end}", "POST"))
+        ]
+        assert len(opening) == 1
+        store.close()
+
+
+def test_a_month_of_which_nothing_is_seen_is_dropped(server: Server, index_prefix: str) -> None:
+    store, other = opened(server.url, index_prefix), opened(server.url, index_prefix)
+    first, last = FIRST, FIRST + timedelta(days=3)
+    store.publish([of_day(store, first), of_day(store, first + timedelta(days=1)), of_day(store, last)])
+    index = Names(f"{index_prefix}own").rows(BUCKETS, str(first))
+    retired = [Retired(BUCKETS, str(first + timedelta(days=number))) for number in range(2)]
+    # what another store is about to publish keeps the month
+    waiting = of_day(other, first, 7)
+    store.publish(retired)
+    assert store.sweep() == 4
+    assert server.request("GET", index).status == 200
+    other.publish([waiting])
+    assert seen(store) == [1, 1, 7, 7]
+    store.publish([Retired(BUCKETS, str(first))])
+    assert store.sweep() == 2
+    assert server.request("GET", index).status == 404
+    assert [row["day"] for row in visible(store, BUCKETS)] == [last, last]
+    store.publish([of_day(store, first, 5)])
+    assert seen(store) == [1, 1, 5, 5]
+    for each in (store, other):
+        each.close()
+
+
+def test_a_reader_is_told_when_a_month_goes_under_it(server: Server, index_prefix: str) -> None:
+    store = opened(server.url, index_prefix)
+    store.publish([of_day(store, FIRST)])
+    rows = store._results.visible(BUCKETS)
+    server.json("DELETE", Names(f"{index_prefix}own").rows(BUCKETS, str(FIRST)))
+    store._results.visible = lambda *_: rows  # type: ignore[method-assign]
+    with pytest.raises(PartialAnswerError, match="run it again"):
+        visible(store, BUCKETS)
+    with pytest.raises(PartialAnswerError, match="run it again"):
+        store.aggregate(Query((), (Count("n"),), over=BUCKETS))
+    store.close()
+
+
+def test_one_index_for_all_months_stays_readable(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an earlier version left it: a day moves when it is made again, and is never there twice."""
+    days = [FIRST + timedelta(days=number) for number in range(3)]
+    store = opened(server.url, index_prefix)
+    with monkeypatch.context() as before:
+        before.setattr(layout, "is_monthly", lambda _: False)
+        before.setattr(layout, "LAYOUT", "2")
+        store.publish([of_day(store, day, 1) for day in days])
+    assert shown(server, index_prefix) == {"000001": [str(day) for day in days]}
+    assert len(visible(store, BUCKETS)) == 6
+    assert any("3 days of before there were months" in line for line in store.set_up().done)
+    store.publish([of_day(store, days[1], 5)])
+    assert seen(store) == [1, 1, 1, 1, 5, 5]
+    assert [row["n_jobs"] for row in visible(store, BUCKETS, [Days("day", days[1], days[1])])] == [5, 5]
+    assert store.sweep() == 2
+    state = Names(f"{index_prefix}own").state
+    # a version that knows nothing of months refuses it
+    assert server.json("GET", f"{state}/_mapping")[state]["mappings"]["_meta"] == {"layout": "3"}
+    store.publish([Retired(BUCKETS, str(day)) for day in days])
+    assert visible(store, BUCKETS) == []
+    store.close()
+
+
+def test_an_alias_without_our_filter_is_told_and_nothing_is_swept(server: Server, index_prefix: str) -> None:
+    store = opened(server.url, index_prefix)
+    store.publish([of_day(store, FIRST)])
+    names = Names(f"{index_prefix}own")
+    index, alias = names.rows(BUCKETS, str(FIRST)), names.alias(BUCKETS)
+    for given in ({}, {"filter": {"term": {"site": "A"}}}):
+        add = {"add": {"index": index, "alias": alias, **given}}
+        server.json("POST", "_aliases", {"actions": [{"remove": {"index": index, "alias": alias}}, add]})
+        publish = partial(store.publish, [of_day(store, FIRST + timedelta(days=1))])
+        for ask in (partial(visible, store, BUCKETS), store.sweep, publish):
+            with pytest.raises(StoreError, match="has not the filter that esjobs gave it") as raised:
+                ask()
+            assert "\n" not in str(raised.value)
+    server.json("POST", f"{index}/_refresh")
+    assert server.json("GET", f"{index}/_count")["count"] >= 2
+    server.json("DELETE", f"{index}/_alias/{alias}")
+    store.publish([of_day(store, FIRST, 8)])
+    assert [row["n_jobs"] for row in visible(store, BUCKETS)] == [8, 8]
+    store.close()
+
+
+def test_shards_replicas_and_priorities_are_settings(server: Server, index_prefix: str) -> None:
+    how = IndexSettings(shards=2, replicas=0, template_priority=777)
+    store = opened(server.url, index_prefix, how=how)
+    store.set_up()
+    store.publish([of_day(store, FIRST + timedelta(days=number), 1, 300) for number in range(4)])
+    put(store, "a", *(job(number) for number in range(300)))
+    names = Names(f"{index_prefix}own")
+    for index, shards in (
+        (names.rows(BUCKETS, str(FIRST)), "2"),
+        (names.jobs_of("2018-08"), "2"),
+        (names.rows(BUCKETS), "1"),
+        (names.rows(FACTORS), "1"),
+    ):
+        settings = server.json("GET", f"{index}/_settings")[index]["settings"]["index"]
+        assert (settings["number_of_shards"], settings["number_of_replicas"]) == (shards, "0")
+    template = server.json("GET", f"_index_template/{names.template('buckets')}")
+    assert template["index_templates"][0]["index_template"]["priority"] == 777
+    # documents of several shards of several indices, each once
+    assert len(visible(store, BUCKETS)) == 1200
+    assert selected(store, "job_id") == sorted(str(number) for number in range(300))
+    store.close()
+
+
+def test_templates_of_others_are_left_and_those_of_before_go(server: Server, index_prefix: str) -> None:
+    names = Names(f"{index_prefix}own")
+    pattern = {"index_patterns": [f"{names.alias(FACTORS)}-0*"], "priority": 500}
+    before, theirs = names.rows(FACTORS), names.template("factors")
+    server.json("PUT", f"_index_template/{before}", {**pattern, "_meta": {"layout": "2", "digest": "x"}})
+    store = opened(server.url, index_prefix)
+    assert any(f"removed template {before}" in line for line in store.set_up().done)
+    assert server.request("GET", f"_index_template/{before}").status == 404
+    assert store.set_up().done == ()
+    server.json("PUT", f"_index_template/{theirs}", {**pattern, "_meta": {"by": "somebody"}})
+    with pytest.raises(StoreError, match="not of esjobs"):
+        store.set_up()
+    server.json("DELETE", f"_index_template/{theirs}")
+    store.close()
+
+
+def test_nothing_is_made_for_jobs_that_are_elsewhere(server: Server, index_prefix: str) -> None:
+    server.json("PUT", f"{index_prefix}theirs", {"mappings": {"properties": {"end_time": {"type": "date"}}}})
+    foreign = {"jobs_index": f"{index_prefix}theirs", "field_map": load_field_map("esjobs")}
+    store = opened(server.url, index_prefix, **foreign)
+    assert not any("jobs" in line for line in store.set_up().done)
+    assert server.request("GET", f"{index_prefix}own-jobs").status == 404
+    store.close()
+
+
+def test_a_prefix_that_could_be_an_alias_of_another_is_refused(server: Server) -> None:
+    with pytest.raises(SettingsError, match="does not end in -latest"):
+        ElasticStore(connect(Access(server.url)), "esjobs-latest", tables=TABLES)
+
+
+JULY, AUGUST, SEPTEMBER = hours(-1), hours(1), START + timedelta(days=40)
+
+
+def in_months(server: Server, prefix: str) -> dict[str, int]:
+    """How many documents there are of jobs, by month."""
+    jobs = Names(f"{prefix}own").jobs
+    server.json("POST", f"{jobs}/_refresh")
+    found = server.json("GET", f"{jobs}/_alias")
+    counts = {index: server.json("GET", f"{index}/_count")["count"] for index in found}
+    return {index.removeprefix(f"{jobs}-"): count for index, count in sorted(counts.items()) if count}
+
+
+def test_jobs_are_in_the_month_of_their_end(server: Server, index_prefix: str) -> None:
+    store = opened(server.url, index_prefix)
+    rows = [job(1, end_time=JULY), job(2, end_time=AUGUST), job(3, end_time=SEPTEMBER)]
+    assert put(store, "a", *rows) == (3, 0, 0)
+    assert in_months(server, index_prefix) == {"2018-07": 1, "2018-08": 1, "2018-09": 1}
+    assert put(store, "a", *rows) == (0, 3, 0)
+    assert selected(store, "job_id") == ["1", "2", "3"]
+    assert selected(store, "job_id", window=Window(hours(0), hours(24))) == ["2"]
+    assert store.span().jobs == 3
+    assert [row["n_jobs"] for row in store.day_fingerprints(None).to_pylist()] == [1, 1, 1]
+    store.close()
+
+
+def test_a_job_whose_end_moves_to_another_month_is_there_once(server: Server, index_prefix: str) -> None:
+    store = opened(server.url, index_prefix)
+    assert put(store, "a", job(1, end_time=JULY, events=1), job(2, end_time=JULY)) == (2, 0, 0)
+    assert put(store, "b", job(1, end_time=AUGUST, events=2)) == (0, 1, 0)
+    assert selected(store, "job_id", "events") == [("1", 2), ("2", 100)]
+    # older than what is stored
+    assert put(store, "c", job(1, end_time=JULY, events=3)) == (0, 0, 1)
+    assert selected(store, "events", where=()) == [100, 2]
+    jobs = Names(f"{index_prefix}own").jobs
+    server.json("POST", f"{jobs}/_refresh")
+    assert server.json("GET", f"{jobs}/_count")["count"] == 2
+    assert store.undo_load("b") == 1
+    assert selected(store, "job_id", "events") == [("1", 3), ("2", 100)]
+    assert store.undo_load("c") == 1
+    assert selected(store, "job_id", "events") == [("1", 1), ("2", 100)]
+    assert store.undo_load("a") == 2
+    assert selected(store, "job_id") == []
+    assert put(store, "d", job(1, end_time=SEPTEMBER)) == (1, 0, 0)
+    assert selected(store, "job_id") == ["1"]
+    store.close()
+
+
+def test_a_job_in_two_months_of_one_load_is_there_once(server: Server, index_prefix: str) -> None:
+    for number, times in enumerate(((JULY, AUGUST, SEPTEMBER), (SEPTEMBER, JULY, AUGUST))):
+        store = opened(server.url, f"{index_prefix}{number}-")
+        rows = (job(1, end_time=time, events=time.month) for time in times)
+        counts = store.put_jobs((batch([row]) for row in rows), "a")
+        assert (counts.stored, counts.updated, counts.superseded) == (1, 0, 2)
+        assert selected(store, "events") == [9]
+        assert in_months(server, f"{index_prefix}{number}-") == {"2018-09": 1}
+        store.close()
+
+
+def test_jobs_of_before_are_moved_behind_an_alias(server: Server, index_prefix: str) -> None:
+    """One index for all months is read and written until setup moves it, which copies nothing."""
+    names = Names(f"{index_prefix}own")
+    server.json("PUT", names.jobs, layout.jobs_index())
+    store = opened(server.url, index_prefix)
+    assert put(store, "a", job(1, end_time=JULY)) == (1, 0, 0)
+    # the document as an earlier version would have written it
+    month = names.jobs_of("2018-07")
+    (hit,) = server.json("GET", f"{month}/_search")["hits"]["hits"]
+    server.json("PUT", f"{names.jobs}/_doc/{hit['_id']}?refresh=true", hit["_source"])
+    server.json("DELETE", month)
+    assert selected(store, "job_id") == ["1"]
+    assert put(store, "b", job(1, end_time=JULY, events=7), job(2)) == (1, 1, 0)
+    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
+    assert store.set_up(dry_run=True).done[-1].startswith("would move index")
+    assert store.set_up().done[-1].startswith("moved index")
+    assert store.set_up().done == ()
+    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
+    assert server.json("GET", f"{names.jobs}/_count")["count"] == 2
+    assert store.undo_load("b") == 2
+    assert selected(store, "job_id", "events") == [("1", 100)]
+    store.close()

@@ -1,0 +1,57 @@
+"""Buckets of months long past go by a rule, a month at a time; jobs and runs stay."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from esjobs.core.errors import UsageError
+from esjobs.session import Session
+from tests.conftest import memory_session
+from tests.contract.jobs import START, batch, hours, job
+
+WINDOW = "2018-07-01/2018-10-01"
+DAYS = ["2018-07-30", "2018-07-31", "2018-08-01", "2018-09-10"]
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with memory_session() as opened:
+        ends = (hours(-30), hours(-1), hours(1), START.replace(month=9, day=10))
+        opened.store.put_jobs([batch([job(n, end_time=end) for n, end in enumerate(ends)])], "a")
+        opened.aggregate(WINDOW)
+        yield opened
+
+
+def days(session: Session, table: str = "buckets") -> list[str]:
+    return sorted({str(day)[:10] for day in session.show(table)["day"]})
+
+
+def test_the_newest_months_stay(session: Session) -> None:
+    told = session.prune(bucket_months=2, dry_run=True)
+    assert told.counts["days of buckets"] == 2
+    assert "would go: the buckets of 2018-07, 2 days: those of the newest 2 months are kept" in told.notes
+    assert days(session) == DAYS
+    report = session.prune(bucket_months=2)
+    assert report.counts["days of buckets"] == 2
+    assert report.counts["rows removed"] > 2
+    assert days(session) == days(session, "days") == DAYS[2:]
+    assert session.query(by=["day"])["jobs"].sum() == 4
+    assert "days of buckets" not in session.prune(bucket_months=2).counts
+    assert session.aggregate(WINDOW).counts["days recomputed"] == 2
+    assert days(session) == DAYS
+
+
+def test_buckets_stay_unless_somebody_says_of_how_many_months(session: Session) -> None:
+    session.prune()
+    assert days(session) == DAYS
+    retention = session.settings.retention.model_copy(update={"keep_bucket_months": 1})
+    session.settings = session.settings.model_copy(update={"retention": retention})
+    session.prune()
+    assert days(session) == DAYS[3:]
+
+
+@pytest.mark.parametrize("months", [0, -1, True, 1.5])
+def test_a_number_of_months_is_one_at_least(session: Session, months: object) -> None:
+    with pytest.raises(UsageError, match="month"):
+        session.prune(bucket_months=months)  # type: ignore[arg-type]
+    assert days(session) == DAYS
