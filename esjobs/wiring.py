@@ -1,11 +1,15 @@
 """Builds the parts from the settings; the only place that knows which class stands behind which address."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from esjobs.capabilities import TABLES
 from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.settings import Settings, secret
 from esjobs.store.base import JobStore
+
+if TYPE_CHECKING:
+    from esjobs.store.elastic.transport.access import Access
 
 
 def require_address(settings: Settings) -> None:
@@ -55,11 +59,40 @@ def open_store(settings: Settings, *, create: bool = True) -> JobStore:
     return DuckStore(path, tables=TABLES, memory_limit=settings.memory)
 
 
+def access_to(
+    settings: Settings, location: str, user: str | None = None, password: str | None = None
+) -> "Access":
+    """How to reach a server at ``location`` as the settings of the cluster say.
+
+    A user and a password win over those of the settings.
+
+    Raises :class:`SettingsError` for credentials that contradict each other or lack their other half.
+    """
+    from esjobs.store.elastic.transport.access import Access
+
+    given = settings.cluster
+    files = (given.ca_file, given.certificate, given.key)
+    ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
+    return Access(
+        location,
+        api_key=given.api_key,
+        token=given.token,
+        user=user if user is not None else given.user,
+        password=secret(password) if password is not None else given.password,
+        ca_file=ca_file,
+        certificate=certificate,
+        key=key,
+        verify=given.verify,
+        timeout_s=given.timeout_s,
+        retries=given.retries,
+    )
+
+
 def _open_cluster(settings: Settings) -> JobStore:
     from esjobs.store.elastic.fields.field_map import load_field_map
     from esjobs.store.elastic.layout import IndexSettings
     from esjobs.store.elastic.store import ElasticStore
-    from esjobs.store.elastic.transport.access import Access, split_user
+    from esjobs.store.elastic.transport.access import split_user
     from esjobs.store.elastic.transport.connect import connect
 
     given = settings.cluster
@@ -69,21 +102,7 @@ def _open_cluster(settings: Settings) -> JobStore:
             raise SettingsError(
                 f"{name} is given in the address of {location} and in the settings; leave one out"
             )
-    files = (given.ca_file, given.certificate, given.key)
-    ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
-    access = Access(
-        location,
-        api_key=given.api_key,
-        token=given.token,
-        user=user if given.user is None else given.user,
-        password=secret(password) if password is not None else given.password,
-        ca_file=ca_file,
-        certificate=certificate,
-        key=key,
-        verify=given.verify,
-        timeout_s=given.timeout_s,
-        retries=given.retries,
-    )
+    access = access_to(settings, location, user, password)
     field_map = load_field_map(given.field_map) if given.field_map is not None else None
     return ElasticStore(
         connect(access, given.product),

@@ -10,7 +10,7 @@ Servers report success where objects lack what they refer to, where a space does
 object got another id. What is asked here before and checked afterwards is what they do not say.
 """
 
-from dashboards.servers.bundle import Bundle, SavedObject, read_bundle
+from dashboards.servers.bundle import Bundle, SavedObject, read_bundle, renamed
 from dashboards.servers.client import Client, Login
 from dashboards.servers.importing import import_bundle, plan_import
 from dashboards.servers.outcome import Outcome
@@ -30,4 +30,5 @@ __all__ = [
     "read_bundle",
     "recognise",
     "remove_bundle",
+    "renamed",
 ]

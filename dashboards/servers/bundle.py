@@ -1,6 +1,7 @@
 """A file of saved objects as its objects: what they are called and what they refer to."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,20 @@ class Bundle:
         """References that lead out of the bundle. A server would take them, and show a broken panel."""
         present = {one.key for one in self.objects}
         return tuple(one for one in self.references if one[1:] not in present)
+
+
+def renamed(bundle: Bundle, old: str, new: str) -> Bundle:
+    """The same objects under ids that begin with ``new`` in place of ``old``, wherever an id stands.
+
+    Ids are alike in all spaces of a server, so that a second space needs others. What else begins like them
+    (the names of indices) stays.
+    """
+    ids = {one.id.removeprefix(old) for one in bundle.objects if one.id.startswith(f"{old}-")}
+    rests = "|".join(map(re.escape, sorted(ids, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<!\w){re.escape(old)}(?:{rests})(?![\w-])")
+    text = bundle.content.decode("utf-8")
+    changed = pattern.sub(lambda found: new + found[0][len(old) :], text)
+    return read_bundle(changed.encode(), f"the bundle under '{new}'")
 
 
 def read_bundle(content: bytes, name: str) -> Bundle:

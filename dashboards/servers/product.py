@@ -39,9 +39,9 @@ class Server:
     def __str__(self) -> str:
         return f"{self.title} {'.'.join(map(str, self.version))}"
 
-    def require(self, target: Target) -> None:
-        """Raise :class:`UsageError` when this server cannot take the bundle."""
-        if target == "kibana" and self.target != "kibana":
+    def require_lens(self) -> None:
+        """Raise :class:`UsageError` when this server cannot take the bundle ``kibana``."""
+        if self.target != "kibana":
             raise UsageError(
                 f"{self} does not take the bundle 'kibana', which needs Kibana 8.12 or newer; "
                 "leave --target out"

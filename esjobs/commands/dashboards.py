@@ -1,15 +1,20 @@
 """Commands about dashboards: the bundles for Kibana and OpenSearch Dashboards, and their checks."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from esjobs.commands.options import Context
+from esjobs.commands.options import Context, emit, rows_options
+
+if TYPE_CHECKING:
+    from dashboards.servers import Outcome
 
 
 @click.group()
 def dashboards() -> None:
-    """Pages for Kibana and OpenSearch Dashboards, as files to import."""
+    """Pages for Kibana and OpenSearch Dashboards: written, checked, imported, removed."""
 
 
 @dashboards.command()
@@ -57,4 +62,70 @@ def check(files: tuple[Path, ...]) -> None:
         wrong += len(complaints)
         click.echo(f"{name}: {len(complaints) or 'no'} complaints", err=True)
     if wrong:
+        raise SystemExit(1)
+
+
+def _server_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Which server, and where in it."""
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Only say what would be done."),
+        click.option(
+            "--prefix", metavar="WORD", help="Ids begin with it; default: the prefix of the indices."
+        ),
+        click.option("--space", metavar="ID", help="Space of Kibana; default: the default one."),
+        click.option("--url", required=True, help="Address of the server, as people open it in a browser."),
+    ):
+        function = option(function)
+    return function
+
+
+@dashboards.command("import")
+@_server_options
+@click.option(
+    "--target", type=click.Choice(["auto", "portable", "kibana"]), default="auto", show_default=True
+)
+@rows_options
+@click.pass_obj
+def import_(
+    obj: Context,
+    url: str,
+    space: str | None,
+    prefix: str | None,
+    dry_run: bool,
+    target: str,
+    form: str,
+    out: str,
+) -> None:
+    """Bring the dashboards into Kibana or OpenSearch Dashboards, in place of those of before.
+
+    Credentials are those of the address, or of the cluster. Exit code 1 when an object was not taken.
+    """
+    from esjobs.dashboard_servers import import_dashboards
+
+    server, outcomes = import_dashboards(
+        obj.settings(), url, target=target, space=space, prefix=prefix, dry_run=dry_run
+    )
+    _tell(server, outcomes, form, out, dry_run=dry_run)
+
+
+@dashboards.command()
+@_server_options
+@rows_options
+@click.pass_obj
+def remove(
+    obj: Context, url: str, space: str | None, prefix: str | None, dry_run: bool, form: str, out: str
+) -> None:
+    """Take the dashboards and all that they are made of out of a server; nothing of others is touched."""
+    from esjobs.dashboard_servers import remove_dashboards
+
+    server, outcomes = remove_dashboards(obj.settings(), url, space=space, prefix=prefix, dry_run=dry_run)
+    _tell(server, outcomes, form, out, dry_run=dry_run)
+
+
+def _tell(server: str, outcomes: "list[Outcome]", form: str, out: str, *, dry_run: bool) -> None:
+    from esjobs.dashboard_servers import outcome_rows, summary
+
+    emit(outcome_rows(outcomes), form, out, prose=["reason"])
+    click.echo(f"{server}: {summary(outcomes, dry_run=dry_run)}", err=True)
+    if any(one.state == "failed" for one in outcomes):
         raise SystemExit(1)

@@ -31,8 +31,11 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.option(
+    "--dashboards", metavar="URL", help="Bring the dashboards into the server at this address, too."
+)
 @click.pass_obj
-def setup(obj: Context, dry_run: bool) -> None:
+def setup(obj: Context, dry_run: bool, dashboards: str | None) -> None:
     """Make the indices and aliases that a cluster lacks; print the role that esjobs needs."""
     with obj.session(create=True) as session:
         prepared = session.store.set_up(dry_run=dry_run)
@@ -40,6 +43,16 @@ def setup(obj: Context, dry_run: bool) -> None:
         click.echo(line, err=True)
     if prepared.role:
         click.echo(prepared.role)
+    if dashboards is not None:
+        from esjobs.dashboard_servers import import_dashboards, summary
+
+        server, outcomes = import_dashboards(obj.settings(), dashboards, dry_run=dry_run)
+        failed = [one for one in outcomes if one.state == "failed"]
+        for one in failed:
+            click.echo(f"{one.object}: {one.reason}", err=True)
+        click.echo(f"{server}: {summary(outcomes, dry_run=dry_run)}", err=True)
+        if failed:
+            raise SystemExit(1)
 
 
 @click.command()

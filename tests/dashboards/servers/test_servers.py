@@ -103,7 +103,7 @@ def test_opensearch_dashboards_gets_its_own_header_and_lacks_types() -> None:
         both = _bundle(_line(lens), _line(VIEW))
         assert _states(plan_removal(client, found, both.objects)) == ["absent", "removed"]
         with pytest.raises(UsageError, match=r"needs Kibana 8\.12"):
-            found.require("kibana")
+            found.require_lens()
         with pytest.raises(UsageError, match="has no spaces"):
             plan_import(client, found, _bundle(), "grid")
 
