@@ -38,18 +38,19 @@ def esjobs(checkout: Path, *arguments: object) -> Run:
 
 def measure(folder: Path, checkouts: Sequence[Path], repeat: int, jobs: int) -> dict[str, Any]:
     """Make the jobs, store them, and time run and report of every checkout in turns."""
-    parquet, full = folder / "jobs.parquet", folder / "jobs.duckdb"
+    parquet, page = folder / "jobs.parquet", folder / "report.html"
     made = [sys.executable, "-m", "benchmarks.big_grid_inputs", str(parquet), "--jobs", str(jobs)]
     truth = json.loads(run(made).stdout)
-    esjobs(HERE, "--store", f"duckdb:{full}", "ingest", "jobs", parquet)
     done: dict[tuple[int, str], list[Run]] = {}
-    page, stores = folder / "report.html", [folder / f"{number}.duckdb" for number in range(len(checkouts))]
+    stores = [folder / f"{number}.duckdb" for number in range(len(checkouts))]
+    full = [folder / f"{number}-jobs.duckdb" for number in range(len(checkouts))]
     sizes = [0] * len(checkouts)
     for number, checkout in enumerate(checkouts):
         esjobs(checkout, "demo", "--out", folder / f"demo-{number}")  # so that all is compiled
+        esjobs(checkout, "--store", f"duckdb:{full[number]}", "ingest", "jobs", parquet)
     for _ in range(repeat):
         for number, checkout in enumerate(checkouts):
-            shutil.copy(full, stores[number])
+            shutil.copy(full[number], stores[number])
             told = ("--store", f"duckdb:{stores[number]}")
             ran = esjobs(checkout, *told, "run", "--window", truth["window"])
             reported = esjobs(checkout, *told, "report", "--out", page)

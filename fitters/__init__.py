@@ -8,7 +8,6 @@ from fitters.fit.bridges import Bridges, find_bridges
 from fitters.fit.comparison import compare
 from fitters.fit.factors import fit_speed_factors
 from fitters.fit.interaction import ASSUMED_SIGMA_INT, LEAST_DOF
-from fitters.fit.rejection import grouped_median
 from fitters.fit.residuals import BucketTable, bucket_table
 from fitters.fit.response import LinearResponse
 from fitters.fit.results import Components, FitResult, Units
@@ -17,6 +16,7 @@ from fitters.fixed_cost.corrected_sums import CorrectedSums, correct_fixed_cost,
 from fitters.fixed_cost.estimate import CostTable, FixedCosts, draw_fixed_costs, estimate_fixed_cost
 from fitters.fixed_cost.of_kinds import kind_shares
 from fitters.fixed_cost.of_units import BucketSlopes, UnitCosts, bucket_slopes, unit_costs
+from fitters.layout.arrays import grouped_median
 from fitters.layout.buckets import Buckets
 from fitters.layout.columns import Labels, factorise
 from fitters.line.line import LineResult, fit_line

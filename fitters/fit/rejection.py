@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitters.fit.kernels import GAMMA
-from fitters.layout.arrays import Floats
+from fitters.layout.arrays import Floats, grouped_median
 from fitters.layout.buckets import Buckets
 from fitters.robust import MAD_FACTOR
 
@@ -12,27 +12,6 @@ REJECT_LIMIT = 4.0
 MEDIAN_SWEEPS = 4
 LEAST_ROOM = 0.05
 LEAST_SCALE = 1e-9
-
-_MOST_SHORT_CODES = 1 << 16
-
-
-def grouped_median(group: NDArray[np.int64] | NDArray[np.int32], values: Floats, n: int) -> Floats:
-    """Median of the values of each group; 0 where a group is empty.
-
-    >>> grouped_median(np.array([0, 0, 2, 2, 2]), np.array([1.0, 2.0, 5.0, 9.0, 7.0]), 3).tolist()
-    [1.5, 0.0, 7.0]
-    """
-    order = np.argsort(values)
-    # Codes of 16 bits are sorted by counting, in a fifth of the time of wider ones.
-    codes = group if n > _MOST_SHORT_CODES else group.astype(np.uint16)
-    order = order[np.argsort(codes[order], kind="stable")]
-    count = np.bincount(group, minlength=n)
-    start = np.cumsum(count) - count
-    low, high = start + np.maximum(count - 1, 0) // 2, start + count // 2
-    ordered = np.append(values[order], [0.0])
-    last = ordered.size - 1
-    middle = 0.5 * (ordered[np.minimum(low, last)] + ordered[np.minimum(high, last)])
-    return np.where(count > 0, middle, 0.0)
 
 
 def median_start(buckets: Buckets) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fitters.fixed_cost.decisions import LEAST_JOBS_TOGETHER, decide, in_events
 from fitters.fixed_cost.job_sums import Rows, Scatter
 from fitters.fixed_cost.of_buckets import LARGEST_Q, bucket_costs
-from fitters.fixed_cost.of_jobs import job_cost
+from fitters.fixed_cost.of_jobs import trimmed
 from fitters.layout.arrays import Floats, Ints, Texts
 from fitters.layout.table import Table
 from fitters.variance.of_estimates import shrink
@@ -144,10 +144,9 @@ def estimate_fixed_cost(
 
     Notes
     -----
-    From jobs: rho minimises the gamma quasi-deviance of c_j about L_i (n_j + rho) with a free level per unit
-    profiled out, trimmed at \\|ln residual\\| > 0.5; errors from bootstrap samples of the jobs
-    (`cost_of_jobs`). From buckets: least squares inside the units by their second moments, not trimmed
-    (`cost_of_buckets`). Both look only at the scatter inside units: whether units differ does not enter.
+    Least squares inside the units by their second moments (`bucket_costs`); single jobs are trimmed before,
+    at \\|ln residual\\| > 0.5 about the median of their task and unit (`trimmed`). Only the scatter inside
+    units is looked at: whether units differ does not enter.
 
     Decision, per task: units whose mean events per job differ by a factor of at most 1.2 are left as they
     are. Otherwise, f +- e being the share of the fixed cost in a mean job and r the ratio of the lengths:
@@ -156,7 +155,7 @@ def estimate_fixed_cost(
     estimated: no second moments, fewer than 50 jobs, events that do not vary inside the units. Whether the
     estimate differs from 0 by some errors plays no part: small fixed costs thrown away in every task add up.
 
-    From jobs about 0.1 ms per job and task; from buckets all tasks at once, linear in the buckets.
+    All tasks at once, linear in the rows.
 
     >>> events = [10, 20, 30, 40] * 15 + [40, 60, 80, 120] * 15
     >>> cpu_s = [2.0 * (n + 25) for n in events[:60]] + [3.0 * (n + 25) for n in events[60:]]
@@ -167,7 +166,8 @@ def estimate_fixed_cost(
     rows = Rows.read(task, unit, n_jobs, events, cpu_s, (events_sq, cpu_s_sq, events_cpu_s))
     scatter = Scatter.of(rows)
     n_tasks = rows.task_names.size
-    columns = _from_jobs(rows) if n_jobs is None else _from_buckets(scatter, n_tasks)
+    kept, n_trimmed = trimmed(rows) if n_jobs is None else (None, np.zeros(n_tasks))
+    columns = _from_buckets(scatter if kept is None else Scatter.of(kept), n_trimmed)
     plain = _lengths(scatter, n_tasks)
     mean = columns["mean_events"]
     columns["mean_events"] = np.where(np.isfinite(mean), mean, plain.pop("mean_events"))
@@ -197,27 +197,10 @@ def _lengths(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
     return {"events_ratio": ratio, "n_units": n_units, "n_jobs": n_jobs, "mean_events": mean_events}
 
 
-def _from_jobs(rows: Rows) -> dict[str, NDArray[Any]]:
-    n_tasks = rows.task_names.size
-    order = np.argsort(rows.task, kind="stable")
-    ptr = np.searchsorted(rows.task[order], np.arange(n_tasks + 1))
-    names = ("q", "q_err", "slope", "slope_err", "mean_events", "n_used", "n_trimmed")
-    table = np.full((len(names), n_tasks), np.nan)
-    for number in range(n_tasks):
-        jobs_of_task = order[ptr[number] : ptr[number + 1]]
-        if jobs_of_task.size == 0:
-            continue
-        rng = np.random.default_rng([0, number])
-        cost = job_cost(rows.unit[jobs_of_task], rows.events[jobs_of_task], rows.cpu_s[jobs_of_task], rng)
-        estimates = (cost.q, cost.q_err, cost.slope, cost.slope_err, cost.mean_events, cost.n_used)
-        table[:, number] = (*estimates, jobs_of_task.size - cost.n_used)
-    return _shares(dict(zip(names, table, strict=True)))
-
-
-def _from_buckets(scatter: Scatter, n_tasks: int) -> dict[str, NDArray[Any]]:
-    cost = bucket_costs(scatter, n_tasks)
+def _from_buckets(scatter: Scatter, n_trimmed: Floats) -> dict[str, NDArray[Any]]:
+    cost = bucket_costs(scatter, n_trimmed.size)
     columns: dict[str, NDArray[Any]] = {name: getattr(cost, name) for name in cost.__slots__}
-    return _shares({**columns, "n_trimmed": np.zeros(n_tasks)})
+    return _shares({**columns, "n_trimmed": n_trimmed})
 
 
 def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -228,7 +211,7 @@ def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """
     q, q_err = columns.pop("q"), columns.pop("q_err")
     enough = columns["n_used"] >= LEAST_JOBS_TOGETHER
-    enough &= columns["n_used"] >= columns["n_trimmed"]
+    enough &= columns["n_used"] >= 2.0 * columns["n_trimmed"]  # more are another kind of work
     for name in ("slope", "slope_err"):
         columns[name] = np.where(enough, columns[name], np.nan)
     # Beyond 1 the estimate is as good as below while its error is small; a wide one runs into its end there.

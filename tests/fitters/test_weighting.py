@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fitters import Buckets, FitResult, SettingError, bucket_table, fit_speed_factors
-from fitters.fit.rejection import grouped_median
 from fitters.fit.weighting import components_of
+from fitters.layout.arrays import grouped_median
 from tests.fitters.toys import Floats, Objective, Robust, Toy, Weights, make, shape
 
 TOYS = 60
