@@ -114,6 +114,7 @@ class Tally:
             ", ".join(f"{count} {what}" for what, count in sorted(self.tasks.items()) if count),
             f"{self.broken_implausible}/{self.broken_accused}/{self.broken}" if self.broken else "",
             f"{self.seconds / max(len(self.fits), 1):.1f}",
+            str(len(self.fits)),
             f"{self.coverage_error():.3f}",
             " / ".join(held) if np.isfinite(estimates).any() else "",
         ]
@@ -135,14 +136,14 @@ def _mean(values: Iterable[Any]) -> float:
 
 HEADER = """# Honest queues on grids that break what the fits assume
 
-Written by `python -m benchmarks.honesty`, {seeds} grids a row, method version {method}, headline fit of all
+Written by `python -m benchmarks.honesty`, method version {method}, headline fit of all
 types. A grid has 40 queues and 60 tasks of three types, single- and multi-core, each at 15 queues with
 around 20 jobs a bucket; jobs scatter by 30 %, queue and task by 5 %; one queue in ten declares wrong by 1.3
 to 2; what a row changes says `benchmarks/grids.py`. Accused: verdict `deviates`; sendable: confirmed. Width
 and shares are of the pulls (ln k - truth) / error of queues whose records are right, 1, 0.68 and 0.95 if
 errors are right; the error of the 95 % share is a bootstrap over grids, for the pulls of one grid share its
 components. "Estimate": how often the 68, 90 and 95 % intervals of the corepower that a queue should declare
-hold it (10 k of the truth: honest declarations scatter by 3 % about that). Components are means over the
+hold it (k of the truth in the scale of the median honest declaration). Components are means over the
 grids. A grid of one type is judged twice: by the factors of all types, which a run of one type does not claim
 to know, and by those of its type.
 
@@ -160,6 +161,7 @@ COLUMNS = (
     "units of A",
     "broken: implausible / accused / all",
     "s",
+    "grids",
     "95 % +-",
     "estimate: 68 / 90 / 95 %",
 )
@@ -224,7 +226,8 @@ def add(tally: Tally, truth: Truth, found: Mapping[str, Any], *, of_type: bool =
     told = np.isfinite(value) & ~truth.broken
     if told.any():
         size = np.log(high[told] / value[told]) / 1.6449
-        tally.estimates.append(np.log(value[told] / (10 * true_k[told])) / size)
+        scale = np.median((truth.declared / true_k)[honest])
+        tally.estimates.append(np.log(value[told] / (scale * true_k[told])) / size)
     n_jobs = int(fit.n_jobs) + int(fit.n_jobs_dropped)
     tally.fits.append({**fit.to_dict(), "jobs_share": fit.n_jobs / n_jobs})
     for what, count in found["tasks"].decision.value_counts().items():
@@ -265,7 +268,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if options.out:
-        page = HEADER.format(seeds=options.seeds, method=METHOD_VERSION, table="\n".join(lines))
+        page = HEADER.format(method=METHOD_VERSION, table="\n".join(lines))
         options.out.write_text(page, encoding="utf-8")
 
 

@@ -183,8 +183,8 @@ MISTAKES = (
     Mistake(
         "floor weights without a floor",
         "fit/weighting.py",
-        "state.job_scatter) + state.floor**2",
-        "state.job_scatter) + 0.0",
+        "np.maximum(of_jobs + state.floor**2, LEAST_VARIANCE)",
+        "np.maximum(of_jobs, LEAST_VARIANCE)",
         "weighting",
     ),
     Mistake(
@@ -243,6 +243,41 @@ MISTAKES = (
         "entries.group[None, :] != present[:, None]",
         "entries.group[None, :] >= -present[:, None] - 1",
         "line",
+    ),
+    Mistake(
+        "strays judged without what the fit takes up",
+        "fit/rejection.py",
+        "pull = ln_ratio * np.sqrt(weight / room)",
+        "pull = ln_ratio * np.sqrt(weight)",
+        "dense",
+    ),
+    Mistake(
+        "degrees of freedom of kinds too many",
+        "variance/of_kinds.py",
+        " - (np.unique(of_kind[several]).size - 1)",
+        "",
+        "dense",
+    ),
+    Mistake(
+        "what a unit gives its tasks is taken from it",
+        "fixed_cost/of_units.py",
+        "shared = own * weight",
+        "shared = 0.0 * weight",
+        "unit_costs",
+    ),
+    Mistake(
+        "the best scatter alone",
+        "variance/of_estimates.py",
+        "density = np.exp(ln_likelihood - ln_likelihood.max())",
+        "density = 1.0 * (ln_likelihood == ln_likelihood.max())",
+        "unit_costs",
+    ),
+    Mistake(
+        "ten jobs are a link",
+        "fit/thin_links.py",
+        "LEAST_LINKING_JOBS = 50.0",
+        "LEAST_LINKING_JOBS = 5.0",
+        "thin_links",
     ),
 )
 
