@@ -214,3 +214,22 @@ def test_sentences_of_one_type_say_so() -> None:
     findings = compared[compared.verdict.isin(("ok", "deviates", "undecided"))].finding
     assert len(findings)
     assert findings.str.contains("these jobs (evgen only) ran like", regex=False).all()
+
+
+def test_a_fixed_cost_beyond_doubt_is_not_left_in_to_test_a_verdict(tmp_path: Path) -> None:
+    """Half of a job is start-up, known to a tenth: left in it would move factors by the lengths of jobs."""
+    jobs, truth = make_jobs(SMALL.but(rho=1.0, lengths=6.0, jobs=60), 4)
+    pq.write_table(jobs, tmp_path / "jobs.parquet")
+    with esjobs.open("duckdb::memory:", settings=Settings(fit=FitSettings(methods=("gamma",)))) as session:
+        session.ingest("jobs", tmp_path / "jobs.parquet")
+        session.run(window())
+        table, flags = session.variants(), headline({"flags": session.flags()}, "flags")
+        factors = headline({"factors": session.factors()}, "factors").set_index("name")
+    moved = headline({"variants": table}, "variants").query("change == 'fixed cost'").set_index("name")
+    raw = np.log((factors.k_raw / factors.k).astype(float))
+    assert len(moved) == len(factors)
+    assert np.log((moved.k_high / moved.k_low).astype(float)).max() < 0.25 * (raw.max() - raw.min())
+    wrong = [name for name, size in zip(truth.name, truth.wrong, strict=True) if size != 1]
+    deviating = flags[flags.name.isin(wrong) & (flags.verdict == "deviates")]
+    assert len(deviating)
+    assert deviating.confirmed.all()
