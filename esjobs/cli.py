@@ -22,7 +22,7 @@ from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
 from esjobs.log_lines import LogLines
 
-_GLOBAL = ("--store", "--config", "--log-level", "--jobs-index", "--field-map", "--quiet")
+_GLOBAL = ("--store", "--config", "--log-level", "--jobs-index", "--field-map", "--yes", "--quiet")
 
 PROGRAM = object()
 """What :func:`program` tells the command line: no one else uses this process."""
@@ -157,6 +157,9 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     metavar="NAME",
     help="Names of its fields: atlas-panda, cms-htcondor, rubin-panda, esjobs, or FILE.toml.",
 )
+@click.option(
+    "--yes", is_flag=True, help="Read as many documents of the jobs index one by one as a question takes."
+)
 @click.option("--quiet", is_flag=True, help="No progress and no hints on standard error.")
 @click.pass_context
 def main(
@@ -166,6 +169,7 @@ def main(
     log_level: str,
     jobs_index: str | None,
     field_map: str | None,
+    yes: bool,
     quiet: bool,
 ) -> None:
     """Speed factors of queues and CPU models from job records; who deviates from the declared corepower."""
@@ -177,6 +181,7 @@ def main(
         config,
         jobs_index=jobs_index,
         field_map=field_map,
+        yes=yes,
         quiet=quiet,
         own_process=ctx.obj is PROGRAM,
     )

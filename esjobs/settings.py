@@ -86,6 +86,9 @@ class ClusterSettings(BaseModel):
     """Index, alias or pattern of others in which the jobs are; not set: what ``esjobs ingest`` put there."""
     field_map: _Text | None = None
     """Which foreign field stands for which of the catalogue: a bundled map, or a file (``....toml``)."""
+    read_at_most: Annotated[int, BeforeValidator(no_flag), Field(ge=0)] | None = 5_000_000
+    """Documents of a jobs index of others that one question may read one by one, where the cluster cannot
+    group them; ``--yes``: as many as it takes."""
     product: Literal["elasticsearch", "opensearch"] | None = None
     """Which client to use; found out by asking when not set."""
     api_key: SecretStr | None = None
@@ -209,6 +212,7 @@ def load(
     *,
     jobs_index: str | None = None,
     field_map: str | None = None,
+    read_all: bool = False,
 ) -> Settings:
     """Read settings from the file (if named) and the environment; what else is given overrides both.
 
@@ -239,7 +243,9 @@ def load(
             f"such as {_LIST_EXAMPLE}"
         ) from error
     given = {"jobs_index": jobs_index, "field_map": field_map}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    if read_all:
+        chosen["read_at_most"] = None
     cluster = settings.cluster.model_copy(update=chosen)
     return settings.model_copy(update={"cluster": cluster} | ({} if store is None else {"store": store}))
 

@@ -111,4 +111,5 @@ def _open_cluster(settings: Settings) -> JobStore:
         jobs_index=given.jobs_index,
         field_map=field_map,
         how=IndexSettings(given.shards, given.replicas, given.template_priority),
+        read_at_most=given.read_at_most,
     )

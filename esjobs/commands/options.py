@@ -31,6 +31,7 @@ class Context:
         *,
         jobs_index: str | None = None,
         field_map: str | None = None,
+        yes: bool = False,
         quiet: bool,
         own_process: bool = False,
     ) -> None:
@@ -38,6 +39,7 @@ class Context:
         self.config = config
         self.jobs_index = jobs_index
         self.field_map = field_map
+        self.yes = yes
         self.quiet = quiet
         self.own_process = own_process
 
@@ -57,7 +59,13 @@ class Context:
         """The file, the environment and the options, in the order in which they win."""
         from esjobs.settings import load
 
-        return load(self.config, self.store, jobs_index=self.jobs_index, field_map=self.field_map)
+        return load(
+            self.config,
+            self.store,
+            jobs_index=self.jobs_index,
+            field_map=self.field_map,
+            read_all=self.yes,
+        )
 
 
 _SPREADSHEET = "esjobs.spreadsheet"

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, cast
@@ -23,7 +23,7 @@ from esjobs.jobs.day_spans import spans
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import Outcome, read_table
-from esjobs.store.base import Change, JobStore, Retired, Span
+from esjobs.store.base import Change, Foreseeing, JobStore, Retired, Span
 
 _KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
 BUCKET_KEYS = resolution.store_keys(_KEYS)
@@ -96,7 +96,10 @@ def aggregate(
     books = [row for row in known if row["day"] in fresh]
     n_buckets = 0
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
-    for span in _contiguous(stale, n_jobs, store.capabilities().days_per_aggregate):
+    able = store.capabilities()
+    if stale and isinstance(store, Foreseeing):
+        store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
+    for span in _contiguous(stale, n_jobs, able.days_per_aggregate):
         if progress:
             progress("aggregating", stale.index(span[0]), len(stale))
         fingerprints = {row["day"]: row for row in prints}
@@ -119,6 +122,9 @@ def aggregate(
             f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
         )
         report = replace(report, notes=(*report.notes, note))
+    if able.undated:
+        note = f"{able.undated:,} documents have no end time: they belong to no day, and count nowhere"
+        report = replace(report, notes=(note, *report.notes))
     return Outcome(replace(report, seconds=time.perf_counter() - began), written=changes)
 
 
@@ -211,6 +217,11 @@ def _moved(day: date, by: int) -> date:
         return day + timedelta(days=by)
     except OverflowError:
         return day
+
+
+def _bucket_query(days: Sequence[date], rules: CleaningRules) -> Query:
+    """What a store is asked for the buckets of days without a gap."""
+    return Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(days[0], days[-1]), drops=rules.drops())
 
 
 def retired_days(days: Iterable[date]) -> list[Retired]:

@@ -24,6 +24,7 @@ COSTS: Mapping[str, str] = {
     "source": "streams cannot be told apart",
 }
 """What the results lack without a field; without any other one, only questions about it."""
+_UNDATED = "these documents belong to no day, and count nowhere"
 _SLOWER = "same numbers, but each question that needs it reads all documents of the window"
 
 
@@ -51,4 +52,6 @@ def check_fields(store: JobStore) -> list[CheckedField]:
 def _effect(item: FieldState) -> str:
     if item.state == "absent" or item.needed:
         return COSTS.get(item.field, f"no questions about {item.field} ({field(item.field).meaning})")
+    if item.field == "end_time" and item.note:
+        return _UNDATED
     return _SLOWER if item.state == "wrong type" else ""

@@ -14,7 +14,7 @@ Promises that every store keeps, and the contract suite proves:
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
@@ -148,6 +148,8 @@ class Capabilities:
     details: dict[str, str] = field(default_factory=dict)
     lacking: tuple[str, ...] = ()
     """Rights that the user lacks, where the store can tell."""
+    undated: int = 0
+    """Documents in the place of the jobs that have no end time: they belong to no day, and count nowhere."""
 
 
 class JobStore(Protocol):
@@ -230,6 +232,14 @@ class JobStore(Protocol):
 
     def close(self) -> None:
         """Release the store; further calls raise."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A store that can say what questions will cost before they are asked."""
+
+    def foresee(self, queries: Sequence[Query]) -> None:
+        """Log it, and raise :class:`StoreError` when it is more than the settings allow."""
 
 
 def require_store(given: object) -> JobStore:

@@ -8,12 +8,17 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+import esjobs
+from esjobs.cli import main
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Count, Filter, In, Maximum, NotLike, Query, Range, Select, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.jobs.field_check import check_fields
+from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.elastic.asking import aggregation, composite
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
@@ -22,7 +27,7 @@ from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract import model
-from tests.contract.jobs import Row, groups, job, selected
+from tests.contract.jobs import Row, books, groups, job, selected
 from tests.elastic.answers import counted, require_same, rows
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
 from tests.servers.server import Server
@@ -131,8 +136,8 @@ def test_months_that_differ_are_asked_one_after_the_other(
     for query in asked:
         composed = aggregation.aggregate(cluster, found, query)
         assert whole_reads == []
-        truth, books = model.answer(jobs, query)
-        require_same(query, (truth, books), (rows(composed, query), counted(composed)))
+        truth = model.answer(jobs, query)
+        require_same(query, truth, (rows(composed, query), counted(composed)))
     read = aggregation.aggregate(cluster, found, asked[1], by_reading=True)
     require_same(asked[1], model.answer(jobs, asked[1]), (rows(read, asked[1]), counted(read)))
     cluster.close()
@@ -305,3 +310,97 @@ def test_documents_without_a_time_and_without_any_index(server: Server, index_pr
     assert groups(store, Query(("site",), (Count(),), WINDOWS[1])) == {}
     assert store.day_fingerprints(WINDOWS[1]).num_rows == 0
     store.close()
+
+
+def test_a_job_is_one_or_none_for_all_questions_of_a_run(server: Server, index_prefix: str) -> None:
+    """Whatever they read of it; a value that no job has, of what buckets do not know, is a missing one."""
+    documents = [
+        plain(job(1, hs06_s=10.0, user="me")),
+        plain(job(2, hs06_s=-10.0, user="me")),
+        {**plain(job(3, hs06_s=10.0)), "user": ["me", "you"]},
+        plain(job(4, hs06_s=10.0, user="me", events=-1)),
+        {**plain(job(5, hs06_s=10.0, user="me")), "task_id": ["1", "2"]},
+        {**plain(job(6, hs06_s=10.0, user="me", wall_s=-0.5)), "cpu_raw": "other"},
+    ]
+    names = [f"{index_prefix}jobs-{number}" for number in range(3)]
+    # the first index has neither lists nor negative numbers, the second no lists
+    for name, mine in zip(
+        names, (documents[:1], [*documents[1:2], documents[3]], documents[2:]), strict=True
+    ):
+        make_index(
+            server, name, CATALOGUE, [row for row in mine if row is not documents[3] or name == names[1]]
+        )
+    store = reader(server, index_prefix, f"{index_prefix}jobs-*", MAP)
+    day = job(1)["end_time"].date()
+    for keys in BUCKET_KEYS, ("site",), ("site", "user"), ("user",), ():
+        query = Query(keys, (Count("jobs"), Sum("hs06_s", "hs06_s")))
+        assert sum(row["jobs"] for row in groups(store, query).values()) == 3, query
+        counts = {(day, "binned", "binned"): 3, (day, "invalid record", "dropped"): 3}
+        assert books(store, query) == counts, query
+    query = Query(("user",), (Count(), Sum("hs06_s", "hs06_s")))
+    assert groups(store, query) == {
+        ("me",): {"n_jobs": 2, "hs06_s": 10.0},
+        (None,): {"n_jobs": 1, "hs06_s": 10.0},
+    }
+    assert selected(store, "job_id") == ["1", "2", "3"]
+    assert selected(store, "job_id", "hs06_s", where=[In("job_id", ("2",))]) == [("2", None)]
+    store.close()
+
+
+def settings_of(server: Server, prefix: str, **given: Any) -> Settings:
+    cluster = ClusterSettings(
+        prefix=f"{prefix}own", jobs_index=f"{prefix}jobs-*", field_map="esjobs", **given
+    )
+    return Settings(store=server.url, cluster=cluster)
+
+
+def test_documents_without_an_end_time_are_counted(server: Server, index_prefix: str) -> None:
+    lost = [{"site": "CERN"}, {"site": "RAL", "job_id": "9"}]
+    make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), *lost])
+    with esjobs.open(settings=settings_of(server, index_prefix)) as session:
+        report = session.aggregate("2018-08-01/2018-08-02")
+        assert report.rows_in == 1
+        assert report.notes[0] == "2 documents have no end time: they belong to no day, and count nowhere"
+        (row,) = [item for item in check_fields(session.store) if item.field == "end_time"]
+        assert (row.note, row.effect) == (
+            "2 documents have none",
+            "these documents belong to no day, and count nowhere",
+        )
+    make_index(server, f"{index_prefix}jobs-2", CATALOGUE, [plain(job(2))])
+    server.json("DELETE", f"{index_prefix}jobs-1")
+    with esjobs.open(settings=settings_of(server, index_prefix)) as session:
+        assert session.aggregate("2018-08-01/2018-08-02", rebuild=True).notes == ()
+        assert not any(item.effect for item in check_fields(session.store) if item.field == "end_time")
+
+
+def test_reading_many_documents_wants_a_word(
+    server: Server, index_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    days = [datetime(2018, 8, day, 12, tzinfo=UTC) for day in (1, 2, 3)]
+    texts = {**CATALOGUE, "site": {"type": "text"}}
+    make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1, end_time=days[0]))] * 5)
+    for number, day in enumerate(days[1:], start=2):
+        rows = [plain(job(f"{number}{row}", end_time=day)) for row in range(3)]
+        make_index(server, f"{index_prefix}jobs-{number}", texts, rows)
+    window = "2018-08-01/2018-08-04"
+    with esjobs.open(settings=settings_of(server, index_prefix, read_at_most=5)) as session:
+        # each day alone could be read, all of them not
+        with pytest.raises(StoreError, match=r"6 documents .* one by one \(site is text.*--yes") as refused:
+            session.aggregate(window)
+        assert "\n" not in str(refused.value)
+        with pytest.raises(StoreError, match="6 documents"):
+            session.query("site")
+        with pytest.raises(StoreError, match="11 documents"):
+            session.jobs()
+        assert session.query("state")["jobs"].sum() == 11
+        assert session.aggregate("2018-08-01/2018-08-03").rows_out == 8
+    with esjobs.open(settings=settings_of(server, index_prefix, read_at_most=6)) as session:
+        with caplog.at_level("INFO"):
+            assert session.aggregate(window).rows_out == 11
+        told = [record.message for record in caplog.records]
+        assert f"{index_prefix}jobs-*: 0 documents to be grouped by the cluster" in " ".join(told)
+    given = ["--store", server.url, "--jobs-index", f"{index_prefix}jobs-*", "--field-map", "esjobs"]
+    environment = {"ESJOBS_CLUSTER__PREFIX": f"{index_prefix}own", "ESJOBS_CLUSTER__READ_AT_MOST": "5"}
+    for more, code in (((), 1), (("--yes",), 0)):
+        asked = [*given, *more, "query", "--by", "site"]
+        assert CliRunner(env=environment).invoke(main, asked).exit_code == code

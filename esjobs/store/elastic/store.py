@@ -27,6 +27,7 @@ from esjobs.store.base import (
 from esjobs.store.checks import by_name, require_known
 from esjobs.store.duck.compile_sql import compile_read, compile_select
 from esjobs.store.elastic.asking.aggregation import aggregate
+from esjobs.store.elastic.asking.cost import foresee
 from esjobs.store.elastic.asking.row_groups import aggregate_rows
 from esjobs.store.elastic.asking.selection import selected
 from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
@@ -49,6 +50,7 @@ class ElasticStore:
     ``tables``: the result tables that it holds.
     ``jobs_index``: an index, alias or pattern of others in which the jobs are, read through ``field_map``.
     ``how``: shards and replicas of the indices that it makes.
+    ``read_at_most``: documents of it that one question may read one by one; None: as many as it takes.
 
     Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
     cannot read, :class:`SettingsError` for several shards where the product cannot read them page by page.
@@ -63,6 +65,7 @@ class ElasticStore:
         jobs_index: str | None = None,
         field_map: FieldMap | None = None,
         how: IndexSettings = USUAL,
+        read_at_most: int | None = None,
     ) -> None:
         _require_shards(cluster, how)
         self._cluster: Cluster | None = cluster
@@ -76,7 +79,7 @@ class ElasticStore:
         self._source: JobSource = (
             OwnJobs(self._jobs)
             if jobs_index is None
-            else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"), prefix)
+            else ForeignJobs(cluster, jobs_index, field_map or load_field_map("esjobs"), prefix, read_at_most)
         )
         self._results = Results(cluster, self._names, self._state, self._tables, how=how)
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
@@ -105,6 +108,12 @@ class ElasticStore:
             return aggregate(cluster, self._source, query)
         require_known(self._tables, query.over)
         return aggregate_rows(cluster, self._results.visible(query.over, query.where), query)
+
+    def foresee(self, queries: Sequence[Query]) -> None:
+        """Log what questions to the jobs will cost; :class:`StoreError` when it is more than is allowed."""
+        cluster = self._open()
+        if self._foreign is not None:
+            foresee(cluster, self._source, queries)
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
@@ -167,12 +176,24 @@ class ElasticStore:
             "jobs in": self._foreign or self._names.jobs,
         }
         lacking = lacking_rights(cluster, self._names, self._foreign)
-        return Capabilities(cluster.product, cluster.version, self._location, 1, details, tuple(lacking))
+        return Capabilities(
+            cluster.product,
+            cluster.version,
+            self._location,
+            1,
+            details,
+            tuple(lacking),
+            self._source.undated(),
+        )
 
     def check_fields(self) -> list[FieldState]:
         """Every stored field as the jobs' index has it now."""
         self._open()
-        return [_state(live) for live in self._source.live.values()]
+        undated = self._source.undated()
+        return [
+            _state(live, undated if live.field.name == "end_time" else 0)
+            for live in self._source.live.values()
+        ]
 
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Make all indices and aliases, also those that nothing was written to yet."""
@@ -226,8 +247,10 @@ def _require_shards(cluster: Cluster, how: IndexSettings) -> None:
         )
 
 
-def _state(live: LiveField) -> FieldState:
+def _state(live: LiveField, n_without: int) -> FieldState:
+    """``n_without``: documents that lack the field and are no jobs for that."""
     source = live.source
+    note = f"{n_without:,} documents have none" if n_without else live.note
     foreign = repr(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
     state: Literal["present", "constant", "wrong type", "absent"] = (
         "wrong type"
@@ -238,7 +261,7 @@ def _state(live: LiveField) -> FieldState:
     )
     missing = live.state == "absent" or (live.field.name == "end_time" and not live.askable)
     needed = missing and source.absent == "refuse"
-    return FieldState(live.field.name, foreign, state, live.type, live.note, needed)
+    return FieldState(live.field.name, foreign, state, live.type, note, needed)
 
 
 class _Stream:

@@ -30,6 +30,7 @@ from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
+from esjobs.store.elastic.asking.limits import count_of, require_allowed
 from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -54,12 +55,17 @@ def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bo
             (stack.enter_context(PointInTime(cluster, part.index)), part)
             for part in jobs.parts(query.window, used_fields(query))
         ]
+        if jobs.most_read is not None:
+            _require_allowed(cluster, jobs, [part for _, part in snapshots], query)
         for at, part in snapshots:
             if at.empty:
                 continue
             grouped = None if by_reading else _answer_of_part(at, part, query)
             if grouped is not None:
                 answers.append(grouped.answer)
+            elif jobs.most_read is not None and is_groupable(part, query):
+                n_jobs = count_of(cluster, part, part.inside(query.window))
+                require_allowed(jobs, n_jobs, ["documents have several values of a field"])
             rest = EVERY if grouped is None else grouped.rest
             if rest != NONE:
                 unread.append(Unread(at, part, rest))
@@ -151,6 +157,39 @@ class _Rules:
         return any_of(clauses)
 
 
+def is_groupable(jobs: JobIndex, query: Query) -> bool:
+    """Whether the cluster can group the jobs of a question, as far as its fields tell."""
+    counting, clauses = _counting(query), Clauses(jobs.live, lambda _: [])
+    sums = plan_sums(counting, jobs.live)
+    return (
+        sums is not None
+        and composite.grouping(counting, jobs.live, sums) is not None
+        and clauses.filters(query.where) is not None
+        and _rules(query.drops, clauses) is not None
+    )
+
+
+def what_forbids_groups(jobs: JobIndex, query: Query) -> list[str]:
+    """Why the cluster cannot group the jobs of a question."""
+    used = (jobs.live[name] for name in sorted(used_fields(query)))
+    return [live.note for live in used if not live.askable] or ["no cluster can say what is asked"]
+
+
+def _require_allowed(cluster: Cluster, jobs: JobSource, parts: Sequence[JobIndex], query: Query) -> None:
+    """Refuse to read more documents than the settings allow, before anything is read."""
+    n_read = 0
+    why: list[str] = []
+    for part in parts:
+        if not is_groupable(part, query):
+            n_read += count_of(cluster, part, part.inside(query.window))
+            why += what_forbids_groups(part, query)
+    require_allowed(jobs, n_read, list(dict.fromkeys(why)))
+
+
+def _counting(query: Query) -> Query:
+    return replace(query, metrics=(*query.metrics, Count(_COUNT)))
+
+
 @dataclass(frozen=True)
 class _Grouped:
     """What the cluster can answer, and the clause of the documents that are still to be read."""
@@ -169,7 +208,7 @@ def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped |
 
 def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     """The answer of the cluster; None when the question cannot be put to the index."""
-    counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
+    counting = _counting(query)
     sums = plan_sums(counting, jobs.live)
     asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
     if asked is None:
@@ -292,7 +331,7 @@ def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
     if not jobs.several_values:
         return {}
     aggregations: dict[str, Any] = {}
-    for name in sorted(used_fields(query)):
+    for name in sorted(jobs.judged(used_fields(query))):
         for path in jobs.live[name].paths:
             aggregations[f"{_VALUES}{path}"] = {"value_count": {"field": path}}
             aggregations[f"{_DOCUMENTS}{_VALUES}{path}"] = {"filter": {"exists": {"field": path}}}

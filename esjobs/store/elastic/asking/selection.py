@@ -11,6 +11,7 @@ from esjobs.core.query import Select, filter_fields
 from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
+from esjobs.store.elastic.asking.limits import count_of, require_allowed
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
@@ -29,6 +30,12 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
     anytime = Select(select.fields, None, select.where, select.drops)
     plain = not select.where and not select.drops and set(names) <= _STORED
     schema = schema_of(fields.field(name) for name in names)
+    if jobs.most_read is not None:
+        sizes = [
+            count_of(cluster, part, [_matching(part, select, needed)])
+            for part in jobs.parts(select.window, needed)
+        ]
+        require_allowed(jobs, sum(sizes))
     stack = ExitStack()
     with stack:
         parts = [

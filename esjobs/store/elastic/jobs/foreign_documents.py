@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -14,15 +14,24 @@ from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.jobs.job_index import Documents
 
 
-def jobs_of(documents: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField]) -> Documents:
-    """Documents, each a list of values per field, as jobs; those that are none are counted by day."""
+def jobs_of(
+    documents: Sequence[Mapping[str, list[Any]]], wanted: Sequence[LiveField], judged: Collection[str]
+) -> Documents:
+    """Documents, each a list of values per field, as jobs; those that are none are counted by day.
+
+    ``judged``: the fields in which no job has several values or a negative number; such a value of any other
+    field is missing.
+    """
     columns: dict[str, list[Any]] = {}
     bad = [False] * len(documents)
     for live in wanted:
         values = [_value(live, document) for document in documents]
+        known = live.field.name in judged
         for row, value in enumerate(values):
-            if value is _INVALID or (value is None and live.field.required):
-                bad[row], values[row] = True, None
+            if value is _INVALID:
+                values[row] = None
+            if values[row] is None and (live.field.required or (value is _INVALID and known)):
+                bad[row] = True
         columns[live.field.name] = values
     times = _times(columns["end_time"])
     invalid = Counter(_day(moment) for moment, wrong in zip(times.to_pylist(), bad, strict=True) if wrong)

@@ -13,16 +13,15 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from esjobs.core import fields
 from esjobs.core.window import Window
 from esjobs.store.base import Span
 from esjobs.store.checks import FINGERPRINTS
-from esjobs.store.elastic.asking.clauses import all_of
+from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of
 from esjobs.store.elastic.asking.days import day_of, digits, moment_of, per_day, within
 from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.fields.live_fields import alike, foreign_names, live_fields, require_usable
 from esjobs.store.elastic.fields.mappings import Mappings, mappings_of, require_indices
-from esjobs.store.elastic.jobs.foreign_part import ForeignPart
+from esjobs.store.elastic.jobs.foreign_part import JUDGED, ForeignPart
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError
 from esjobs.store.elastic.transport.naming import PATTERN, addresses, nameable, without
 from esjobs.store.elastic.transport.scan import search_once
@@ -40,15 +39,24 @@ class ForeignJobs:
     """The documents of an index, an alias or a pattern, as a field map reads them.
 
     One document is one job. What the index has not indexed of a document (malformed, too long) is missing.
-    ``own``: the prefix of our own indices, which no pattern stands for. Raises :class:`StoreError` when no
+    ``own``: the prefix of our own indices, which no pattern stands for. ``most_read``: how many documents a
+    question may read one by one; None: as many as it takes. Raises :class:`StoreError` when no
     index matches.
     """
 
-    def __init__(self, cluster: Cluster, index: str, field_map: FieldMap, own: str = "esjobs") -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: str,
+        field_map: FieldMap,
+        own: str = "esjobs",
+        most_read: int | None = None,
+    ) -> None:
         self._cluster = cluster
         self._field_map = field_map
         self._expression = without(index, own)
         self.index = index
+        self.most_read = most_read
         mappings = mappings_of(cluster, self._expression, foreign_names(field_map))
         require_indices(cluster, index, mappings)
         self.live = live_fields(field_map, mappings, {"end_time"})
@@ -74,7 +82,7 @@ class ForeignJobs:
         apart = mappings is not None
         if mappings is None:
             mappings = mappings_of(self._cluster, self._expression, foreign_names(self._field_map))
-        groups = alike(self._field_map, mappings, {*names, *fields.REQUIRED, "end_time"}, summed)
+        groups = alike(self._field_map, mappings, JUDGED.union(names), summed)
         if found is None and len(groups) > 1:
             apart = nameable(self._cluster, self._expression, mappings.indices)
         if not apart:
@@ -129,14 +137,24 @@ class ForeignJobs:
         Three searches of which none goes through the documents: a count of those that have the field, and the
         first document in either order.
         """
-        having_time = {"exists": {"field": self._time}}
-        answer = search_once(
-            self._cluster, self._expression, {"size": 0, "query": having_time, "track_total_hits": True}
-        )
-        jobs = int(answer["hits"]["total"]["value"]) if answer else 0
+        jobs = self._count({"exists": {"field": self._time}})
         if not jobs:
             return Span(0, None, None)
         return Span(jobs, self._end("asc"), self._end("desc"))
+
+    def undated(self) -> int:
+        """Documents that have no end time, and so are no jobs; two counts that go through none of them."""
+        if not self.live["end_time"].paths:
+            return 0
+        # in this order: what arrives in between has a time, and does not seem to lack one
+        everything = self._count(EVERY)
+        return max(0, everything - self._count({"exists": {"field": self._time}}))
+
+    def _count(self, clause: Clause) -> int:
+        """Documents of a clause, of all indices."""
+        body = {"size": 0, "query": clause, "track_total_hits": True}
+        answer = search_once(self._cluster, self._expression, body)
+        return int(answer["hits"]["total"]["value"]) if answer else 0
 
     def _end(self, order: str) -> datetime:
         """The earliest or the latest end time."""

@@ -15,6 +15,18 @@ from esjobs.store.elastic.transport.scan import PointInTime
 
 _TIME_FORMAT = "strict_date_optional_time_nanos"
 
+JUDGED = frozenset(
+    {
+        *fields.REQUIRED,
+        "end_time",
+        *("task_id", "cpu_raw", "processing_type", "state", "cores", "events", "cpu_s", "wall_s"),
+    }
+)
+"""The fields by which a document is a job or none, whatever is asked of it: those that buckets are made of.
+
+Of any other field a value that no job has is a missing one: all questions of a run count the same jobs.
+"""
+
 
 @dataclass(frozen=True)
 class ForeignPart:
@@ -37,10 +49,14 @@ class ForeignPart:
         """The documents that have an end time, in a window."""
         return within(self.time, window) or [{"exists": {"field": self.time}}]
 
+    def judged(self, names: Collection[str]) -> frozenset[str]:
+        """The fields that must be as they should for a question about some of them."""
+        return JUDGED.union(names)
+
     def odd(self, names: Collection[str]) -> list[Clause]:
         """Documents with a negative number where there is none, or without a field that every job has."""
         clauses: list[Clause] = []
-        for name in sorted({*names, *fields.REQUIRED}):
+        for name in sorted(self.judged(names)):
             live = self.live[name]
             if name in fields.REQUIRED and live.state in ("present", "absent"):
                 clauses.append(negated({"exists": {"field": (live.paths or live.source.names)[0]}}))
@@ -59,7 +75,7 @@ class ForeignPart:
 
     def documents(self, at: PointInTime, clause: Clause, names: Collection[str]) -> Iterator[Documents]:
         """Read documents by their fields, in whatever form the index keeps times and sub-fields."""
-        wanted = [self.live[name] for name in sorted({*names, *fields.REQUIRED})]
+        wanted = [self.live[name] for name in sorted(self.judged(names))]
         asked: list[Any] = []
         for live in wanted:
             if live.field.type == "time":
@@ -68,4 +84,4 @@ class ForeignPart:
                 asked += live.read
         tie = [self.time, *self.live["job_id"].paths[:1]]
         for hits in at.field_pages(clause, asked, tie):
-            yield jobs_of([hit.get("fields", {}) for hit in hits], wanted)
+            yield jobs_of([hit.get("fields", {}) for hit in hits], wanted, JUDGED)

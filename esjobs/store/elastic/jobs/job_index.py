@@ -41,6 +41,9 @@ class JobIndex(Protocol):
     def inside(self, window: Window | None) -> list[Clause]:
         """The documents that are jobs now, of a window; at least one clause."""
 
+    def judged(self, names: Collection[str]) -> frozenset[str]:
+        """The fields that must be as they should for a question about some of them."""
+
     def odd(self, names: Collection[str]) -> list[Clause]:
         """The documents whose values of these fields the index cannot judge: any of the clauses."""
 
@@ -59,6 +62,10 @@ class JobSource(Protocol):
     def live(self) -> Mapping[str, LiveField]:
         """Every stored field of the catalogue, as it is there."""
 
+    @property
+    def most_read(self) -> int | None:
+        """How many documents a question may read one by one; None: as many as it takes."""
+
     def parts(self, window: Window | None, names: Collection[str]) -> Sequence[JobIndex]:
         """What a question about these fields of the jobs of a window is put to, one after the other.
 
@@ -67,6 +74,9 @@ class JobSource(Protocol):
 
     def span(self) -> Span:
         """How many jobs there are and which span their end times cover."""
+
+    def undated(self) -> int:
+        """Documents that have no end time, and so are no jobs."""
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""

@@ -20,6 +20,7 @@ class OwnJobs:
     """The visible documents of the jobs' indices."""
 
     several_values = False
+    most_read = None
 
     def __init__(self, jobs: Jobs, window: Window | None = None) -> None:
         self._jobs = jobs
@@ -40,6 +41,10 @@ class OwnJobs:
         """The versions that readers see now, of a window."""
         return [self._jobs.visible(), *within("end_time", window)]
 
+    def judged(self, names: Collection[str]) -> frozenset[str]:
+        """No more than is asked: what is no job was refused when it was loaded."""
+        return frozenset(names)
+
     def odd(self, names: Collection[str]) -> list[Clause]:
         """Documents with a value that the index does not know: NaN, an infinity, a very long text."""
         del names
@@ -58,6 +63,10 @@ class OwnJobs:
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
         return self._jobs.span()
+
+    def undated(self) -> int:
+        """None: a job without an end time was refused when it was loaded."""
+        return 0
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Columns day, n_jobs, mark; see :class:`JobStore`."""

@@ -1,0 +1,32 @@
+"""What a question to jobs in a cluster will cost, said before it begins: grouped by the cluster, or read."""
+
+import logging
+from collections.abc import Sequence
+
+from esjobs.core.query import Query
+from esjobs.store.elastic.asking.aggregation import is_groupable, used_fields, what_forbids_groups
+from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.jobs.job_index import JobSource
+from esjobs.store.elastic.transport.cluster import Cluster
+
+_log = logging.getLogger(__name__)
+
+
+def foresee(cluster: Cluster, jobs: JobSource, queries: Sequence[Query]) -> None:
+    """Say how many documents some questions are about, and how many of these must be read one by one.
+
+    Raises :class:`StoreError` when that are more than the settings allow. One count for each part of a
+    question.
+    """
+    n_grouped = n_read = 0
+    why: dict[str, None] = {}
+    for query in queries:
+        for part in jobs.parts(query.window, used_fields(query)):
+            count = count_of(cluster, part, part.inside(query.window))
+            if is_groupable(part, query):
+                n_grouped += count
+            elif count:
+                n_read += count
+                why |= dict.fromkeys(what_forbids_groups(part, query))
+    _log.info("%s: %s documents to be grouped by the cluster", jobs.index, f"{n_grouped:,}")
+    require_allowed(jobs, n_read, list(why))

@@ -1,0 +1,34 @@
+"""How many documents of others a question may read one by one."""
+
+import logging
+from collections.abc import Sequence
+
+from esjobs.core.errors import StoreError
+from esjobs.store.elastic.asking.clauses import Clause, all_of
+from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.scan import search_once
+
+WORTH_SAYING = 100_000
+"""Documents to be read of which nobody is told unless the log is to tell everything: about a minute."""
+
+_log = logging.getLogger(__name__)
+
+
+def count_of(cluster: Cluster, part: JobIndex, clauses: Sequence[Clause]) -> int:
+    """The documents of all clauses."""
+    answer = search_once(cluster, part.index, {"size": 0, "query": all_of(clauses), "track_total_hits": True})
+    return int(answer["hits"]["total"]["value"]) if answer else 0
+
+
+def require_allowed(jobs: JobSource, n_read: int, reasons: Sequence[str] = ()) -> None:
+    """Say how many documents are to be read; raise :class:`StoreError` when that is not allowed."""
+    because = f" ({'; '.join(reasons)})" if reasons else ""
+    what = f"{n_read:,} documents of {jobs.index} are to be read one by one{because}"
+    if jobs.most_read is not None and n_read > jobs.most_read:
+        raise StoreError(
+            f"{what}, more than {jobs.most_read:,}; ask for fewer days, or allow it: --yes before the "
+            "command, or cluster.read_at_most in the settings"
+        )
+    if n_read:
+        _log.log(logging.WARNING if n_read > WORTH_SAYING else logging.INFO, "%s", what)
