@@ -67,6 +67,7 @@ QUESTIONS: st.SearchStrategy[tuple[tuple[str, ...], bool, bool, list[Filter]]] =
     questions=st.lists(QUESTIONS, min_size=4, max_size=6),
     cut=st.sampled_from([7, 20_000]),
     page=st.sampled_from([3, 60_000]),
+    nearly_all=st.sampled_from([-1.0, 0.75, 2.0]),
 )
 def test_both_ways_give_the_truth(
     server: Server,
@@ -77,8 +78,10 @@ def test_both_ways_give_the_truth(
     questions: list[tuple[tuple[str, ...], bool, bool, list[Filter]]],
     cut: int,
     page: int,
+    nearly_all: float,
 ) -> None:
     monkeypatch.setattr(composite, "_SLICE", cut)
+    monkeypatch.setattr(composite, "_NEARLY_ALL", nearly_all)
     monkeypatch.setattr(composite, "_PAGE", page)
     name = f"{index_prefix}{uuid.uuid4().hex[:8]}"
     numbered = [{**row, "job_id": str(number)} for number, row in enumerate(jobs)]

@@ -228,7 +228,9 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     # a clause that nothing matches would still be looked up in each range
     absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
     kept = all_of([*base, *where, *holds], absent)
-    table = _groups(at, asked, kept, counted, _time(jobs))
+    numbers = plan_sums(counting, jobs.live, by_value=True)
+    by_value = composite.grouping(counting, jobs.live, numbers) if numbers is not None else None
+    table = _groups(at, (asked, by_value), kept, counted, _time(jobs))
     if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
         return None
     answer = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
@@ -339,11 +341,16 @@ def _values_and_documents(jobs: JobIndex, query: Query) -> dict[str, Any]:
 
 
 def _groups(
-    at: PointInTime, asked: composite.Grouping, kept: Clause, counted: _Counted, time: str
+    at: PointInTime,
+    ways: tuple[composite.Grouping, composite.Grouping | None],
+    kept: Clause,
+    counted: _Counted,
+    time: str,
 ) -> pa.Table:
-    """The groups of the cluster; by day, a day at a time."""
+    """The groups of the cluster, in one of two ways; by day, a day at a time."""
+    asked, by_value = ways
     if "day" not in asked.query.keys:
-        return composite.groups(at, asked, kept, sum(counted.binned.values()))
+        return composite.groups(at, asked, kept, sum(counted.binned.values()), by_value)
     inner = asked.schema()
     names = [*asked.query.keys, *(metric.name for metric in asked.query.metrics)]
     schema = pa.schema([pa.field("day", pa.date32()) if n == "day" else inner.field(n) for n in names])
@@ -351,7 +358,7 @@ def _groups(
     for day, n_jobs in counted.binned.items():
         if n_jobs:
             inside = all_of([kept, *within(time, Window.of_days(day, day))])
-            of_day = composite.groups(at, asked, inside, n_jobs)
+            of_day = composite.groups(at, asked, inside, n_jobs, by_value)
             with_day = of_day.append_column("day", pa.repeat(pa.scalar(day), of_day.num_rows))
             parts.append(with_day.select(names))
     return pa.concat_tables(parts).unify_dictionaries()

@@ -31,6 +31,8 @@ from esjobs.store.merge import ENCODED, merged
 _SLICE = 10_000
 """Documents of a key range, about."""
 _IN_FLIGHT = 2
+_NEARLY_ALL = 0.75
+"""Groups per job from which on it is cheaper to have every number among the keys than to sum it."""
 _PAGE = 60_000
 """Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
 _LEAST_PAGE = 100
@@ -84,22 +86,33 @@ def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Groupin
     stored = [key for key in query.keys if query.field(key).derived is None]
     for name in dict.fromkeys([*stored, *sums.constants]):
         item = live[name]
-        if not item.askable or item.field.type not in ("keyword", "integer", "boolean", "day"):
+        kinds = ("keyword", "integer", "boolean", "day", *(("number",) if name in sums.constants else ()))
+        if not item.askable or item.field.type not in kinds:
             return None
         columns += [Column(name, path) for path in item.paths]
     return Grouping(query, live, sums, {f"k{number}": column for number, column in enumerate(columns)})
 
 
-def groups(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> pa.Table:
+def groups(
+    at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int, by_value: Grouping | None = None
+) -> pa.Table:
     """The groups of the jobs of a clause, their number known: keys, then metrics.
 
-    Raises :class:`NotExactError`. Memory: the groups, and a few ranges with their answers.
+    ``by_value``: another way to the same answer, with every number among the keys. The first range tells
+    which of the two the others are asked in. Raises :class:`NotExactError`. Memory: the groups, and a few
+    ranges with their answers.
     """
-    decoder = msgspec.json.Decoder(_answer_type(asked))
     ranges = _ranges(at, asked, clause, n_jobs)
+    parts = []
+    if by_value is not None and n_jobs > _SLICE:
+        first = _range_groups(at, asked, next(ranges), _decoder(asked))
+        parts.append(first.table)
+        if first.n_groups > _NEARLY_ALL * first.n_jobs:
+            asked = by_value
+    decoder = _decoder(asked)
     with ThreadPoolExecutor(_IN_FLIGHT, "esjobs-groups") as pool:
         try:
-            parts = list(pool.map(lambda part: _range_groups(at, asked, part, decoder), ranges))
+            parts += pool.map(lambda part: _range_groups(at, asked, part, decoder).table, ranges)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -187,15 +200,33 @@ def _paged(
         after = last
 
 
+@dataclass(frozen=True)
+class _Range:
+    """The groups of a range, and of how many groups of how many jobs in the cluster they were made."""
+
+    table: pa.Table
+    n_groups: int
+    n_jobs: int
+
+
 def _range_groups(
     at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
-) -> pa.Table:
+) -> _Range:
     """The groups of one range, page after page."""
-    pages = [_columns(asked, buckets) for buckets in _pages(at, asked, clause, decoder)]
+    pages = []
+    n_groups = n_jobs = 0
+    for buckets in _pages(at, asked, clause, decoder):
+        pages.append(_columns(asked, buckets))
+        n_groups += len(buckets)
+        n_jobs += sum(bucket.doc_count for bucket in buckets)
     rows = pa.concat_tables(pages) if pages else asked.schema().empty_table()
     if asked.coarser:
         rows = merged(rows, asked.keys)
-    return rows
+    return _Range(rows, n_groups, n_jobs)
+
+
+def _decoder(asked: Grouping) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(_answer_type(asked))
 
 
 def _pages(
@@ -253,6 +284,8 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
             columns.append(pa.nulls(len(buckets), kind))
             continue
         numbers, null = asked.sums.values(term, constants, atoms)
+        if not np.isfinite(numbers).all():
+            raise NotExactError("a sum is beyond all numbers")
         if pa.types.is_integer(kind):
             columns.append(pa.array(numbers.astype(np.int64)))
         else:
@@ -276,7 +309,9 @@ def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: 
         of_source = list(raw[answered])
         if live.field.type == "day":
             of_source = [None if value is None else moment_of(value).date() for value in of_source]
-        elif not live.plain or live.whole_numbers != (live.field.type == "integer"):
+        elif not live.plain or (
+            live.field.type != "number" and live.whole_numbers != (live.field.type == "integer")
+        ):
             known = {value: translated(live, value) for value in set(of_source)}
             of_source = list(map(known.__getitem__, of_source))
         if filled is not None:
@@ -365,4 +400,6 @@ def _answer_type(asked: Grouping) -> type[Any]:
 def _key_type(live: LiveField) -> Any:
     if live.field.type in ("boolean", "day"):
         return bool | None if live.field.type == "boolean" else int | None
+    if live.field.type == "number":
+        return float | None
     return int | float | None if live.field.type == "integer" or live.whole_numbers else str | None

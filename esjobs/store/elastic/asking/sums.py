@@ -4,6 +4,9 @@ Every metric of the language is a sum over jobs of a product of fields. Inside a
 among the keys (cores, events) are constant, so that they leave the sum, also as divisors; of what remains
 the cluster sums one field, or the product of two: ``weighted_avg`` of v with weights w, times the sum of w.
 Sums of squares so made agree with a direct computation to 1e-15.
+
+Where nearly every job is a group of its own anyway, all numbers are among the keys instead: the cluster only
+counts, and every sum is made of keys and counts.
 """
 
 from collections.abc import Mapping, Set
@@ -64,7 +67,7 @@ class Atom:
 class Sums:
     """What to ask per group, and how metrics follow from it.
 
-    ``constants``: whole numbers that must be among the keys. ``terms``: by the name of the metric.
+    ``constants``: numbers that must be among the keys. ``terms``: by the name of the metric.
     """
 
     constants: tuple[str, ...]
@@ -140,8 +143,12 @@ class Sums:
         return {"weighted_avg": {"value": {"field": paths[0]}, "weight": {"field": paths[1]}}}
 
 
-def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
-    """How to make the metrics of a query; None when one of them is no such sum, or a field forbids it."""
+def plan_sums(query: Query, live: Mapping[str, LiveField], *, by_value: bool = False) -> Sums | None:
+    """How to make the metrics of a query; None when one of them is no such sum, or a field forbids it.
+
+    ``by_value``: every number is among the keys, and nothing is left to be summed inside a group; None as
+    well where the indices that are asked together hold a number as different types.
+    """
     factors: dict[str, tuple[dict[str, int], frozenset[str]]] = {}
     for metric in query.metrics:
         of_metric = _factors(query, metric)
@@ -163,10 +170,15 @@ def plan_sums(query: Query, live: Mapping[str, LiveField]) -> Sums | None:
         if query.field(name).type == "integer" and not (live[name].plain and live[name].whole_numbers)
     }
     constants |= {n for powers, _ in factors.values() for n, power in powers.items() if power < 0}
+    if by_value:
+        constants |= used
+        if not all(live[name].one_kind for name in constants):
+            return None
     for powers, _ in factors.values():
         if sum(power for name, power in powers.items() if name not in constants) > 2:
             constants |= {name for name in powers if query.field(name).type == "integer"}
-    if not all(query.field(name).type == "integer" and live[name].askable for name in constants):
+    kinds = ("integer", "number") if by_value else ("integer",)
+    if not all(query.field(name).type in kinds and live[name].askable for name in constants):
         return None
     sure = present_in(query)
     terms = {name: _term(powers, having, constants, sure, live) for name, (powers, having) in factors.items()}

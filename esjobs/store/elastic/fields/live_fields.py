@@ -27,8 +27,9 @@ class LiveField:
     """A field of the catalogue as an index has it.
 
     ``paths``: what queries name, in order of preference. ``read``: what is fetched of a document, alike.
-    ``whole_numbers``: whether every path holds whole numbers, be they texts to us. ``type``: what the index
-    says. ``note``: what is wrong.
+    ``whole_numbers``: whether every path holds whole numbers, be they texts to us. ``one_kind``: whether the
+    numbers of a path are whole in all indices, or fractions in all. ``type``: what the index says. ``note``:
+    what is wrong.
     """
 
     field: Field
@@ -39,6 +40,7 @@ class LiveField:
     whole_numbers: bool = False
     type: str = ""
     note: str = ""
+    one_kind: bool = True
 
     @property
     def askable(self) -> bool:
@@ -150,8 +152,17 @@ def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> Li
     integral = bool(paths) and all(
         kind.type in _WHOLE for path in paths for kind in mappings.kinds[path].values()
     )
+    kinds = [{_class(kind.type) for kind in mappings.kinds[path].values()} for path in paths]
     return LiveField(
-        item, source, state, tuple(paths), tuple(read), integral, ", ".join(types), "; ".join(notes)
+        item,
+        source,
+        state,
+        tuple(paths),
+        tuple(read),
+        integral,
+        ", ".join(types),
+        "; ".join(notes),
+        all(len(of_path) == 1 for of_path in kinds),
     )
 
 
@@ -194,6 +205,11 @@ def _asked_as(item: Field, kind: str, *, loose: bool) -> str:
     """
     if item.type == "number" or (loose and item.type in ("integer", "time")):
         return item.type
+    return _class(kind)
+
+
+def _class(kind: str) -> str:
+    """Types whose values can be keys of one question have the same."""
     if kind in _NUMBERS - {"unsigned_long"}:
         return "whole" if kind in _WHOLE else "fraction"
     return kind
