@@ -90,6 +90,9 @@ def test_a_day_is_asked_of_its_month_alone(server: Server, index_prefix: str) ->
             end for end in ends if proxy.requests(path(f"/{names.rows(BUCKETS, str(day))}/{end}", "POST"))
         ]
         assert len(opening) == 1
+        # what is published of other months is not asked for, either
+        asked = f"/{names.rows(BUCKETS)},{names.alias(BUCKETS)}-{str(day)[:7]}*/_alias"
+        assert len(proxy.requests(path(asked, "GET"))) == 1
         store.close()
 
 

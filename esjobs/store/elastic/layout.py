@@ -15,13 +15,14 @@ can be, and times finer than a millisecond in rows, are kept, and only the index
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.fields import JOB_FIELDS, FieldType
+from esjobs.core.query import Days
 from esjobs.core.tables import Table
 
 LAYOUT = "3"
@@ -112,6 +113,9 @@ DIGITS = "0123456789"
 
 _LATEST = "latest"
 
+_MOST_MONTHS = 12
+"""So many are asked for one by one, more by asking for all."""
+
 LONGEST_TARGET = 2000
 """Characters of the indices in an address: servers accept 4096 for all of its line."""
 
@@ -191,13 +195,17 @@ class Names:
             ending == _FIRST or (is_monthly(table) and _MONTH.fullmatch(ending) is not None)
         )
 
-    def patterns(self, table: Table) -> list[str]:
+    def patterns(self, table: Table, months: Collection[str] | None = None) -> list[str]:
         """The index of a table and, of one with months, patterns of theirs; :meth:`is_rows` tells which are.
 
-        Where the first is missing nothing has ever been written.
+        ``months``: only these, unless they are more than a year. Where the first is missing nothing has ever
+        been written.
         """
-        months = [f"{self.alias(table)}-{digit}*" for digit in DIGITS] if is_monthly(table) else []
-        return [self.rows(table), *months]
+        if not is_monthly(table):
+            return [self.rows(table)]
+        # patterns, so that a month that is not there is no error
+        endings = DIGITS if months is None or len(months) > _MOST_MONTHS else sorted(months)
+        return [self.rows(table), *(f"{self.alias(table)}-{ending}*" for ending in endings)]
 
     def target(self, table: Table, indices: Iterable[str]) -> str:
         """Some indices of a table as the target of a request: one by one, or all where that is too long."""
@@ -219,6 +227,18 @@ def month_of(partition: str) -> str | None:
         return date.fromisoformat(partition).isoformat()[:7]
     except ValueError:
         return None
+
+
+def months_of(days: Days) -> list[str] | None:
+    """The months of some days; None for more than a year of them.
+
+    >>> months_of(Days("day", date(2026, 11, 19), date(2027, 1, 1)))
+    ['2026-11', '2026-12', '2027-01']
+    """
+    first, last = (12 * day.year + day.month - 1 for day in (days.first, days.last))
+    if not 0 <= last - first < _MOST_MONTHS:
+        return None
+    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(first, last + 1)]
 
 
 def listed(indices: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ there: an index of a month lists the days of that month, however many months the
 is latest name one partition each, and its generation, if it is published.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,12 +38,17 @@ Published = dict[str, Place]
 """The partitions that readers of a table see."""
 
 
-def aliases_of(cluster: Cluster, names: Names, table: Table) -> Aliases:
+def aliases_of(
+    cluster: Cluster, names: Names, table: Table, months: Collection[str] | None = None
+) -> Aliases:
     """What each alias of ours shows, by index of a table; nothing where there is no index.
+
+    ``months``: the only ones that are asked for, beside the index of none; None: all. Two years of filters
+    are too much to be read for a day.
 
     Raises :class:`StoreError` where an alias has lost the filter that esjobs gave it.
     """
-    answer = ask(cluster, f"/{listed(names.patterns(table))}/_alias") or {}
+    answer = ask(cluster, f"/{listed(names.patterns(table, months))}/_alias") or {}
     return {
         index: {
             alias: _read(facts, alias, index)

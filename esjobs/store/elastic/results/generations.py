@@ -8,7 +8,7 @@ disagree. The days of a month are in an index of their own, which is dropped whe
 import contextlib
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any
 
@@ -20,7 +20,7 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation
+from esjobs.store.base import Change, Generation, Pointed
 from esjobs.store.batches import blocks
 from esjobs.store.checks import KnownTables, require_known, require_publishable
 from esjobs.store.elastic.asking.days import days_between
@@ -33,6 +33,8 @@ from esjobs.store.elastic.layout import (
     IndexSettings,
     Names,
     is_monthly,
+    month_of,
+    months_of,
     rows_index,
 )
 from esjobs.store.elastic.results.aliases import (
@@ -168,7 +170,12 @@ class Results:
                 indices = {self._names.rows(table, generation.partition) for generation in written}
                 refresh(self._cluster, self._names.target(table, sorted(indices)))
                 self._markers.require_written(table, written)
-        before = {name: aliases_of(self._cluster, self._names, table) for name, table in tables.items()}
+        months = {name: _months(changes, table) for name, table in tables.items()}
+
+        def shown(name: str) -> Aliases:
+            return aliases_of(self._cluster, self._names, tables[name], months[name])
+
+        before = {name: shown(name) for name in tables}
         for change in changes:
             if isinstance(change, Generation) and not before[change.table.name]:
                 raise StoreError(f"the indices of '{change.table.name}' are gone; run the step again")
@@ -186,8 +193,7 @@ class Results:
             if not error.passing:
                 raise
             # the answer may be lost and the switch made
-            made = (aliases_of(self._cluster, self._names, table) for table in tables.values())
-            if list(made) != list(after.values()):
+            if {name: shown(name) for name in tables} != after:
                 raise
         for change in changes:
             if isinstance(change, Generation):
@@ -199,9 +205,9 @@ class Results:
                 gone, still = (set(published.values()) for published in seen)
                 self._markers.end_of(sorted(gone - still, key=lambda place: place.number))
 
-    def published(self, table: Table) -> Published:
-        """Where the rows are that readers of a table see of each partition."""
-        return published_in(aliases_of(self._cluster, self._names, table), self._names, table)
+    def published(self, table: Table, months: Collection[str] | None = None) -> Published:
+        """Where the rows are that readers of a table see of each partition, of some months or of all."""
+        return published_in(aliases_of(self._cluster, self._names, table, months), self._names, table)
 
     def visible(self, table: Table, where: Sequence[Filter] = ()) -> VisibleRows:
         """The rows of a table that readers see now, but those of partitions that the filters exclude.
@@ -209,9 +215,10 @@ class Results:
         Of a table with months only the indices of those that may have such rows are named: a day among two
         years of days costs what it costs among a week's.
         """
+        days = [item for item in where if isinstance(item, Days) and item.field == table.partition]
         published = {
             partition: place
-            for partition, place in self.published(table).items()
+            for partition, place in self.published(table, months_of(days[0]) if days else None).items()
             if _may_pass(table, partition, where)
         }
         indices = sorted({place.index for place in published.values()}) or [self._names.rows(table)]
@@ -324,6 +331,14 @@ _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 def _empty(aliases: Aliases, first: str) -> list[str]:
     """The indices of months of which readers see nothing; ``first``, that of no month, keeps the aliases."""
     return [index for index, of_index in aliases.items() if index != first and not is_seen(of_index)]
+
+
+def _months(changes: Sequence[Change], table: Table) -> set[str]:
+    """The months of a table in which a publication changes something."""
+    partitions = [
+        change.partition for change in changes if change.table == table and not isinstance(change, Pointed)
+    ]
+    return {month for month in map(month_of, partitions) if month is not None}
 
 
 def _may_pass(table: Table, partition: str, where: Sequence[Filter]) -> bool:
