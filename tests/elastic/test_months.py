@@ -303,11 +303,20 @@ def test_jobs_of_before_are_moved_behind_an_alias(server: Server, index_prefix: 
     assert selected(store, "job_id") == ["1"]
     assert put(store, "b", job(1, end_time=JULY, events=7), job(2)) == (1, 1, 0)
     assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
+    # a move that broke off before the last step: nothing is there twice
+    server.json("PUT", f"{names.jobs}/_settings", {"index.blocks.write": True})
+    server.json("POST", f"{names.jobs}/_clone/{names.jobs_of()}", {})
+    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
+    with pytest.raises(StoreError, match="lift the block"):
+        store.undo_load("b")
+    assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
     assert store.set_up(dry_run=True).done[-1].startswith("would move index")
     assert store.set_up().done[-1].startswith("moved index")
     assert store.set_up().done == ()
     assert selected(store, "job_id", "events") == [("1", 7), ("2", 100)]
     assert server.json("GET", f"{names.jobs}/_count")["count"] == 2
+    # another process that meant to move them, and was second
+    store._jobs._months.move()
     assert store.undo_load("b") == 2
     assert selected(store, "job_id", "events") == [("1", 100)]
     store.close()

@@ -35,7 +35,9 @@ class JobMonths:
         """The indices that there are; that of an earlier version among them, which had one for all months."""
         names = self._names
         answer = ask(self._cluster, f"/{listed(names.job_patterns)}/_alias") or {}
-        return sorted(index for index in answer if names.is_jobs(index))
+        # beside the old index it is a copy that a move has not come to the end of
+        unfinished = names.jobs_of() if names.jobs in answer else ""
+        return sorted(index for index in answer if names.is_jobs(index) and index != unfinished)
 
     def target(self, window: Window | None = None) -> str:
         """Those that may have jobs of a window as the target of a request.
@@ -82,18 +84,17 @@ class JobMonths:
         alias comes. Whoever calls this holds the right to write jobs. Broken off, it is done again.
         """
         old, new = self._names.jobs, self._names.jobs_of()
-        if new in self.indices():
+        if not self.of_before:
+            return  # another process was first
+        if ask(self._cluster, f"/{new}/_alias") is not None:
             self._cluster.call("DELETE", f"/{new}")
         self._cluster.call("PUT", f"/{old}/_settings", {"index.blocks.write": True})
         settings = {**self._how.of_index(), "index.blocks.write": None}
         del settings["number_of_shards"]
         self._cluster.call("POST", f"/{old}/_clone/{new}", {"settings": settings})
         self._cluster.call("GET", f"/_cluster/health/{new}", params={"wait_for_status": "yellow"})
-        shown = [
-            {"add": {"index": index, "alias": old, "filter": SHOWN}}
-            for index in self.indices()
-            if index != old
-        ]
+        months = [index for index in self.indices() if index != old]
+        shown = [{"add": {"index": index, "alias": old, "filter": SHOWN}} for index in (new, *months)]
         self._cluster.call("POST", "/_aliases", {"actions": [{"remove_index": {"index": old}}, *shown]})
 
     @property
