@@ -298,12 +298,17 @@ class Jobs:
         loads = {*commit.loads.values(), _KEPT_PLACE}
         taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
         out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": commit.number}}}]
+        changed = False
         with PointInTime(self._cluster, self.index) as at:
             for hits in at.pages(
                 {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}},
                 ["identity", "load", "born", "from", "until"],
             ):
                 write(self._cluster, [_restored(hit, commit.number, loads) for hit in hits])
+                changed = True
+        if changed:
+            # the alias shows to others what is visible
+            refresh(self._cluster, self.index)
 
     def span(self) -> Span:
         """Count the visible jobs and find the earliest and latest end time."""
