@@ -14,7 +14,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from esjobs.store.base import PutCounts, Span
 from esjobs.store.batches import blocks
 from esjobs.store.checks import SUPERSEDED
 from esjobs.store.elastic.asking.days import fingerprints, within
+from esjobs.store.elastic.jobs.leftovers import KEPT_PLACE, leftovers, removal, restored
 from esjobs.store.elastic.jobs.months import Brought, JobMonths
 from esjobs.store.elastic.jobs.stamps import stamped
 from esjobs.store.elastic.jobs.versions import MERGED, Contest, Document, Version, settled
@@ -35,14 +35,11 @@ from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_l
 from esjobs.store.elastic.state import Commit, State
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
-from esjobs.store.elastic.transport.writing import Action, delete, parts, refresh, sent, update, write
+from esjobs.store.elastic.transport.writing import Action, parts, refresh, sent, update, write
 from esjobs.store.lease import Lease
 
 _CHUNK = 1000
 """Identities asked for in one search."""
-
-_KEPT_PLACE = 0
-"""Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
 
 
 class Jobs:
@@ -237,7 +234,7 @@ class Jobs:
             self._end()
         # what cannot be deleted now nobody sees, and the next write clears it away
         with contextlib.suppress(StoreError):
-            write(self._cluster, (_removal(v.where, v.name, v.identity, left) for v in gone))
+            write(self._cluster, (removal(v.where, v.name, v.identity, left) for v in gone))
         return len({version.identity for version in gone})
 
     def _remaining(
@@ -292,19 +289,14 @@ class Jobs:
 
     def _clear(self, commit: Commit) -> None:
         """Take back whatever is of a later commit than this one."""
-        later = {"gt": commit.number}
         refresh(self._cluster, self.index)
-        moved = [{"range": {name: later}} for name in ("born", "from", "until")]
-        loads = {*commit.loads.values(), _KEPT_PLACE}
-        taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
-        out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": commit.number}}}]
+        loads = {*commit.loads.values(), KEPT_PLACE}
         changed = False
         with PointInTime(self._cluster, self.index) as at:
             for hits in at.pages(
-                {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}},
-                ["identity", "load", "born", "from", "until"],
+                leftovers(commit.number, loads), ["identity", "load", "born", "from", "until"]
             ):
-                write(self._cluster, [_restored(hit, commit.number, loads) for hit in hits])
+                write(self._cluster, [restored(hit, commit.number, loads) for hit in hits])
                 changed = True
         if changed:
             # the alias shows to others what is visible
@@ -339,28 +331,8 @@ class Jobs:
         """Jobs per day and sums of their marks: independent of order, moved by any change."""
         sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
         clauses = [self.visible(), *within("end_time", window)]
-        with PointInTime(self._cluster, self.index) as at:
+        with PointInTime(self._cluster, self.index_of(window)) as at:
             return fingerprints(at, "end_time", clauses, sums)
-
-
-def _removal(index: str, name: str, identity: str, others: Set[str]) -> Action:
-    """Delete a version; the place under the job's identity is kept as long as it has other versions."""
-    if name == identity and identity in others:
-        return update(index, name, {"load": _KEPT_PLACE, "from": 0, "until": 0})
-    return delete(index, name)
-
-
-def _restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
-    document, index, name = hit["_source"], hit["_index"], hit["_id"]
-    if document["born"] > number or (
-        document["load"] == MERGED and document.get("until", number + 1) <= number
-    ):
-        return delete(index, name)
-    if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
-        return _removal(index, name, document["identity"], {document["identity"]})
-    if document["from"] > number:
-        return update(index, name, {"from": 0, "until": 0})
-    return update(index, name, {"until": None})
 
 
 def _was_visible(document: Mapping[str, Any], number: int) -> bool:
@@ -381,17 +353,6 @@ def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
         stored,
         document,
     )
-
-
-def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
-    """The numbers that no load has, as ranges: found at once, where "none of these" looks at every job.
-
-    >>> list(_gaps({0, 1, 2, 5}))
-    [{'gt': 2, 'lt': 5}, {'gt': 5}]
-    """
-    known = sorted(loads)
-    yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
-    yield {"gt": known[-1]}
 
 
 def _moment(text: str) -> datetime:

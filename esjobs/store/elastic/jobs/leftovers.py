@@ -1,0 +1,52 @@
+"""What a write that broke off left behind, and what takes each document back to what is committed."""
+
+from collections.abc import Iterator, Mapping, Set
+from itertools import pairwise
+from typing import Any
+
+from esjobs.store.elastic.jobs.versions import MERGED
+from esjobs.store.elastic.transport.writing import Action, delete, update
+
+KEPT_PLACE = 0
+"""Load of a document that only keeps a job's identity taken, so that the next version notices the others."""
+
+
+def leftovers(number: int, loads: Set[int]) -> dict[str, Any]:
+    """The query of documents that are of a later commit than a number, or of none of the loads."""
+    later = {"gt": number}
+    moved = [{"range": {name: later}} for name in ("born", "from", "until")]
+    taken_back = [{"range": {"load": gap}} for gap in _gaps(loads)]
+    out_of_date = [{"term": {"load": MERGED}}, {"range": {"until": {"lte": number}}}]
+    return {"bool": {"should": [*moved, *taken_back, {"bool": {"filter": out_of_date}}]}}
+
+
+def removal(index: str, name: str, identity: str, others: Set[str]) -> Action:
+    """Delete a version; the place under the job's identity is kept as long as it has other versions."""
+    if name == identity and identity in others:
+        return update(index, name, {"load": KEPT_PLACE, "from": 0, "until": 0})
+    return delete(index, name)
+
+
+def restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
+    """What makes a leftover again what it was at commit ``number``, with these loads."""
+    document, index, name = hit["_source"], hit["_index"], hit["_id"]
+    if document["born"] > number or (
+        document["load"] == MERGED and document.get("until", number + 1) <= number
+    ):
+        return delete(index, name)
+    if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
+        return removal(index, name, document["identity"], {document["identity"]})
+    if document["from"] > number:
+        return update(index, name, {"from": 0, "until": 0})
+    return update(index, name, {"until": None})
+
+
+def _gaps(loads: Set[int]) -> Iterator[dict[str, int]]:
+    """The numbers that no load has, as ranges: found at once, where "none of these" looks at every job.
+
+    >>> list(_gaps({0, 1, 2, 5}))
+    [{'gt': 2, 'lt': 5}, {'gt': 5}]
+    """
+    known = sorted(loads)
+    yield from ({"gt": low, "lt": high} for low, high in pairwise(known) if high - low > 1)
+    yield {"gt": known[-1]}
