@@ -180,6 +180,13 @@ _COLUMNS = {
 }
 
 
+_NOTES = (
+    "Requests are more where the prune of a night has runs to remove; they do not grow with months. Filters",
+    "stay those of a month. What grows is what sweeping looks through, a line for each published day and an",
+    "index for each month, in kB and in searches; and the state of the cluster, which lists these indices.",
+)
+
+
 def _table(measured: dict[str, Any]) -> str:
     rows = measured["after"]
     lines = [
@@ -195,7 +202,7 @@ def _table(measured: dict[str, Any]) -> str:
     for row in rows:
         cells = [_cell(name, row, rows[0]) for name in _COLUMNS]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_NOTES, ""])
 
 
 def _cell(name: str, row: dict[str, Any], first: dict[str, Any]) -> str:
