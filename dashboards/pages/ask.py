@@ -63,7 +63,7 @@ ASK = Page(
     "Start here: what is where, may the numbers be used, and how is a speed factor read?",
     stacked(
         (
-            7,
+            9,
             (
                 (replace(LIGHT, id="ask-light"), 24),
                 (replace(STATEMENT, id="ask-conclusion", view=replace(STATEMENT.view, types="main")), 24),

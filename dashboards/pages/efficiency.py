@@ -17,7 +17,7 @@ def _by(name: str, what: str, column: str, heading: str, most: int) -> Panel:
         f"CPU time over core time by {what}, most core time first (dashed: all together)",
         "shares",
         "Efficiency",
-        View("buckets", by=(column,), metrics=_SUMS, sort=("-core_s",)),
+        View("buckets", types="every", by=(column,), metrics=_SUMS, sort=("-core_s",)),
         _ABOUT,
         fields=(
             Entry(column, heading, "name", "label"),
@@ -37,7 +37,7 @@ WASTED = Panel(
     "Core-hours without CPU time by queue, largest first",
     "waste",
     "Efficiency",
-    View("buckets", by=("site",), metrics=_SUMS, sort=("-core_s",)),
+    View("buckets", types="every", by=("site",), metrics=_SUMS, sort=("-core_s",)),
     _ABOUT,
     fields=(
         Entry("site", "Queue", "name", "label"),
@@ -52,7 +52,7 @@ JOBS_BY_SITE = Panel(
     "Jobs by queue that the efficiencies rest on",
     "bars",
     "Efficiency",
-    View("buckets", by=("site",), metrics=_SUMS, sort=("-n_jobs",)),
+    View("buckets", types="every", by=("site",), metrics=_SUMS, sort=("-n_jobs",)),
     fields=(Entry("site", "Queue", "name", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     most=(30,),
     empty=_EMPTY,

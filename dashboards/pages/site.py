@@ -1,7 +1,7 @@
 """The page of one site: choose a WLCG site or a queue, or come from a name on another page."""
 
 from dashboards.pages.sites import TYPE
-from dashboards.panels.columns import JOBS, LEVEL, NAME, ORIGIN, RC_SITE, TASKS, VERDICT, K
+from dashboards.panels.columns import JOBS, LEVEL, NAME, RC_SITE, TASKS, VERDICT, K
 from dashboards.spec import Choice, Entry, Mean, Page, Panel, View, Where, stacked
 from esjobs.core.query import Maximum
 
@@ -20,10 +20,8 @@ QUEUES = Panel(
         Entry("estimate", "Ran like", "estimate"),
         Entry("estimate_low", "from", "estimate"),
         Entry("estimate_high", "to (90 %)", "estimate"),
-        ORIGIN,
         Entry("k", "k", "number", error="k_err"),
         JOBS,
-        TASKS,
     ),
     empty="The latest run has no queue of this name.",
 )
@@ -42,7 +40,7 @@ BY_TYPE = Panel(
         JOBS,
         TASKS,
     ),
-    most=(40,),
+    most=(30,),
     empty="No queue of this name has a speed factor in the latest run.",
 )
 
@@ -153,7 +151,7 @@ SITE = Page(
     "Choose a WLCG site or a queue: rc_site or name.",
     stacked(
         (13, ((QUEUES, 48),)),
-        (18, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
+        (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
         (16, ((TASK_ROWS, 48),)),
         (16, ((SITE_ROWS, 48),)),

@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
-from dashboards.panels.columns import COREPOWER, JOBS, NAME, ORIGIN, RC_SITE, TASKS, K
+from dashboards.panels.columns import COREPOWER, JOBS, NAME, RC_SITE, TASKS, K
 from dashboards.panels.verdicts import CONCLUSION, DEVIATIONS, SCATTER
 from dashboards.spec import Choice, Entry, Mean, Page, Panel, Tile, View, Where, stacked
 from esjobs.core.query import Maximum
-from esjobs.core.words import CANDIDATE, CONFIRMED
+from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, VERDICTS
 
 TYPE = Entry("processing_type", "Processing type", "name")
+
+OTHERS = tuple(word for word in VERDICTS if word not in (*JUDGED, "undeclared"))
+"""Verdicts on queues that cannot be compared with anything."""
 
 STATEMENT = replace(
     CONCLUSION,
@@ -34,6 +37,7 @@ COUNTS = Panel(
         Tile("undecided", verdict="undecided", where=(Where("standing", ("undecided",)),)),
         Tile("ok", verdict="ok", where=(Where("standing", ("ok",)),)),
         Tile("undeclared", verdict="default", where=(Where("standing", ("undeclared",)),)),
+        Tile("other verdicts", verdict="other", where=(Where("standing", OTHERS),)),
     ),
 )
 
@@ -72,15 +76,12 @@ TO_DECLARE = Panel(
     fields=(
         NAME,
         RC_SITE,
-        TYPE,
-        Entry("deviation", "Deviation", "percent"),
-        Entry("deviation_err", "Standard error", "percent"),
+        Entry("standing_before", "Run before", "name"),
+        Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
         Entry("proposed_corepower", "Ran like", "estimate"),
         Entry("estimate_low", "from", "estimate"),
         Entry("estimate_high", "to", "estimate"),
-        Entry("benchmark", "Benchmark per core", "name"),
-        ORIGIN,
         JOBS,
         TASKS,
     ),
@@ -142,7 +143,7 @@ SITES = Page(
     "confirmed, since when?",
     stacked(
         (6, ((STATEMENT, 48),)),
-        (6, ((COUNTS, 48),)),
+        (5, ((COUNTS, 48),)),
         (26, ((AGAINST, 26), (SORTED, 22))),
         (16, ((TO_DECLARE, 48),)),
         (16, ((OVER_TIME, 48),)),

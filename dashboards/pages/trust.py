@@ -62,7 +62,7 @@ NIGHTS = Panel(
     fields=(
         Entry("step", "Step", "name", "label"),
         Entry("window_end", "End of the window", "time", "x"),
-        Entry("rows_out", "Rows", "count", "y"),
+        Entry("rows_out", "Verdicts", "count", "y"),
     ),
     most=(5,),
     empty="No run in the chosen time.",
@@ -118,6 +118,7 @@ COMPONENT_TABLE = replace(
     id="trust-components",
     title="What can be compared: queues of one component",
     kind="rows",
+    fields=tuple(field for field in COMPONENTS.fields if field.column not in ("names", "minuit_valid")),
 )
 
 DROPPED_OF_RUN = Panel(

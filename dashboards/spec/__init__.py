@@ -10,14 +10,13 @@ from dashboards.spec.fields import Entry, Role, Show
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
-from dashboards.spec.views import MOMENTS, Join, Mean, View, Where
+from dashboards.spec.views import Join, Mean, View, Where
 
 __all__ = [
     "COLUMNS",
     "EVERY_LOOK",
     "GROUPS",
     "LOOKS",
-    "MOMENTS",
     "ONE_SIGMA",
     "STATES",
     "Choice",

@@ -38,9 +38,8 @@ class View:
     in front for descending and ``|c|`` for its magnitude. ``by``, ``metrics``: what the rows are grouped by
     and what is added up over each group, in the language of :class:`esjobs.core.query.Query`; without, they
     are the rows as they are. ``runs``: rows of the ``latest`` run, or of ``every`` run, the history.
-    ``over``: a column of times by which groups are split further, into at most :data:`MOMENTS` intervals as
-    wide as the data need. ``first``: of the groups those come first with most rows that meet these
-    conditions.
+    ``over``: a column of times by which groups are split further, day by day. ``first``: of the groups only
+    those are wanted that have rows that meet these conditions, most of them first.
     """
 
     table: str = ""
@@ -54,9 +53,6 @@ class View:
     over: str = ""
     first: tuple[Where, ...] = ()
 
-
-MOMENTS = 60
-"""Intervals of time in a chart at most."""
 
 NOTHING = View()
 """The view of a panel that shows no rows."""

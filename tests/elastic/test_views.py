@@ -22,6 +22,7 @@ from esjobs.demonstration import demonstrate
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.speed.tables import SPEED
+from tests.dashboards.answers import answered, at, without_context
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
@@ -62,33 +63,6 @@ def prefix(server: Server, demo: Session, published: dict[str, str]) -> str:
             )
         published[name] = "views"
     return published[name]
-
-
-def without_context(found: Any) -> Any:
-    """A search as a server sends it when its dashboard has no filter and no limits of time."""
-    if isinstance(found, dict):
-        return {key: without_context(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [without_context(each) for each in found if not _of_dashboard(each)]
-    return found
-
-
-def _of_dashboard(clause: Any) -> bool:
-    text = json.dumps(clause)
-    return text.startswith('"%dashboard_context') or (text.startswith('{"range"') and "%timefilter%" in text)
-
-
-def answered(spec: Any, server: Server) -> Any:
-    """A specification with the answers of the index in place of its questions."""
-    if isinstance(spec, list):
-        return [answered(each, server) for each in spec]
-    if not isinstance(spec, dict):
-        return spec
-    if "url" in spec:
-        search = without_context(spec["url"]["body"])
-        answer = server.json("POST", f"{spec['url']['index']}/_search", search)
-        return {"values": _at(answer, spec["format"]["property"])}
-    return {key: answered(value, server) for key, value in spec.items()}
 
 
 def supplied(panel: Panel, demo: Session) -> Spec:
@@ -136,16 +110,10 @@ def test_groups_of_an_index_are_those_of_a_store(
     view = View(name, by=by, metrics=sums, level="site", types="every")
     source = hits(view, (), prefix=prefix, history=True)
     buckets = answered(dict(source.data), server)["values"]
-    rows = [{column: _at(bucket, source.path(column)) for column in source.paths} for bucket in buckets]
+    rows = [{column: at(bucket, source.path(column)) for column in source.paths} for bucket in buckets]
     expected = asked(demo.store, view)
     assert len(rows) > 1
     assert _sorted(rows) == _sorted(expected)
-
-
-def _at(bucket: Any, path: str) -> Any:
-    for part in path.split("."):
-        bucket = bucket[part]
-    return bucket
 
 
 def _sorted(rows: list[Row]) -> list[str]:

@@ -160,7 +160,7 @@ def _controls(board: Board) -> dict[str, Any]:
             "grow": True,
             "order": number,
             "type": "optionsListControl",
-            "width": "medium",
+            "width": "small",
         }
     ignored = dict.fromkeys(("ignoreFilters", "ignoreQuery", "ignoreTimerange", "ignoreValidations"), False)
     return {

@@ -3,14 +3,12 @@
 from typing import Any
 
 from dashboards.spec import LOOKS, Entry, Panel, Tile
-from dashboards.targets.portable.visualizations import MOST_NAMES, columns_of_table
+from dashboards.targets.portable.visualizations import FURTHER, columns_of_table, most_names
 from dashboards.targets.saved_objects.conditions import all_of, kuery
-from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, Attributes, Reference, data_view_of
 from dashboards.targets.vegalite.index import index_of
 from dashboards.targets.vegalite.marks import MUTED
 from dashboards.targets.vegalite.sums import BAR
-from esjobs.capabilities import table
 from esjobs.core.words import DEVIATION_LIMIT
 
 LAYER = "rows"
@@ -89,31 +87,20 @@ def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attrib
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A row per name, with its numbers and words."""
-    asked = table(panel.view.table)
-    label = panel.entry("label")
     sort = panel.view.sort[0] if panel.view.sort else ""
-    wanted, direction = sort.lstrip("-").strip("|"), "desc" if sort.startswith("-") else "asc"
+    wanted, direction = sort.lstrip("-"), "desc" if sort.startswith("-") else "asc"
     entries = {entry.column: entry for entry in panel.fields}
-    measures: dict[str, Column] = {}
-    for name, title in columns_of_table(panel):
-        kind = KINDS[asked.column(name).type][0]
-        if kind == "number":
-            form = _format(entries.get(name) or _of_error(panel, name))
-            measures[name] = _measure(title, "max", name, params={"format": form} if form else {})
-        else:
-            measures[name] = _measure(
-                title,
-                "last_value",
-                name,
-                dataType=kind,
-                scale="ordinal",
-                filter={"language": "kuery", "query": f'"{name}": *'},
-                params={"showArrayValues": False, "sortField": asked.time},
-            )
-    by = {"columnId": wanted, "type": "column"} if wanted in measures else {"type": "alphabetical"}
-    rows = _terms(label, by, direction, panel.most[0] if panel.most else MOST_NAMES)
-    columns = [{"columnId": "name", "isTransposed": False}]
-    for name in measures:
+    keys, numbers = columns_of_table(panel)
+    by = {"columnId": wanted, "type": "column"} if wanted in dict(numbers) else {"type": "alphabetical"}
+    named: dict[str, Column] = {}
+    for name, title in keys:
+        size = FURTHER if named else most_names(panel)
+        named[name] = _terms(name, title, by, direction, size, missing=bool(named))
+    for name, title in numbers:
+        form = _format(entries.get(name) or _of_error(panel, name))
+        named[name] = _measure(title, "max", name, params={"format": form} if form else {})
+    columns = []
+    for name in named:
         column: dict[str, Any] = {"columnId": name, "isTransposed": False}
         if name == "deviation":
             column |= {"colorMode": "text", "palette": _accepted()}
@@ -126,24 +113,26 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         "rowHeight": "single",
         "headerRowHeight": "auto",
     }
-    if wanted in measures:
+    if wanted in dict(numbers):
         shown["sorting"] = {"columnId": wanted, "direction": direction}
-    return lens(panel, panel.title, "lnsDatatable", {"name": rows, **measures}, shown, method, prefix)
+    return lens(panel, panel.title, "lnsDatatable", named, shown, method, prefix)
 
 
-def _terms(label: Entry, order_by: dict[str, Any], direction: str, size: int) -> Column:
+def _terms(
+    column: str, title: str, order_by: dict[str, Any], direction: str, size: int, *, missing: bool = False
+) -> Column:
     return {
         "customLabel": True,
         "dataType": "string",
         "isBucketed": True,
-        "label": label.title,
+        "label": title,
         "operationType": "terms",
         "params": {
             "exclude": [],
             "excludeIsRegex": False,
             "include": [],
             "includeIsRegex": False,
-            "missingBucket": False,
+            "missingBucket": missing,
             "orderBy": order_by,
             "orderDirection": direction,
             "otherBucket": False,
@@ -151,7 +140,7 @@ def _terms(label: Entry, order_by: dict[str, Any], direction: str, size: int) ->
             "size": size,
         },
         "scale": "ordinal",
-        "sourceField": label.column,
+        "sourceField": column,
     }
 
 
@@ -202,7 +191,7 @@ def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     value, label = panel.entry("x"), panel.entry("label")
     size = panel.most[0] if panel.most else 20
     columns = {
-        "name": _terms(label, {"columnId": "amount", "type": "column"}, "desc", size),
+        "name": _terms(label.column, label.title, {"columnId": "amount", "type": "column"}, "desc", size),
         "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True}),
     }
     layer = {

@@ -66,31 +66,28 @@ def _tiles(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
 
 
 def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
-    """A row per name: every name has one row, so that the largest value is its value."""
-    asked = table(panel.view.table)
+    """A row per name, split further by its texts: a name has one of each, and one of each number."""
     metrics: list[Aggregation] = []
     order = "_key"
-    wanted = panel.view.sort[0].lstrip("-").strip("|") if panel.view.sort else ""
-    for column, title in columns_of_table(panel):
-        number = len(metrics) + 1
+    wanted = panel.view.sort[0].lstrip("-") if panel.view.sort else ""
+    keys, numbers = columns_of_table(panel)
+    for number, (column, title) in enumerate(numbers, 1):
         if column == wanted:
             order = str(number)
-        if KINDS[asked.column(column).type][0] == "number":
-            metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
-        else:
-            latest = {"aggregate": "concat", "size": 1, "sortField": asked.time, "sortOrder": "desc"}
-            metrics.append(
-                _aggregation(number, "top_hits", "metric", field=column, customLabel=title, **latest)
-            )
-    label = panel.entry("label")
+        metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
     direction = "desc" if panel.view.sort and panel.view.sort[0].startswith("-") else "asc"
-    rows = _aggregation(
-        len(metrics) + 1,
-        "terms",
-        "bucket",
-        **terms(label.column, order, direction, panel.most[0] if panel.most else MOST_NAMES),
-        customLabel=label.title,
-    )
+    split = [
+        _aggregation(
+            len(metrics) + number,
+            "terms",
+            "bucket",
+            **terms(column, order, direction, most_names(panel) if number == 1 else FURTHER),
+            customLabel=title,
+        )
+        for number, (column, title) in enumerate(keys, 1)
+    ]
+    for each in split[1:]:
+        each["params"] |= {"missingBucket": True, "missingBucketLabel": "-"}
     params = {
         "percentageCol": "",
         "perPage": 10,
@@ -99,19 +96,36 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
         "showTotal": False,
         "totalFunc": "sum",
     }
-    return "table", [*metrics, rows], params
+    return "table", [*metrics, *split], params
 
 
-def columns_of_table(panel: Panel) -> list[tuple[str, str]]:
-    """Columns of a table behind its names, each with its heading; an error follows its quantity."""
-    found = []
+FURTHER = 5
+"""Texts of one name at most: more than one only where a reader looks at several processing types at once."""
+
+
+def most_names(panel: Panel) -> int:
+    """Rows of a table at most."""
+    return panel.most[0] if panel.most else MOST_NAMES
+
+
+def columns_of_table(panel: Panel) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The texts of a table, its names first, and its numbers, each with its heading.
+
+    An error follows its quantity.
+    """
+    asked = table(panel.view.table)
+    label = panel.entry("label")
+    keys, numbers = [(label.column, label.title)], []
     for field in panel.fields:
-        if field.role == "label":
+        if field is label:
             continue
-        found.append((field.column, field.title))
+        if KINDS[asked.column(field.column).type][0] != "number":
+            keys.append((field.column, field.title))
+            continue
+        numbers.append((field.column, field.title))
         if field.error:
-            found.append((field.error, f"± {field.title}"))
-    return found
+            numbers.append((field.error, f"± {field.title}"))
+    return keys, numbers
 
 
 def terms(column: str, order_by: str, direction: str, size: int) -> dict[str, Any]:

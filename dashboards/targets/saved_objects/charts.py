@@ -11,6 +11,7 @@ from dashboards.spec import Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
+from dashboards.targets.vegalite.sources import ROWS
 
 _ON_BOTH = {
     PAPER: "transparent",
@@ -23,7 +24,6 @@ _ON_BOTH = {
 """Colours of the page by those that are seen on light and dark ground alike."""
 
 _SIZED = ("width", "height", "autosize")
-ROWS = "rows"
 
 
 def chart(panel: Panel, method: str, prefix: str = PREFIX) -> Spec:
@@ -32,9 +32,9 @@ def chart(panel: Panel, method: str, prefix: str = PREFIX) -> Spec:
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
     config = {**kept["config"], "kibana": {"hideWarnings": True}}
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
-    data = {"name": ROWS, **kept["data"]}
+    config["legend"] = {**config["legend"], "columns": 3, "columnPadding": 14, "labelFontSize": 11}
     layers = [*kept["layer"], nothing(panel.empty)]
-    coloured: Spec = _coloured({**kept, "data": data, "layer": layers, "config": config})
+    coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
     return coloured
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from dashboards.spec import Kind, Panel, View
-from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, TYPE_KEY, hits, lines_of_types
+from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, hits, lines_of_types
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, scatter, siblings
-from dashboards.targets.vegalite.sources import Source, dataset
+from dashboards.targets.vegalite.sources import ROWS, Source, dataset
 from dashboards.targets.vegalite.sums import shares, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
 from dashboards.targets.vegalite.words import light, statement
@@ -35,7 +35,7 @@ CHARTS: Mapping[Kind, Drawn] = {
 def from_rows(panel: Panel, paint: Paint = PLAIN) -> Spec:
     """The chart of a panel whose rows a page supplies: datasets ``rows`` and one by the name of each join."""
     joins = {join.name: dataset(join.name) for join in panel.joins}
-    return CHARTS[panel.kind](panel, dataset("rows"), joins, paint)
+    return CHARTS[panel.kind](panel, dataset(ROWS), joins, paint)
 
 
 def from_index(
@@ -59,17 +59,25 @@ def from_index(
 
     few = panel.most[0] if panel.most and panel.kind in _FEW else MOST_ROWS
 
-    def source(view: View, columns: Iterable[str], most: int = MOST_ROWS) -> Source:
-        return hits(view, list(columns), processing_type, method, prefix=prefix, history=history, most=most)
+    def source(view: View, columns: Iterable[str], most: int = MOST_ROWS, name: str = "") -> Source:
+        return hits(
+            view,
+            list(columns),
+            processing_type,
+            method,
+            prefix=prefix,
+            history=history,
+            most=most,
+            name=name,
+        )
 
-    joins = {}
-    for join in panel.joins:
-        if join.name == "line" and view.types == "every":
-            joins[join.name] = lines_of_types(join.view, join.columns, method, prefix)
-            panel = replace(panel, joins=(replace(join, on=TYPE_KEY),))
-        else:
-            joins[join.name] = source(join.view, (join.on, *join.columns))
-    return CHARTS[panel.kind](panel, source(view, columns_of(panel), few), joins, paint)
+    joins = {
+        join.name: lines_of_types(join.view, join.columns, method, prefix)
+        if join.name == "line" and view.types == "every"
+        else source(join.view, (join.on, *join.columns))
+        for join in panel.joins
+    }
+    return CHARTS[panel.kind](panel, source(view, columns_of(panel), few, ROWS), joins, paint)
 
 
 _FEW: tuple[Kind, ...] = ("dots-with-errors", "trend", "shares", "waste", "statement", "light")

@@ -1,9 +1,10 @@
 """What an index is asked for the rows of a view: those that :func:`dashboards.view.rows.select` keeps."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from dashboards.spec import MOMENTS, Mean, View, Where
+from dashboards.spec import Mean, View, Where
 from dashboards.targets.vegalite.sources import Source
 from esjobs.capabilities import kind_of, table
 from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum
@@ -98,11 +99,13 @@ def _groups(view: View, most: int) -> dict[str, Any]:
     """
     sums = {metric.name: _metric(metric) for metric in view.metrics if not isinstance(metric, Count)}
     if view.over:
-        moments = {"auto_date_histogram": {"field": view.over, "buckets": MOMENTS}, "aggs": sums}
+        every = {"field": view.over, "calendar_interval": "day", "min_doc_count": 1}
+        moments = {"date_histogram": every, "aggs": sums}
         if not view.by:
             return moments
         (column,) = view.by
-        terms: dict[str, Any] = {"terms": {"field": column, "size": most}, "aggs": {_MOMENTS: moments}}
+        names = {"field": column, "size": most, "collect_mode": "breadth_first"}
+        terms: dict[str, Any] = {"terms": names, "aggs": {_MOMENTS: moments}}
         if view.first:
             made = _conditions(view.first)
             terms["terms"]["order"] = [{_FIRST: "desc"}, {"_count": "desc"}]
@@ -165,18 +168,21 @@ def hits(
     prefix: str = PREFIX,
     history: bool = False,
     most: int = MOST_ROWS,
+    name: str = "",
 ) -> Source:
     """The rows or groups of a view, asked of its index by the chart itself.
 
-    ``history``: of every run rather than of the latest. ``most``: so many of them.
+    ``history``: of every run rather than of the latest. ``most``: so many of them. ``name``: what expressions
+    call them.
     """
+    called = {"name": name} if name else {}
     url = {
         "index": index_of(view, prefix, history=history),
         "body": body(view, columns, processing_type, method, most=most),
     }
     if not view.by and not view.over:
-        return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
-    data = {"url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
+        return Source({**called, "url": url, "format": {"property": "hits.hits"}}, "_source")
+    data = {**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
     single = len(view.by) == 1 and (view.over or _largest(view) is not None)
     paths = {column: "key" if single else f"key.{column}" for column in view.by}
     for metric in view.metrics:
@@ -187,6 +193,7 @@ def hits(
         return Source(data, paths={**paths, view.over: "key"})
     inner = {name: path if name in view.by else f"{_MOMENT}.{path}" for name, path in paths.items()}
     unfolded = (
+        *([{"filter": f"datum.{_FIRST}.doc_count > 0"}] if view.first else ()),
         {"calculate": f"datum.{_MOMENTS}.buckets", "as": _MOMENT},
         {"flatten": [_MOMENT]},
     )
@@ -197,35 +204,18 @@ _MOMENT = "moment"
 
 
 def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefix: str = PREFIX) -> Source:
-    """The lines of every processing type, each under what :func:`type_key` gives for its names.
+    """The lines of every processing type.
 
     The filters of a dashboard are about names and would leave no line; of its conditions only those of the
     view and the time picker hold.
     """
-    asked = body(view, (), method=method, context=False)["query"]["bool"]
-    time = {"range": {table(view.table).time: {"%timefilter%": True}}}
-    keys = [{"field": column} for column in ("benchmark", "processing_type")]
-    numbers = [column for column in columns if table(view.table).column(column).type == "number"]
-    found: dict[str, Any] = {column: {"max": {"field": column}} for column in numbers}
-    # a keyword comes back as the key of the only group inside
-    found |= {column: {"terms": {"field": column, "size": 1}} for column in columns if column not in numbers}
-    search = {
-        "size": 0,
-        "query": {"bool": {**asked, "filter": [*asked["filter"], time]}},
-        "aggs": {_GROUPS: {"multi_terms": {"terms": keys, "size": MOST_ROWS}, "aggs": found}},
-    }
+    asked = table(view.table)
+    view = replace(view, types="every")
+    search = body(view, [*columns, *TYPE_COLUMNS], method=method, context=False)
+    search["query"]["bool"]["filter"].append({"range": {asked.time: {"%timefilter%": True}}})
     url = {"index": index_of(view, prefix), "body": search}
-    data = {"url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
-    paths = {
-        column: f"{column}.value" if column in numbers else f"{column}.buckets[0].key" for column in columns
-    }
-    return Source(data, paths={**paths, TYPE_KEY: "key_as_string"})
+    return Source({"url": url, "format": {"property": "hits.hits"}}, "_source")
 
 
-TYPE_KEY = "line_of"
-"""What a row says of the line that it belongs to: benchmark and processing type."""
-
-
-def type_key() -> dict[str, Any]:
-    """The transform that says of a row to which line it belongs."""
-    return {"calculate": "datum.benchmark + '|' + datum.processing_type", "as": TYPE_KEY}
+TYPE_COLUMNS = ("processing_type", "benchmark")
+"""What tells the line of one processing type from that of another."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dashboards.spec import Entry, Panel
-from dashboards.targets.vegalite.index import TYPE_KEY, type_key
+from dashboards.targets.vegalite.index import TYPE_COLUMNS
 from dashboards.targets.vegalite.marks import (
     BAND,
     INK,
@@ -24,7 +24,8 @@ from dashboards.targets.vegalite.marks import (
     scaled,
     valid,
 )
-from dashboards.targets.vegalite.sources import Source, Step
+from dashboards.targets.vegalite.sources import ROWS, Source, Step
+from esjobs.core.words import DEVIATION_LIMIT
 
 _FASTER = "Deviation (faster →)"
 _RELATIVE = "relative to the mean of the WLCG site"
@@ -34,20 +35,23 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
     """One quantity with its error against another, the line through the origin and its band."""
     right, up = panel.entry("x"), panel.entry("y")
     unit = f" ({paint.unit})" if paint.unit else ""
-    (join,) = panel.joins
-    on = join.on
+    every = panel.view.types == "every"
     x = across(right.column, right.title + unit, scaled(paint.x), tickCount=10)
     y, low, band, expected = (
         across(column, up.title, scaled(paint.y), tickCount=8)
         for column in (up.column, "lo", "low", "expected")
     )
+    columns = TYPE_COLUMNS if every else (panel.joins[0].on,)
+    of_line = [{"field": column} for column in columns]
+    lines = joins["line"]
     line: Spec = {
-        "transform": _ends(panel, joins["line"], paint),
+        **({"data": dict(lines.data)} if every else {}),
+        "transform": _lines(panel, source, lines) if every else _ends(panel, lines, paint),
         "layer": [
             {
                 "name": "band",
                 "mark": {"type": "area", "color": BAND, "clip": True},
-                "encoding": {"x": x, "y": band, "y2": {"field": "high"}, "detail": {"field": on}},
+                "encoding": {"x": x, "y": band, "y2": {"field": "high"}, "detail": of_line},
             },
             {
                 "name": "line",
@@ -55,7 +59,7 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
                 "encoding": {
                     "x": x,
                     "y": expected,
-                    "detail": {"field": on},
+                    "detail": of_line,
                     "strokeDash": _dashed("datum.status === 'ok'", [6, 4]),
                 },
             },
@@ -67,10 +71,9 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
         points(panel, {"x": x, "y": y}, paint),
     ]
     if not paint.told:
-        layers.append(_named(panel, {"x": x, "y": y}))
+        layers += _named(panel, {"x": x, "y": y})
     steps = [
         *source.lifted(columns_of(panel)),
-        *([type_key()] if on == TYPE_KEY else []),
         valid(right.column, up.column),
         *reached(up, panel.interval),
         *clipped(paint.x, right.column),
@@ -96,12 +99,44 @@ def _ends(panel: Panel, lines: Source, paint: Paint) -> list[Step]:
             "groupby": [join.on],
         },
         lines.lookup(join.on, join.columns),
+        *_between(column, *ends, paint.limit),
+    ]
+
+
+def _lines(panel: Panel, source: Source, lines: Source) -> list[Step]:
+    """From the lines of every type and benchmark to the ends of those that belong to rows of the chart.
+
+    They are asked for on their own: a row can look up by one column only.
+    """
+    (join,) = panel.joins
+    column = panel.entry("x").column
+    seen: list[Step] = [
+        {
+            "lookup": name,
+            "from": {"data": {"name": ROWS}, "key": source.path(name), "fields": [source.path(column)]},
+            "as": [f"seen_{name}"],
+        }
+        for name in TYPE_COLUMNS
+    ]
+    reach = f"extent(pluck(data('{ROWS}'), {json.dumps(source.path(column))}))"
+    return [
+        *lines.lifted([*join.columns, *TYPE_COLUMNS]),
+        *seen,
+        valid(*(f"seen_{name}" for name in TYPE_COLUMNS)),
+        {"calculate": reach, "as": "reach"},
+        *_between(column, "0.95 * datum.reach[0]", "1.05 * datum.reach[1]", DEVIATION_LIMIT),
+    ]
+
+
+def _between(column: str, start: str, end: str, limit: float) -> list[Step]:
+    """Both ends of a line through the origin, with those of its band."""
+    return [
         {"filter": "datum.slope > 0"},
-        {"calculate": f"[{ends[0]}, {ends[1]}]", "as": column},
+        {"calculate": f"[{start}, {end}]", "as": column},
         {"flatten": [column]},
         {"calculate": f"datum.slope * datum[{json.dumps(column)}]", "as": "expected"},
-        {"calculate": f"datum.expected * {1 - paint.limit}", "as": "low"},
-        {"calculate": f"datum.expected * {1 + paint.limit}", "as": "high"},
+        {"calculate": f"datum.expected * {1 - limit}", "as": "low"},
+        {"calculate": f"datum.expected * {1 + limit}", "as": "high"},
     ]
 
 
@@ -109,15 +144,27 @@ def _dashed(solid: str, dash: list[int]) -> Spec:
     return {"condition": {"test": solid, "value": [1, 0]}, "value": dash}
 
 
-def _named(panel: Panel, position: Spec) -> Spec:
-    """Names of what is confirmed, beside their marks."""
+def _named(panel: Panel, position: Spec) -> list[Spec]:
+    """Names of what is confirmed beside their marks, in turn on either side, so that few cover each other."""
     label = panel.entry("label").column
-    return {
-        "name": "names",
-        "transform": [{"filter": "datum.standing === 'confirmed'"}],
-        "mark": {"type": "text", "align": "left", "dx": 9, "color": INK, "fontSize": 11},
-        "encoding": {**position, "text": {"field": label, "type": "nominal"}},
-    }
+    text = {"field": label, "type": "nominal"}
+    sides = {"names": ("left", 9, 1), "names_before": ("right", -9, 0)}
+    return [
+        {
+            "name": name,
+            "transform": [
+                {"filter": "datum.standing === 'confirmed'"},
+                {
+                    "window": [{"op": "row_number", "as": "turn"}],
+                    "sort": [{"field": panel.entry("x").column, "order": "ascending"}],
+                },
+                {"filter": f"datum.turn % 2 === {odd}"},
+            ],
+            "mark": {"type": "text", "align": align, "dx": shift, "color": INK, "fontSize": 11},
+            "encoding": {**position, "text": text},
+        }
+        for name, (align, shift, odd) in sides.items()
+    ]
 
 
 def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

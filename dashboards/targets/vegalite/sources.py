@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+ROWS = "rows"
+"""What expressions call the rows of a chart's own view."""
+
 Step = dict[str, Any]
 """One transform of Vega-Lite."""
 

@@ -59,11 +59,10 @@ def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         *source.lifted([*columns_of(panel), field.per]),
         valid(field.column, field.per),
         {"calculate": left, "as": "value"},
-        {"window": [{"op": "row_number", "as": "rank"}], "sort": [{"field": "value", "order": "descending"}]},
     ]
     layers = _bars(panel, field.title, "~s", ",.0f")
     for layer in layers:
-        layer["encoding"]["y"]["sort"] = {"field": "value", "order": "descending"}
+        layer["encoding"]["y"]["sort"] = {"field": "value", "op": "max", "order": "descending"}
     return assembled(source, steps, layers, paint)
 
 
@@ -93,14 +92,15 @@ def _bars(panel: Panel, title: str, ticks: str, form: str) -> list[Spec]:
 
 
 def _amount(column: str, title: str, form: str) -> Spec:
-    return across(column, title, {"zero": True}, format=form, tickCount=6, orient="top")
+    # room behind the longest bar for its number
+    return across(column, title, {"zero": True, "padding": 34}, format=form, tickCount=6, orient="top")
 
 
 def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
     """A quantity with its error over time, a line per name."""
     time, up = panel.entry("x"), panel.entry("y")
     names = [field for field in panel.fields if field.role == "label"]
-    form = ".0%" if up.show in {"percent", "fraction", "shift"} else "~g"
+    form = ".0%" if up.show in {"percent", "fraction", "shift"} else ",~r"
     x = {
         "field": "at",
         "type": "temporal",
@@ -121,7 +121,7 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     if names:
         scale = {"range": list(SERIES)}
         colour = {"field": names[0].column, "type": "nominal", "scale": scale, "title": None}
-        colour["legend"] = {"orient": "right", "labelLimit": 200, "symbolType": "circle"}
+        colour["legend"] = {"orient": "right", "columns": 1, "labelLimit": 200, "symbolType": "circle"}
     layers = [
         *ground,
         {

@@ -58,8 +58,8 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
     yellow = f"datum.age > {FRESH_DAYS} || datum.minuit_valid === false"
     newest = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
     why = (
-        "datum.status !== 'ok' ? 'the fit is ' + datum.status + ': ' + (datum.reason || 'no reason given') : "
-        f"'the newest day with jobs is ' + {newest} + "
+        "datum.status !== 'ok' ? 'The fit is ' + datum.status + ': ' + (datum.reason || 'no reason given') : "
+        f"'The newest day with jobs is ' + {newest} + "
         "(isValid(datum.age) ? ', ' + format(max(datum.age, 0), '.0f') + ' days ago' : '')"
     )
     rest = (
@@ -78,7 +78,7 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
         },
         {"calculate": f"{red} ? '{RED}' : {yellow} ? '{YELLOW}' : '{GREEN}'", "as": "colour"},
         {
-            "calculate": wrapped(f"({why} + ({red} ? '.' : {rest}))", 13),
+            "calculate": wrapped(f"({why} + (datum.status !== 'ok' ? '.' : {rest}))", 13),
             "as": "small",
         },
     ]

@@ -1,0 +1,266 @@
+"""Every question of both bundles, asked of real indices that hold the demo: answered as by the store."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+import vl_convert
+
+import esjobs
+from dashboards.pages import HEADLINE, PAGES
+from dashboards.spec import Page, Panel, View
+from dashboards.targets.kibana.bundle import kibana
+from dashboards.targets.portable.bundle import portable
+from dashboards.targets.portable.visualizations import columns_of_table
+from dashboards.targets.vegalite.charts import CHARTS as CHART_KINDS
+from dashboards.targets.vegalite.sums import HOUR_S
+from dashboards.view.ask import asked as asked_of_store
+from dashboards.view.rows import Row, keeps
+from esjobs.capabilities import TABLES
+from esjobs.demonstration import demonstrate
+from esjobs.session import Session
+from esjobs.settings import ClusterSettings, Settings
+from esjobs.speed.tables import SPEED
+from esjobs.store.base import Pointed
+from tests.dashboards.answers import answered
+from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg
+from tests.dashboards.questions import Chart, Question, asked
+from tests.servers.plugin import server_params
+from tests.servers.server import Server
+
+PREFIX = "bundles"
+BUNDLES = {
+    target: list(asked(make(PAGES, HEADLINE, PREFIX)))
+    for target, make in {"portable": portable, "kibana": kibana}.items()
+}
+PANELS: dict[str, tuple[Page, Panel]] = {
+    placed.panel.id: (page, placed.panel) for page in PAGES for placed in page.places
+}
+SEARCHES = [
+    (target, each) for target, found in BUNDLES.items() for each in found if isinstance(each, Question)
+]
+CHARTS = [each for each in BUNDLES["portable"] if isinstance(each, Chart)]
+PRODUCTS = server_params("elasticsearch8", "elasticsearch9", "opensearch3")
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", PRODUCTS, indirect=True)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The results of two nights of the demo, embedded."""
+    folder = tmp_path_factory.mktemp("demo")
+    demonstrate(folder, jobs=60_000, seed=3)
+    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+        session.run("2025-06-01/2025-06-25")
+        yield session
+
+
+@pytest.fixture(scope="module")
+def published() -> set[str]:
+    """The products whose indices hold the same results."""
+    return set()
+
+
+@pytest.fixture
+def filled(server: Server, demo: Session, published: set[str]) -> Server:
+    """A server with every table of the demo and its latest run."""
+    if server.product.name not in published:
+        settings = Settings(store=server.url, cluster=ClusterSettings(prefix=PREFIX))
+        with esjobs.open(settings=settings) as session:
+            changes: list[Any] = [Pointed(each, latest(demo)) for each in SPEED.tables]
+            for each in TABLES:
+                rows = list(demo.store.read(each, ()))
+                found = {value for batch in rows for value in batch.column(each.partition).to_pylist()}
+                for value in sorted(found, key=str):
+                    chosen = [batch.filter(pc.equal(batch.column(each.partition), value)) for batch in rows]
+                    changes.append(session.store.replace(each, str(value), chosen))
+            session.store.publish(changes)
+        published.add(server.product.name)
+    return server
+
+
+def latest(demo: Session) -> str:
+    """The run whose rows people see."""
+    shown = demo.show("latest_runs")
+    return str(shown[shown["shown"]]["run"].iloc[0])
+
+
+def expected(panel: Panel, page: Page, demo: Session) -> list[Row]:
+    """The rows of a panel as the embedded store holds them, with what its page opens with."""
+    view = replace(panel.view, level=panel.view.level or "site") if panel.kind in CHART_KINDS else panel.view
+    rows = asked_of_store(demo.store, view, method=HEADLINE)
+    if panel.view.by:
+        return rows
+    of_run = panel.view.runs == "latest" and panel.view.table in {each.name for each in SPEED.tables}
+    return [row for row in rows if keeps(row, page.given) and (not of_run or row["run"] == latest(demo))]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal values; numbers as an index gives them back, moments as texts."""
+    if isinstance(left, datetime | str) and isinstance(right, datetime):
+        moment = right if right.tzinfo else right.replace(tzinfo=UTC)
+        return datetime.fromisoformat(str(left)) == moment
+    if isinstance(left, float | int) and isinstance(right, float | int):
+        return float(left) == pytest.approx(float(right), rel=1e-9)
+    return bool(left == right) or (left is None and right is None)
+
+
+def identity(pair: object) -> str:
+    if isinstance(pair, tuple):
+        return f"{pair[0]}-{pair[1].panel}"
+    return pair.panel if isinstance(pair, Chart) else str(pair)
+
+
+@pytest.mark.parametrize("pair", SEARCHES, ids=identity)
+def test_a_panel_shows_what_the_store_holds(
+    pair: tuple[str, Question], filled: Server, demo: Session
+) -> None:
+    _, question = pair
+    answer = filled.json("POST", f"{question.index}/_search", question.body)
+    assert answer["_shards"]["failed"] == 0
+    rows = question.rows(answer)
+    name = question.panel if question.panel in PANELS else question.panel.rpartition("-")[0]
+    page, panel = PANELS[name]
+    wanted = expected(panel, page, demo)
+    assert wanted or panel.id in MAY_BE_EMPTY
+    if panel.kind == "tiles":
+        counts = {tile.label: sum(keeps(row, tile.where) for row in wanted) for tile in panel.tiles}
+        (found,) = rows
+        assert found == {label: counts[label] for label in found}
+    elif panel.kind == "rows":
+        assert answer["hits"]["total"]["value"] == len(wanted)
+        assert len(rows) == min(len(wanted), 500)
+        column = panel.view.sort[0].lstrip("-")
+        best = [row[column] for row in wanted if row[column] is not None]
+        assert same(rows[0][column], max(best) if panel.view.sort[0].startswith("-") else min(best))
+    elif panel.kind == "table":
+        columns = [column for columns in columns_of_table(panel) for column, _ in columns]
+        assert len(rows) == len(wanted)
+        label = panel.entry("label").column
+        known = {row[label]: row for row in wanted}
+        for row in rows:
+            assert all(same(row[column], known[row[label]][column]) for column in columns), row
+    else:
+        value, label = panel.entry("x").column, panel.entry("label").column
+        named = {row[label]: row[value] for row in wanted if row[label] is not None}
+        found = {row[label]: row[value] for row in rows}
+        assert len(found) == min(len(named), panel.most[0])
+        assert all(same(found[key], named[key]) for key in found)
+        assert max(found.values()) == pytest.approx(max(named.values()))
+
+
+MAY_BE_EMPTY: set[str] = set()
+"""Panels that the demo has no rows for."""
+
+
+def test_planted_queues_and_only_they_are_confirmed(filled: Server, demo: Session) -> None:
+    flags = demo.show("flags", run=latest(demo))
+    chosen = flags[(flags["level"] == "site") & (flags["processing_type"] == "all")]
+    wanted = set(chosen[(chosen["method"] == HEADLINE) & chosen["confirmed"].eq(True)]["name"])
+    assert len(wanted) > 2
+    for target, found in BUNDLES.items():
+        questions = {each.panel: each for each in found if isinstance(each, Question)}
+        question = questions["sites-to-declare"]
+        rows = question.rows(filled.json("POST", f"{question.index}/_search", question.body))
+        assert {row["name"] for row in rows} == wanted, target
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=identity)
+def test_a_chart_draws_what_the_store_holds(
+    chart: Chart, filled: Server, demo: Session, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page, panel = PANELS[chart.panel]
+    spec = answered(chart.spec, filled)
+    given = spec["data"]["values"]
+    assert given, "no row was asked for"
+    for version in (OLDEST, NEWEST):
+        vl_convert.vegalite_to_vega(spec, vl_version=version, show_warnings=True)
+        assert "WARN" not in capfd.readouterr().err
+        picture = svg(spec, version)
+        drawn = len(marks(picture, "marks"))
+        text = "".join(picture.itertext())
+        assert panel.empty not in text
+        if panel.kind == "statement":
+            (row,) = expected(panel, page, demo)
+            words = str(row["sentence"]).split()
+            assert all(word in text for word in words)
+        else:
+            assert drawn == wanted_marks(panel, page, demo)
+
+
+def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
+    """How many marks a chart has to have."""
+    if panel.kind == "light":
+        return 1
+    if panel.view.over:
+        return len(moments(panel.view, demo, panel.most[0]))
+    rows = expected(panel, page, demo)
+    if panel.kind in ("shares", "waste"):
+        return min(panel.most[0], len([row for row in rows if row[panel.view.by[0]] is not None]))
+    needed = [panel.entry("x").column] if panel.kind != "pulls" else []
+    shown = [row for row in rows if all(row[column] is not None for column in needed)]
+    return min(len(shown), panel.most[0]) if panel.most else len(shown)
+
+
+def moments(view: View, demo: Session, most: int) -> dict[tuple[Any, Any], list[Row]]:
+    """The rows of a view over time by name and day, of the names that are shown."""
+    bare = View(view.table, where=view.where, level=view.level, types="main")
+    rows = asked_of_store(demo.store, bare, method=HEADLINE)
+    (column,) = view.by
+    names: dict[Any, list[Row]] = {}
+    for row in rows:
+        names.setdefault(row[column], []).append(row)
+    if view.first:
+        names = {name: each for name, each in names.items() if any(keeps(row, view.first) for row in each)}
+    grouped: dict[tuple[Any, Any], list[Row]] = {}
+    for name in list(names)[:most] if len(names) > most else names:
+        for row in names[name]:
+            grouped.setdefault((name, row[view.over]), []).append(row)
+    return grouped
+
+
+def test_shares_are_sums_over_sums(filled: Server, demo: Session) -> None:
+    buckets = demo.show("buckets")
+    sums = buckets.groupby("site")[["cpu_s", "core_s"]].sum()
+    left = ((sums["core_s"] - sums["cpu_s"]) / HOUR_S).to_dict()
+    (chart,) = [each for each in CHARTS if each.panel == "efficiency-wasted"]
+    for group in answered(chart.spec, filled)["data"]["values"]:
+        wasted = (group["core_s"]["value"] - group["cpu_s"]["value"]) / HOUR_S
+        assert wasted == pytest.approx(left[group["key"]])
+
+
+def test_the_line_that_is_drawn_is_that_of_the_table(filled: Server, demo: Session) -> None:
+    lines = demo.show("lines", run=latest(demo))
+    chosen = lines[(lines["level"] == "site") & (lines["method"] == HEADLINE)]
+    wanted = {row.processing_type: row.slope for row in chosen.itertuples()}
+    (chart,) = [each for each in CHARTS if each.panel == "sites-scatter"]
+    spec = answered(chart.spec, filled)
+    rows = [hit["_source"] for hit in spec["layer"][0]["data"]["values"]]
+    found = {row["processing_type"]: row["slope"] for row in rows}
+    assert found == wanted
+    assert len(found) > 3
+    picture = svg(spec)
+    assert len(marks(picture, "line")) == 1, "one type is chosen, and its line alone is drawn"
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=identity)
+def test_without_rows_a_chart_says_so(chart: Chart, filled: Server) -> None:
+    del filled
+    spec = json.loads(json.dumps(chart.spec))
+
+    def emptied(found: Any) -> Any:
+        if isinstance(found, dict):
+            if "url" in found:
+                return {**({"name": found["name"]} if "name" in found else {}), "values": []}
+            return {key: emptied(value) for key, value in found.items()}
+        return [emptied(each) for each in found] if isinstance(found, list) else found
+
+    for version in (OLDEST, NEWEST):
+        picture = svg(emptied(spec), version)
+        said = " ".join("".join(each.itertext()) for each in picture.iter() if each.tag.endswith("text"))
+        _, panel = PANELS[chart.panel]
+        assert all(word in said for word in (panel.empty or "There are no rows").split())
