@@ -31,6 +31,9 @@ KEYS: Mapping[str, frozenset[str]] = {
 }
 """Attributes that the oldest server accepts, by type; an unknown one makes it refuse the object."""
 
+FIELD_KEYS = frozenset(("customLabel", "count"))
+"""What the oldest server accepts of a field of a data view."""
+
 TEXTS = (
     *("panelsJSON", "optionsJSON", "visState", "uiStateJSON", "fields", "fieldFormatMap", "fieldAttrs"),
     *("runtimeFieldMap", "sourceFilters"),
@@ -111,6 +114,9 @@ def _of_object(each: dict[str, Any], there: set[tuple[Any, Any]]) -> Iterator[st
     source = attributes.get("kibanaSavedObjectMeta", {}).get("searchSourceJSON", "{}")
     if _parsed(source) is None:
         yield "searchSourceJSON is no JSON in a text"
+    for field, told in (_parsed(attributes.get("fieldAttrs")) or {}).items():
+        for key in sorted(set(told) - FIELD_KEYS):
+            yield f"field '{field}': key '{key}', which the oldest server refuses"
     yield from _of_references(each, there)
     if kind == "dashboard":
         yield from _of_panels(attributes)

@@ -64,7 +64,7 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
     of_latest = index.startswith(f"{prefix}-latest-") and view.table != "latest_runs"
     attributes: dict[str, Any] = {
         "allowNoIndex": True,
-        "fieldAttrs": text_of({column.name: _described(column) for column in asked.columns}),
+        "fieldAttrs": text_of({column.name: {"customLabel": label_of(column)} for column in asked.columns}),
         "fieldFormatMap": text_of(
             {column.name: form for column in asked.columns if (form := form_of(column)) is not None}
         ),
@@ -79,11 +79,6 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
     return SavedObject("index-pattern", index.removeprefix(f"{prefix}-"), attributes, prefix=prefix)
 
 
-def _described(column: Field) -> dict[str, Any]:
-    unit = f" [{column.unit}]" if column.unit else ""
-    return {"customDescription": f"{column.meaning}{unit}", "customLabel": label_of(column)}
-
-
 def label_of(column: Field) -> str:
     """What people read for a column: its name in words, errors as such, counts with what they count.
 
@@ -91,14 +86,18 @@ def label_of(column: Field) -> str:
     >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "rc_site", "k")]
     ['deviation, standard error', 'number of jobs', 'WLCG site', 'k']
     """
+    unit = f", {column.unit}" if column.unit in _UNITS else ""
     if column.name in _LABELS:
-        return _LABELS[column.name]
+        return _LABELS[column.name] + unit
     if column.name.startswith("n_"):
         return "number of " + column.name.removeprefix("n_").replace("_", " ")
     if column.name.endswith("_err"):
         return column.name.removesuffix("_err").replace("_", " ") + ", standard error"
-    return column.name.replace("_", " ")
+    return column.name.replace("_", " ") + unit
 
+
+_UNITS = ("s", "core s", "B", "s²", "events s", "events²")
+"""Units that a label tells; counts say themselves what they count."""
 
 _LABELS = {
     "rc_site": "WLCG site",

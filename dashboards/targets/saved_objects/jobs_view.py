@@ -66,15 +66,13 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
             known_as = "date_nanos" if index.own and item.type == "time" else known_as
             shown = not index.own or item.type != "text"
             listed[place] = field_entry(place, kind, known_as, searchable=searchable, counted=shown)
-            unit = f" [{item.unit}]" if item.unit and known.factor == 1 else ""
-            described[place] = {"customDescription": f"{item.meaning}{unit}"}
             if index.own:
-                described[place]["customLabel"] = label_of(item)
+                described[place] = {"customLabel": label_of(item)}
             if (form := form_of(item)) is not None and (item.type != "integer" or known.factor == 1):
                 forms[place] = form
     scripts = runtime_fields(index) if computed else {}
     forms |= {name: _FORMS[name] for name in scripts}
-    described |= {name: {"customDescription": _MEANINGS[name]} for name in scripts}
+    described |= {name: {"customLabel": _MEANINGS[name]} for name in scripts}
     title = f"{prefix}-{index.title}" if index.own else index.title
     attributes = {
         "allowNoIndex": True,
@@ -91,10 +89,12 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
 
 
 _MEANINGS = {
-    "cpu_efficiency": "CPU time over wall-clock time x cores of the job; computed when it is asked for",
-    "cpu_s_per_event": "CPU time per event [s]; computed when it is asked for",
-    "core_hours": "wall-clock time x cores [h]; computed when it is asked for",
+    "cpu_efficiency": "CPU efficiency: CPU time over wall-clock time x cores",
+    "cpu_s_per_event": "CPU time per event, s",
+    "core_hours": "core-hours: wall-clock time x cores, h",
 }
+"""What people read for the fields that are computed."""
+
 _FORMS = {
     "cpu_efficiency": {"id": "percent", "params": {"pattern": "0.0%"}},
     "cpu_s_per_event": {"id": "number", "params": {"pattern": "0,0.[000]"}},
