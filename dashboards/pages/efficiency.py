@@ -3,7 +3,7 @@
 Detectors and scores of jobs add their panels here.
 """
 
-from dashboards.spec import Choice, Entry, Page, Panel, View, stacked
+from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
 
 _SUMS = (Sum("cpu_s", "cpu_s"), Sum("core_s", "core_s"), Sum("n_jobs", "n_jobs"))
@@ -14,7 +14,7 @@ _ABOUT = "CPU time over wall-clock time × cores, summed over the jobs that coun
 def _by(name: str, what: str, column: str, heading: str, most: int) -> Panel:
     return Panel(
         f"efficiency-by-{name}",
-        f"CPU time over core time by {what}, most core time first (dashed: all together)",
+        f"CPU time over core time by {what}, most core time first (dashed: those together)",
         "shares",
         "Efficiency",
         View("buckets", types="every", by=(column,), metrics=_SUMS, sort=("-core_s",)),
@@ -34,7 +34,7 @@ BY_MODEL = _by("model", "CPU model", "cpu_model", "CPU model", 20)
 
 WASTED = Panel(
     "efficiency-wasted",
-    "Core-hours without CPU time by queue, largest first",
+    "Core-hours without CPU time, of the 30 queues with most core time",
     "waste",
     "Efficiency",
     View("buckets", types="every", by=("site",), metrics=_SUMS, sort=("-core_s",)),
@@ -63,7 +63,13 @@ DROPPED = Panel(
     "Jobs by what became of them: in buckets, or dropped and why",
     "bars",
     "Efficiency",
-    View("days", by=("outcome",), metrics=(Sum("n_jobs", "n_jobs"),), sort=("-n_jobs",)),
+    View(
+        "days",
+        where=(Where("kind", ("binned", "dropped")),),
+        by=("outcome",),
+        metrics=(Sum("n_jobs", "n_jobs"),),
+        sort=("-n_jobs",),
+    ),
     fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
     most=(20,),
     empty="No day was aggregated.",

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from dashboards.spec import LOOKS, Entry, Panel, Tile
+from dashboards.spec import Entry, Panel, Tile
 from dashboards.targets.portable.visualizations import FURTHER, columns_of_table, most_names
 from dashboards.targets.saved_objects.conditions import all_of, kuery
 from dashboards.targets.saved_objects.objects import PREFIX, Attributes, Reference, data_view_of
 from dashboards.targets.vegalite.index import index_of
-from dashboards.targets.vegalite.marks import MUTED
 from dashboards.targets.vegalite.sums import BAR
-from esjobs.core.words import DEVIATION_LIMIT
 
 LAYER = "rows"
 LAYER_REFERENCE = f"indexpattern-datasource-layer-{LAYER}"
@@ -99,14 +97,8 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     for name, title in numbers:
         form = _format(entries.get(name) or _of_error(panel, name))
         named[name] = _measure(title, "max", name, params={"format": form} if form else {})
-    columns = []
-    for name in named:
-        column: dict[str, Any] = {"columnId": name, "isTransposed": False}
-        if name == "deviation":
-            column |= {"colorMode": "text", "palette": _accepted()}
-        columns.append(column)
     shown: dict[str, Any] = {
-        "columns": columns,
+        "columns": [{"columnId": name, "isTransposed": False} for name in named],
         "layerId": LAYER,
         "layerType": "data",
         "paging": {"enabled": True, "size": 10},
@@ -158,32 +150,6 @@ def _format(entry: Entry | None) -> dict[str, Any] | None:
         return None
     kind, decimals = forms[entry.show]
     return {"id": kind, "params": {"decimals": decimals}}
-
-
-def _accepted() -> dict[str, Any]:
-    """Colours of a deviation by the limit: slower, accepted, faster."""
-    colours = (LOOKS["confirmed"].light, MUTED, LOOKS["confirmed"].light)
-    ends = (-DEVIATION_LIMIT, DEVIATION_LIMIT, 10)
-    starts = (-10, -DEVIATION_LIMIT, DEVIATION_LIMIT)
-    return {
-        "name": "custom",
-        "params": {
-            "colorStops": [
-                {"color": colour, "stop": stop} for colour, stop in zip(colours, starts, strict=True)
-            ],
-            "continuity": "all",
-            "maxSteps": 5,
-            "name": "custom",
-            "progression": "fixed",
-            "rangeMax": None,
-            "rangeMin": None,
-            "rangeType": "number",
-            "reverse": False,
-            "steps": 3,
-            "stops": [{"color": colour, "stop": stop} for colour, stop in zip(colours, ends, strict=True)],
-        },
-        "type": "palette",
-    }
 
 
 def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:

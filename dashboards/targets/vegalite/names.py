@@ -25,7 +25,6 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import ROWS, Source, Step
-from esjobs.core.words import DEVIATION_LIMIT
 
 _FASTER = "Deviation (faster →)"
 _RELATIVE = "relative to the mean of the WLCG site"
@@ -46,7 +45,7 @@ def against_line(panel: Panel, source: Source, joins: dict[str, Source], paint: 
     lines = joins["line"]
     line: Spec = {
         **({"data": dict(lines.data)} if every else {}),
-        "transform": _lines(panel, source, lines) if every else _ends(panel, lines, paint),
+        "transform": _lines(panel, source, lines, paint) if every else _ends(panel, lines, paint),
         "layer": [
             {
                 "name": "band",
@@ -103,7 +102,7 @@ def _ends(panel: Panel, lines: Source, paint: Paint) -> list[Step]:
     ]
 
 
-def _lines(panel: Panel, source: Source, lines: Source) -> list[Step]:
+def _lines(panel: Panel, source: Source, lines: Source, paint: Paint) -> list[Step]:
     """From the lines of every type and benchmark to the ends of those that belong to rows of the chart.
 
     They are asked for on their own: a row can look up by one column only.
@@ -124,7 +123,7 @@ def _lines(panel: Panel, source: Source, lines: Source) -> list[Step]:
         *seen,
         valid(*(f"seen_{name}" for name in TYPE_COLUMNS)),
         {"calculate": reach, "as": "reach"},
-        *_between(column, "0.95 * datum.reach[0]", "1.05 * datum.reach[1]", DEVIATION_LIMIT),
+        *_between(column, "0.95 * datum.reach[0]", "1.05 * datum.reach[1]", paint.limit),
     ]
 
 
