@@ -1,6 +1,7 @@
 """Bundles of dashboards: nothing that a server refuses, nothing that a table lacks, the same each time."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,13 @@ def urls(panel: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield from inside(value)
 
     yield from inside(json.loads(spec))
+
+
+def test_tables_keep_rows_in_which_a_text_is_missing() -> None:
+    """Lens heeds ``missingBucket`` only beside ``otherBucket``."""
+    texts = json.dumps([json.loads(line) for line in bundle_of("kibana").splitlines()])
+    settings = re.findall(r'\\"missingBucket\\": ?(\w+).*?\\"otherBucket\\": ?(\w+)', texts)
+    assert {("true", "true"), ("false", "false")} == set(settings)
 
 
 def test_a_prefix_moves_names_and_indices(tmp_path: Path) -> None:

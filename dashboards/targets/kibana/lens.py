@@ -127,7 +127,8 @@ def _terms(
             "missingBucket": missing,
             "orderBy": order_by,
             "orderDirection": direction,
-            "otherBucket": False,
+            # without it Lens leaves missing values out, and with them their rows
+            "otherBucket": missing,
             "parentFormat": {"id": "terms"},
             "size": size,
         },

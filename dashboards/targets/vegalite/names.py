@@ -147,7 +147,7 @@ def _named(panel: Panel, position: Spec) -> list[Spec]:
     """Names of what is confirmed beside their marks, in turn on either side, so that few cover each other."""
     label = panel.entry("label").column
     text = {"field": label, "type": "nominal"}
-    sides = {"names": ("left", 9, 1), "names_before": ("right", -9, 0)}
+    sides = {"names": ("left", 9, 0), "names_before": ("right", -9, 1)}
     return [
         {
             "name": name,
