@@ -105,8 +105,11 @@ def _add(
 
 
 def _opening() -> dict[str, Any]:
-    """What a click on a name offers: its page, with the filters and the time range of here."""
-    config = {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": True}
+    """What a click on a name offers: its page, with the name as a filter and the time range of here.
+
+    Other filters stay behind: not every panel there has their columns, and would be empty.
+    """
+    config = {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": False}
     action = {"config": config, "factoryId": "DASHBOARD_TO_DASHBOARD_DRILLDOWN", "name": "Look at it alone"}
     event = {"action": action, "eventId": LEADS, "triggers": ["FILTER_TRIGGER"]}
     return {"dynamicActions": {"events": [event]}}
