@@ -100,7 +100,7 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
     """A quantity with its error over time, a line per name."""
     time, up = panel.entry("x"), panel.entry("y")
     names = [field for field in panel.fields if field.role == "label"]
-    form = ".0%" if up.show in {"percent", "fraction", "shift"} else ",~r"
+    form = "~%" if up.show in {"percent", "fraction", "shift"} else ",d" if up.show == "count" else ",.4~g"
     x = {
         "field": "at",
         "type": "temporal",
