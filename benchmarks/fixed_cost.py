@@ -219,10 +219,9 @@ log-normal with a spread of 0.5 inside a unit; CPU time scatters by 20 %.
 
 ## Factors: largest bias of a unit, and width of the pulls of ln k (12 units, 8 tasks, 100 jobs a bucket)
 
-"By the rule" is corrected where the slope is below 0 by more than three of its errors and moves factors by
-more than 2 %. At rho = 1 and 2 not every task has the jobs to show that, and up to 1.8 % stays in; with two
-errors instead of three it would be 0.7 %, and one task in 28 would be corrected without any cost. "Always" is
-corrected wherever rho is known. With {toys} toys a bias of 0.3 % to 0.6 % is what the toys' own statistics
+"By the rule" is corrected where a fixed cost above 0 or its error can move factors by more than 2 %, whether
+it can be told from none or not; half of the tasks without any are, within their errors. "Always" is corrected
+wherever rho is known. With {toys} toys a bias of 0.3 % to 0.6 % is what the toys' own statistics
 give.
 
 {bias}
