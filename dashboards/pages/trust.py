@@ -93,7 +93,7 @@ FITS = Panel(
 
 SHIFT = Panel(
     "trust-method-shift",
-    "What the other method would make of k, largest shift first",
+    "What the other method would make of k, largest increase first",
     "rows",
     "Trust",
     View("factors", where=(Where("k"),), level="site", sort=("-method_sigmas",)),

@@ -148,6 +148,22 @@ def urls(panel: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from inside(json.loads(spec))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"references":[{', '"references":[7,{'),
+        ('"panelsJSON":"[{', '"panelsJSON":"[7,{'),
+        ('"kibanaSavedObjectMeta":{', '"kibanaSavedObjectMeta":[],"x":{'),
+        ('\\"gridData\\":{', '\\"gridData\\":{\\"x\\":\\"a\\",\\"y\\":{},\\"z\\":'),
+        ('"type":"dashboard"', '"type":["dashboard"]'),
+    ],
+)
+def test_a_file_of_any_shape_is_told_without_a_traceback(old: str, new: str) -> None:
+    text = bundle_of("portable")
+    assert old in text
+    assert complaints(text.replace(old, new, 1)) != []
+
+
 def test_tables_keep_rows_in_which_a_text_is_missing() -> None:
     """Lens heeds ``missingBucket`` only beside ``otherBucket``."""
     texts = json.dumps([json.loads(line) for line in bundle_of("kibana").splitlines()])

@@ -68,13 +68,17 @@ def complaints(text: str) -> list[str]:
             objects.append(value)
     if not objects and not found:
         found.append("there is no object in it")
-    there = [(each.get("type"), each.get("id")) for each in objects]
+    there = [(str(each.get("type")), str(each.get("id"))) for each in objects]
     found += [
         f"{kind} '{name}' stands in it {there.count((kind, name))} times" for kind, name in _twice(there)
     ]
     alone = any(each.get("type") == "tag" for each in objects)
     for each in objects:
-        said = [*_of_object(each, set(there)), *([] if alone else _of_kibana(each))]
+        try:
+            said = [*_of_object(each, set(there)), *([] if alone else _of_kibana(each))]
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # whatever is inside is not what a server exports or we write: which part does not matter
+            said = ["its attributes, references or panels have a shape that no server knows"]
         found += [f"{each.get('type')} '{each.get('id')}': {complaint}" for complaint in said]
     return found
 
@@ -91,7 +95,7 @@ def _of_kibana(each: dict[str, Any]) -> Iterator[str]:
                 yield f"panel '{panel.get('panelIndex')}' is a {panel.get('type')}, which it cannot draw"
 
 
-def _twice(names: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _twice(names: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
