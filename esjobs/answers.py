@@ -15,6 +15,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, VERDICTS
+from esjobs.jobs.tables import LOADS
 from esjobs.names import spelling
 from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.kinds import Kind
@@ -171,6 +172,10 @@ class Answers:
         if window is not None:
             where.extend(_within(table, window))
         rows = read_table(self._store, table, where)
+        if table == LOADS:
+            from esjobs.jobs.entered import entered_loads
+
+            rows = pa.concat_tables([rows, entered_loads(self._store, capabilities.TABLES)])
         if run is not None:
             rows = rows.filter(pc.starts_with(rows.column("run"), run))
             if not rows.num_rows:

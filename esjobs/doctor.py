@@ -14,7 +14,7 @@ from esjobs.core.query import NotLike
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
 from esjobs.declared.tables import COREPOWER
-from esjobs.jobs.field_check import COSTS, check_fields
+from esjobs.jobs.field_check import FAILED, OK, check_fields
 from esjobs.jobs.tables import LOADS
 from esjobs.runs.latest import latest_run
 from esjobs.runs.publication import count_rows, read_table
@@ -34,7 +34,6 @@ _PACKAGES = (
     "altair",
 )
 
-FAILED = "failed"
 _AGAIN = "mend what the message says, then run esjobs doctor again"
 
 _Finding = tuple[str, str, str, str]
@@ -116,11 +115,10 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
 def _field_findings(session: Session) -> Iterator[_Finding]:
     """What the jobs' index lacks, and what that costs."""
     checked = check_fields(session.store)
-    lacking = [row for row in checked if row.effect and (row.field in COSTS or row.state != "absent")]
-    yield "fields", "ok", f"{len(checked) - len(lacking)} of {len(checked)} as they should be", ""
+    lacking = [row for row in checked if row.check != OK]
+    yield "fields", OK, f"{len(checked) - len(lacking)} of {len(checked)} as they should be", ""
     for row in lacking:
-        state = FAILED if row.needed else "missing"
-        yield f"field {row.field}", state, f"{row.state}: {row.note or row.foreign}", row.effect
+        yield f"field {row.field}", row.check, f"{row.state}: {row.note or row.foreign}", row.effect
 
 
 def _result_findings(session: Session) -> Iterator[_Finding]:

@@ -204,6 +204,9 @@ def check(obj: Context, form: str, out: str) -> None:
     with obj.session() as session:
         checked = session.arrow.check_fields()
     emit(checked, form, out, prose=["note", "effect"])
+    if not obj.quiet:
+        states = checked.column("check").to_pylist()
+        click.echo(f"{states.count('ok')} of {len(states)} as they should be", err=True)
     if any(checked.column("needed").to_pylist()):
         raise SystemExit(1)
 

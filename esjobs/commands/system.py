@@ -60,7 +60,8 @@ def setup(obj: Context, dry_run: bool, dashboards: str | None) -> None:
 @click.pass_obj
 def doctor(obj: Context, form: str, out: str) -> None:
     """Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed."""
-    from esjobs.doctor import FAILED, examine
+    from esjobs.doctor import examine
+    from esjobs.jobs.field_check import FAILED
 
     checks = examine(obj.settings, str(obj.config) if obj.config else "defaults and environment")
     emit(checks, form, out, prose=["value", "what_to_do"])

@@ -25,12 +25,19 @@ COSTS: Mapping[str, str] = {
 }
 """What the results lack without a field; without any other one, only questions about it."""
 _UNDATED = "these documents belong to no day, and count nowhere"
+OK, MISSING, FAILED = "ok", "missing", "failed"
+"""What ``esjobs doctor`` calls a check: nothing to do; results lack something; nothing works."""
+_ORDER = (FAILED, MISSING, OK)
 _SLOWER = "same numbers, but each question that needs it reads all documents of the window"
 
 
 @dataclass(frozen=True)
 class CheckedField:
-    """A field, what it is called in the index, how it is there, and what that costs (empty: nothing)."""
+    """A field, what it is called in the index, how it is there, and what that costs (empty: nothing).
+
+    ``check``: in the words of ``esjobs doctor``. A field that only questions about itself need is ok, though
+    it is absent.
+    """
 
     field: str
     foreign: str
@@ -39,14 +46,30 @@ class CheckedField:
     needed: bool
     note: str
     effect: str
+    check: str
 
 
 def check_fields(store: JobStore) -> list[CheckedField]:
-    """Every stored field of the catalogue; asks the store once."""
-    return [
-        CheckedField(item.field, item.foreign, item.state, item.type, item.needed, item.note, _effect(item))
+    """Every stored field of the catalogue; asks the store once.
+
+    What nothing works without comes first, then what costs results or time, what costs questions only, and
+    what is as it should be; each in the order of the catalogue.
+    """
+    checked = [
+        CheckedField(
+            *(item.field, item.foreign, item.state, item.type, item.needed, item.note),
+            effect := _effect(item),
+            _check(item, effect),
+        )
         for item in store.check_fields()
     ]
+    return sorted(checked, key=lambda item: (_ORDER.index(item.check), not item.effect))
+
+
+def _check(item: FieldState, effect: str) -> str:
+    if item.needed:
+        return FAILED
+    return MISSING if effect and (item.field in COSTS or item.state != "absent") else OK
 
 
 def _effect(item: FieldState) -> str:

@@ -1,12 +1,15 @@
 """Takes a load back: its jobs, its rows of other tables, and its account."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from datetime import date
+from functools import partial
 
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
+from esjobs.core.window import Window
 from esjobs.jobs.aggregate import retired_days
 from esjobs.jobs.given_rows import retired_rows
 from esjobs.jobs.reading import JOBS
@@ -23,6 +26,7 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
     :class:`NoResultError` when no such load is listed, and no table has rows of it.
     """
     began = time.perf_counter()
+    emptied: set[date] = set()
     listed = read_table(store, LOADS, [In("load_id", (load_id,))]).num_rows
     retired, rows = retired_rows(store, tables, load_id)
     if not listed and not rows:
@@ -32,10 +36,10 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_TABLES)]
     if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
         rows += store.undo_load(load_id)
-        stored = set(store.day_fingerprints(None).column("day").to_pylist())
         aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
-        retired += retired_days(aggregated - stored)
-    store.publish(retired)
+        emptied = aggregated - _stored_days(store, None)
+    # another process may have loaded jobs of such a day and published its buckets meanwhile
+    store.publish(retired, partial(_retired_if_empty, store, emptied))
     return RunReport(
         "undo",
         load_id,
@@ -45,3 +49,14 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         rows_are="rows of the load",
         rows_become="taken back",
     )
+
+
+def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Retired]:
+    """What stands on those of some days that have no jobs."""
+    if not days:
+        return []
+    return retired_days(set(days) - _stored_days(store, Window.of_days(min(days), max(days))))
+
+
+def _stored_days(store: JobStore, window: Window | None) -> set[date]:
+    return set(store.day_fingerprints(window).column("day").to_pylist())

@@ -337,15 +337,21 @@ def test_a_map_is_held_against_the_index(server: Server, index_prefix: str) -> N
     assert "reads all documents" in effect["cpu_s"]
     assert "declared corepower" in effect["hs06_s"]
     assert effect["site"] == ""
+    states = frame["check"].tolist()
+    assert states == sorted(states, key=["failed", "missing", "ok"].index)
+    assert frame.index[:3].tolist() == ["cpu_raw", "cpu_s", "hs06_s"]
+    assert frame.index[3] == "user"  # costs questions only
+    assert found.stderr == f"{states.count('ok')} of {len(states)} as they should be\n"
     other = run(server, index_prefix, *given[:2], "--field-map", "atlas-panda", "fields", "check")
     assert other.exit_code == 1
-    assert "nothing works" in other.stdout
+    assert "nothing works" in other.stdout.splitlines()[2]
     refused = run(server, index_prefix, *given[:2], "--field-map", "atlas-panda", "query", "--by", "site")
     assert refused.exit_code == 1
     assert re.fullmatch(r"esjobs: .*pandaid.*fields check.*\n", refused.stderr)
     examined = run(server, index_prefix, *given, "doctor")
     assert "wrong type" in examined.stdout
     assert "hs06_s" in examined.stdout
+    assert found.stderr.strip() in examined.stdout
 
 
 def test_text_without_keyword_gives_the_same_numbers(server: Server, index_prefix: str) -> None:

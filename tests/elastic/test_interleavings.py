@@ -1,11 +1,7 @@
 """Writers whose requests come in any order: nothing is lost, nobody sees a part, nothing is left behind."""
 
-import random
-import threading
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,6 +15,7 @@ from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.connect import connect
 from esjobs.store.elastic.transport.writing import refresh
 from tests.contract.jobs import hours, table_batch, visible
+from tests.races.gate import Gate
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -28,37 +25,6 @@ INTERLEAVINGS = 3
 """Of each kind here; several hundred were tried."""
 
 ROWS = 7
-
-
-class Gate:
-    """Lets one request at a time pass, chosen by a seed among those that wait."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._changed = threading.Condition()
-        self._waiting: list[object] = []
-        self._passing: object | None = None
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        mine = object()
-        with self._changed:
-            self._waiting.append(mine)
-        # others arrive meanwhile
-        threading.Event().wait(0.001)
-        with self._changed:
-            while self._passing is not mine:
-                if self._passing is None:
-                    self._passing = self._waiting.pop(self._random.randrange(len(self._waiting)))
-                    self._changed.notify_all()
-                else:
-                    self._changed.wait(5)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._passing = None
-                self._changed.notify_all()
 
 
 def gated(server: Server, gate: Gate) -> Cluster:

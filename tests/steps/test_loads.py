@@ -1,8 +1,9 @@
 """The account of a load is history, and what came to nothing leaves no file."""
 
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -11,9 +12,10 @@ from esjobs.capabilities import TABLES
 from esjobs.core.errors import InputError, NoResultError, StoreError
 from esjobs.ingest.refusals import LISTED
 from esjobs.jobs.tables import LOADS
+from esjobs.jobs.undo import undo
 from esjobs.runs.publication import read_table
 from esjobs.session import Session
-from esjobs.store.base import Change
+from esjobs.store.base import Change, JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file
 
@@ -179,3 +181,55 @@ def test_a_load_that_broke_off_does_not_claim_to_know_what_it_changed(
     changed = {Path(name).name: row["jobs_changed"] for name, row in rows.items()}
     assert changed == {"first.csv": 0, "second.csv": None}
     assert session.jobs()["cpu_s"].tolist() == [7.0]
+
+
+def test_imports_of_declared_values_are_listed_and_taken_back(session: Session, tmp_path: Path) -> None:
+    """They have no entry of their own: their rows are the account."""
+    jobs, declared = tmp_path / "jobs.csv", tmp_path / "declared.csv"
+    jobs.write_text(HEADER + GOOD)
+    declared.write_text("name,corepower\nCERN,12.5\nBNL,13.5\n")
+    load = session.ingest("jobs", jobs).run
+    imported = session.import_corepower(declared, benchmark="HS06").run
+    shown = session.show("loads").set_index("load_id")
+    assert set(shown.index) == {load, imported}
+    row = shown.loc[[imported]]
+    columns = ["state", "format", "files", "stored"]
+    assert row[columns].to_numpy().tolist() == [["complete", "corepower", "declared.csv", 2]]
+    assert row[["rows_in", "rejected"]].isna().all(axis=None)
+    session.undo(imported)
+    assert session.show("loads")["load_id"].tolist() == [load]
+    assert session.show("corepower").empty
+
+
+class Overtaken:
+    """A store to which something else happens just before results are published."""
+
+    def __init__(self, store: DuckStore, meanwhile: Callable[[], object]) -> None:
+        self._store = store
+        self._meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def publish(self, *arguments: Any) -> None:
+        self._meanwhile()
+        self._store.publish(*arguments)
+
+
+def test_a_day_that_another_load_fills_meanwhile_keeps_its_buckets(session: Session, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    header = "job_id,site,end_time,cpu_s,wall_s,cores,events,task_id,state\n"
+    row = ",CERN,2018-08-10T12:00:00Z,4000,1000,8,100,7,finished\n"
+    first.write_text(f"{header}1{row}")
+    second.write_text(f"{header}2{row}3{row}")
+    load = session.ingest("jobs", first).run
+    session.aggregate()
+
+    def meanwhile() -> None:
+        session.ingest("jobs", second)
+        session.aggregate()
+
+    assert isinstance(session.store, DuckStore)
+    undo(cast("JobStore", Overtaken(session.store, meanwhile)), load, TABLES)
+    assert session.show("buckets")["n_jobs"].tolist() == [2]
+    assert session.show("days")["n_jobs"].tolist() == [2]
