@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from docs.jobs_page import jobs_page
 from esjobs import bundles, cli
 from esjobs.capabilities import CAPABILITIES, TABLES
 from esjobs.core import fields
@@ -20,7 +21,12 @@ _NOTE = "This page is generated from the code: `make docs`.\n"
 
 def pages() -> dict[str, str]:
     """File name to content of every generated page."""
-    return {"cli.md": _cli(), "fields.md": _fields(), "tables.md": _tables()}
+    return {
+        "cli.md": _cli(),
+        "fields.md": _fields(),
+        "tables.md": _tables(),
+        "jobs_in_kibana.md": jobs_page(_NOTE),
+    }
 
 
 def objects() -> dict[str, str]:

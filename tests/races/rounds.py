@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from esjobs.core.errors import EsjobsError, NoResultError
+from esjobs.core.errors import BooksError, EsjobsError, NoResultError
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import lost_days
+from esjobs.jobs.aggregate import require_buckets
 from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.races.commands import COMMANDS, ENTERING, WINDOW, Ended, Place, Working
@@ -219,7 +219,11 @@ class Installation:
     def _half_visible(self) -> list[str]:
         """What readers see of a part only."""
         with self.place.open() as session:
-            faults = [f"the buckets of {day} are lost" for day in lost_days(session.store, Window.of(WINDOW))]
+            faults = []
+            try:
+                require_buckets(session.store, Window.parse(WINDOW))
+            except BooksError as error:
+                faults.append(str(error))
             tasks = session.jobs().groupby("task_id").size()
             whole = len(SPEED_OF_QUEUES) * JOBS_OF_A_TASK
             faults += [f"{n} of {whole} jobs of {name}" for name, n in tasks.items() if n != whole]
