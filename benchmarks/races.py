@@ -52,8 +52,8 @@ def place(engine: str, folder: Path) -> Iterator[tuple[Place, str]]:
         yield Place(server.url), f"{product.title} {product.version}"
 
 
-def play(engine: str, seeds: Sequence[int]) -> tuple[str, list[Round]]:
-    """The rounds of some seeds on one store; a new one after a round with faults."""
+def play(engine: str, seeds: Sequence[int]) -> Iterator[tuple[str, list[Round]]]:
+    """The rounds of some seeds on one store, a new one after a round with faults; all so far, each time."""
     rounds: list[Round] = []
     with tempfile.TemporaryDirectory() as name, place(engine, Path(name)) as (where, title):
         installation: Installation | None = None
@@ -71,12 +71,12 @@ def play(engine: str, seeds: Sequence[int]) -> tuple[str, list[Round]]:
             for one in played.ended:
                 if one.line:
                     print("     ", one.command, one.kind, one.line, flush=True)
+            yield title, rounds
             if played.faults:
                 installation.close()
                 installation = None
         if installation is not None:
             installation.close()
-    return title, rounds
 
 
 def table(title: str, rounds: Sequence[Round]) -> str:
@@ -134,13 +134,21 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first round")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/races.md"))
     given = parser.parse_args()
-    title, rounds = play(given.engine, range(given.first, given.first + given.rounds))
-    numbers = given.out.with_suffix(".json")
+    faulty = False
+    for title, rounds in play(given.engine, range(given.first, given.first + given.rounds)):
+        # after each of them: whoever breaks off a run of hours keeps its table
+        write(given.out, given.engine, table(title, rounds))
+        faulty = any(one.faults for one in rounds)
+    sys.exit(faulty)
+
+
+def write(out: Path, engine: str, text: str) -> None:
+    """Put the table of an engine beside those of others."""
+    numbers = out.with_suffix(".json")
     known = json.loads(numbers.read_text()) if numbers.exists() else {}
-    known[given.engine] = {"machine": describe(), "table": table(title, rounds)}
+    known[engine] = {"machine": describe(), "table": text}
     numbers.write_text(json.dumps(known, indent=1) + "\n")
-    given.out.write_text(HEADER + "\n".join(each["table"] for each in known.values()))
-    sys.exit(any(one.faults for one in rounds))
+    out.write_text(HEADER + "\n".join(each["table"] for each in known.values()))
 
 
 if __name__ == "__main__":
