@@ -49,7 +49,7 @@ def place(engine: str, folder: Path) -> Iterator[tuple[Place, str]]:
     product = PRODUCTS[engine]
     # not those of tests, which start fast and compute slowly
     with Server(product, java_options=()) as server:
-        yield Place(server.url), f"{product.title} {product.version}"
+        yield Place(server.url), f"{product.title} ({product.version})"
 
 
 def play(engine: str, seeds: Sequence[int]) -> Iterator[tuple[str, list[Round]]]:

@@ -1,9 +1,11 @@
 """Commands at once on a file: one works, the other is told who does, nothing is lost."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from esjobs.jobs.tables import BUCKETS
 from tests.races.commands import Place
 from tests.races.rounds import Installation
 
@@ -30,3 +32,18 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 def test_at_once(installation: Installation, commands: tuple[str, ...], mode: str, seed: int) -> None:
     played = installation.play(commands, mode, seed)
     assert played.faults == []
+
+
+def test_what_is_lost_is_noticed(tmp_path: Path) -> None:
+    """The checks of a round can fail: a load that vanishes, and buckets that do."""
+    installation = Installation(Place(f"duckdb:{tmp_path / 'jobs.duckdb'}"), tmp_path)
+    assert installation.play(("ingest",), "mixed", 1).faults == []
+    with installation.place.open() as session:
+        session.undo(session.show("loads")["load_id"].iloc[0])
+    assert "jobs differ" in installation.play(("flag",), "mixed", 2).faults
+    with installation.place.open() as session:
+        written = session.store.replace(BUCKETS, "2018-08-10", [])
+        session.store.publish([written])
+    (fault,) = installation.play(("corepower",), "mixed", 3).faults
+    assert "do not hold the jobs that their books say" in fault
+    installation.close()
