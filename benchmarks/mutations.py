@@ -57,13 +57,6 @@ MISTAKES = (
         "interaction[units] = 0.95 * propagation.k",
         "minimum",
     ),
-    Mistake(
-        "errors of levels 5 % too small",
-        "fit/results.py",
-        "spread = found.level * ",
-        "spread = 0.95 * found.level * ",
-        "minimum",
-    ),
     Mistake("sandwich without its correction", "fit/result_tables.py", "* n_total / dof", "", "minimum"),
     Mistake(
         "sandwich below 20 tasks",

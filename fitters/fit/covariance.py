@@ -1,4 +1,4 @@
-"""Errors of ln k and ln A at the minimum of one component.
+"""Errors of ln k at the minimum of one component.
 
 With H the exact Hessian of the profiled cost in theta = ln k and C its inverse on zero-sum vectors:
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fitters.fit.passes import expected_hessian, level_propagated, level_variances, response, task_levels
+from fitters.fit.passes import expected_hessian, response
 from fitters.fit.solve import Solution, factorise
 from fitters.layout.arrays import Floats
 from fitters.layout.components import Part
@@ -53,15 +53,6 @@ class Propagation:
     unit_stat: Floats
     unit_int: Floats
     unit_sandwich: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Levels:
-    """Of one component's tasks: A, and variances of ln A, model per S^2, propagated NaN where unknown."""
-
-    level: Floats
-    model: Floats
-    propagated: Floats
 
 
 def normalised(theta: Floats) -> Floats:
@@ -143,21 +134,3 @@ def _propagated(part: Part, p: Floats, sigma_int: float) -> tuple[Floats, Floats
         _response(response(part, part.rel_var), inverse, p) if has_stat else unknown,
         _response(response(part, None), inverse, p) if has_int else unknown,
     )
-
-
-def propagate_levels(part: Part, inside: Propagation, mode: int, sigma_int: float) -> Levels:
-    """Work out the levels of a component's tasks, and their variances.
-
-    O(n_units^3 + sum of squared task sizes).
-    """
-    level = task_levels(part, inside.k, mode)
-    model = level_variances(part, inside.k, level, mode, inside.inverse_hessian)
-    propagated = np.full(part.n_tasks, np.nan)
-    if part.rel_var.size and np.isfinite(sigma_int):
-        factor = factorise(expected_hessian(part))
-        if factor is not None:
-            inverse, variance = factor.inverse(), part.rel_var + sigma_int**2
-            covariance = inverse @ (response(part, variance) @ inverse)
-            p = inside.k / part.n_units
-            propagated = np.maximum(level_propagated(part, variance, inverse, covariance, p), 0.0)
-    return Levels(level, np.maximum(2.0 * model, 0.0), propagated)

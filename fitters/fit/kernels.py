@@ -200,31 +200,6 @@ def add_outer(
 
 
 @compiled
-def times_vector(
-    ptr: NDArray[np.int64],
-    unit: NDArray[np.int32],
-    matrix: NDArray[np.float64],
-    vector: NDArray[np.float64],
-    product: NDArray[np.float64],
-) -> None:
-    """Add to `product` the task's rows and columns of a symmetric matrix times the task's vector.
-
-    Both vectors are of the buckets; only the lower triangle of the matrix is read.
-    """
-    for t in range(ptr.size - 1):
-        low = ptr[t]
-        for i in range(low, ptr[t + 1]):
-            row = matrix[unit[i]]
-            here = vector[i]
-            total = row[unit[i]] * here
-            for j in range(low, i):
-                element = row[unit[j]]
-                total += element * vector[j]
-                product[j] += element * here
-            product[i] += total
-
-
-@compiled
 def single_moves(
     ptr: NDArray[np.int64],
     unit: NDArray[np.int32],

@@ -9,7 +9,6 @@ from fitters.fit.kernels import (
     hessian_and_scores,
     mirror,
     sweep,
-    times_vector,
 )
 from fitters.fit.outer_sums import dense_sums, is_dense, laplacian, symmetric_sums
 from fitters.layout.arrays import Floats
@@ -120,41 +119,6 @@ def task_levels(part: Part, k: Floats, mode: int) -> Floats:
         if mode == GAMMA:
             return first / _task_sums(part, weight)
         return _task_sums(part, weight * y * y) / first
-
-
-def level_variances(part: Part, k: Floats, level: Floats, mode: int, inverse: Floats) -> Floats:
-    """The variance of every ln A per 2 S^2: 1 / sum(h) + (q - p)^T C (q - p).
-
-    p = k / sum(k) is the scale, q = h / sum(h).
-    """
-    x = part.value * k[part.unit] / _spread(part, level)
-    h = x * (2.0 * x - 1.0) if mode == PAPER else x
-    h *= 2.0 * part.weight if part.weight.size else 2.0
-    h_sum = _task_sums(part, h)
-    q = h / _spread(part, h_sum)
-    share = inverse @ (k / k.sum())
-    line = np.zeros(q.size)
-    times_vector(part.ptr, part.unit, inverse, q, line)
-    quadratic = _task_sums(part, q * (line - 2.0 * share[part.unit]))
-    return 1.0 / h_sum + quadratic + float(share @ k) / float(k.sum())
-
-
-def level_propagated(part: Part, variance: Floats, inverse: Floats, covariance: Floats, p: Floats) -> Floats:
-    """Variance of ln A from independent relative errors of variance V, K being the covariance of ln k.
-
-    q^T V q + (q - p)^T K (q - p) - 2 q^T V H_a C (q - p), all with the expected curvature.
-    """
-    h, h_sum = _expected(part)
-    share, k_share = inverse @ p, covariance @ p
-    q = h * _spread(part, 1.0 / h_sum)
-    line, k_line = np.zeros(q.size), np.zeros(q.size)
-    times_vector(part.ptr, part.unit, inverse, q, line)
-    times_vector(part.ptr, part.unit, covariance, q, k_line)
-    middle = _task_sums(part, q * q * variance)
-    pull = q * (h * variance - _spread(part, middle * h_sum))
-    cross = _task_sums(part, pull * (line - share[part.unit]))
-    quadratic = _task_sums(part, q * (k_line - 2.0 * k_share[part.unit]))
-    return middle + quadratic + float(k_share @ p) - 2.0 * cross
 
 
 def scaled_residuals(

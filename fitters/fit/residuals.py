@@ -52,13 +52,13 @@ def bucket_table(result: FitResult) -> BucketTable:
     >>> table.ratio.round(3).tolist(), table.status.tolist()
     ([0.976, 1.023, 1.023, 0.976], ['used', 'used', 'used', 'used'])
     """
-    buckets, units = result.source, result.units
+    buckets, units, tasks = result.source, result.units, result.tasks
     n = buckets.n_buckets
     kept = np.ones(n, bool) if result.weighting.kept is None else result.weighting.kept
-    index = {name: number for number, name in enumerate(result.buckets.task_names.tolist())}
+    index = {name: number for number, name in enumerate(tasks.name.tolist())}
     of_task = np.array([index.get(name, -1) for name in buckets.task_names.tolist()], np.int64)
-    level = np.append(result.levels, np.nan)[of_task]
-    component = np.append(result.partition.task_component, -1)[of_task]
+    level = np.append(tasks.A, np.nan)[of_task]
+    component = np.append(tasks.component, -1)[of_task]
     sizes = np.diff(buckets.ptr)
     ratio = buckets.value * units.k[buckets.unit] / np.repeat(level, sizes)
     ratio[np.repeat(component, sizes) != units.component[buckets.unit]] = np.nan

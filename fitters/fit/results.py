@@ -7,11 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from fitters.errors import UnknownNameError
-from fitters.fit.covariance import Propagation, normalised_covariance, propagate_levels
+from fitters.fit.covariance import Propagation, normalised_covariance
 from fitters.fit.interaction import SigmaInt
 from fitters.fit.passes import task_levels
 from fitters.fit.solve import MODES, Solution
-from fitters.fit.threads import one_blas_thread
 from fitters.fit.weighting import Weighting
 from fitters.layout.arrays import Floats, Ints, Texts, texts
 from fitters.layout.buckets import Buckets
@@ -81,19 +80,16 @@ class Tasks(Table):
     name : array of labels
     A : float64 array
         Time per event at k = 1, in the unit of the input and the scale sum k = n of its component; NaN
-        unless ``ok`` or ``no dof``.
-    A_err : float64 array
-        One standard deviation, from rel_var and sigma_int where given, otherwise from the Hessian and S^2.
+        unless ``ok``.
     component : int64 array
     n_units : int64 array
         Buckets of the task.
     status : array of str
-        ``ok``, ``no dof``, ``one unit`` (its level says nothing about speed) or ``fit failed``.
+        ``ok``, ``one unit`` (its level says nothing about speed) or ``fit failed``.
     """
 
     name: Texts
     A: Floats
-    A_err: Floats
     component: Ints
     n_units: Ints
     status: Texts
@@ -224,40 +220,18 @@ class FitResult:
     fitted: Mapping[int, Fitted] = field(repr=False)
 
     @cached_property
-    def levels(self) -> Floats:
-        """A of every task as in `tasks`, without errors; linear in the buckets when it is first asked for."""
-        level = np.full(self.buckets.n_tasks, np.nan)
-        for inside in self.fitted.values():
-            mode = MODES[self.settings.objective]
-            level[inside.part.tasks] = task_levels(inside.part, inside.propagation.k, mode)
-        return level
-
-    @cached_property
     def tasks(self) -> Tasks:
-        """Levels of the tasks with their errors; O(sum of squared task sizes) when it is first asked for."""
+        """Levels of the tasks; linear in the buckets when it is first asked for."""
         n = self.buckets.n_tasks
-        level, err = np.full(n, np.nan), np.full(n, np.nan)
-        status = texts(n, "one unit")
+        level, status = np.full(n, np.nan), texts(n, "one unit")
         for part in self.partition.parts:
-            if part.number not in self.fitted:
-                status[part.tasks] = "fit failed"
-                continue
-            mode = MODES[self.settings.objective]
-            with one_blas_thread():
-                found = propagate_levels(
-                    part, self.fitted[part.number].propagation, mode, self.sigma_int.value
-                )
-            known = part.rel_var.size > 0 and np.isfinite(self.sigma_int.value)
-            spread = found.level * np.sqrt(found.propagated if known else self.S**2 * found.model)
-            if not known and part.dof <= 0:  # the spread is that of other components
-                spread = np.full(part.n_tasks, np.nan)
-            level[part.tasks], err[part.tasks] = found.level, spread
-            status[part.tasks] = "ok"
-            status[part.tasks[~np.isfinite(spread)]] = "no dof"
+            inside = self.fitted.get(part.number)
+            status[part.tasks] = "fit failed" if inside is None else "ok"
+            if inside is not None:
+                level[part.tasks] = task_levels(part, inside.propagation.k, MODES[self.settings.objective])
         return Tasks(
             name=self.buckets.task_names.copy(),
             A=level,
-            A_err=err,
             component=self.partition.task_component.copy(),
             n_units=np.diff(self.buckets.ptr),
             status=status,

@@ -93,7 +93,6 @@ class Answer:
     dof: int
     covariance: Floats
     sandwich: Floats
-    level_error: Floats
 
 
 def answer(problem: Problem, start: Floats | None = None) -> Answer:
@@ -135,12 +134,11 @@ def answer(problem: Problem, start: Floats | None = None) -> Answer:
         dof=dof,
         covariance=model[:n, :n],
         sandwich=clustered[:n, :n],
-        level_error=np.exp(at[n:]) * np.sqrt(np.diagonal(model)[n:]),
     )
 
 
-def propagated(problem: Problem, variance: Floats) -> tuple[Floats, Floats]:
-    """Variances of ln k and ln A from independent relative errors, by refits with each bucket moved.
+def propagated(problem: Problem, variance: Floats) -> Floats:
+    """Variances of ln k from independent relative errors, by refits with each bucket moved.
 
     Central differences of the complete fit; for exact values (residuals zero) this is what first-order error
     propagation means.
@@ -157,8 +155,7 @@ def propagated(problem: Problem, variance: Floats) -> tuple[Floats, Floats]:
             ends.append(at - np.log(np.exp(at[:n]).mean()))
         jacobian.append((ends[0] - ends[1]) / 2e-4)
     slopes = np.array(jacobian)
-    total = np.einsum("ji,j,ji->i", slopes, variance, slopes)
-    return total[:n], total[n:]
+    return np.asarray(np.einsum("ji,j,ji->i", slopes, variance, slopes)[:n])
 
 
 def numeric_gradient(function: Callable[[Floats], float], at: Floats, step: float = 1e-6) -> Floats:

@@ -57,7 +57,7 @@ def test_the_books_of_the_fit() -> None:
     assert components.dof.tolist() == [2, 0, 0]
     assert components.status.tolist() == ["ok", "no dof", "no common task"]
     assert result.dof == 2
-    assert result.tasks.status.tolist() == ["ok", "ok", "no dof", "one unit", "one unit", "one unit"]
+    assert result.tasks.status.tolist() == ["ok", "ok", "ok", "one unit", "one unit", "one unit"]
     assert np.isnan(result.tasks.A[3:]).all()
     assert result.units.n_tasks.tolist() == [2, 2, 2, 0, 1, 1]
     assert isinstance(components.verdict[0], Verdict)
@@ -87,7 +87,7 @@ def test_no_error_without_degrees_of_freedom_and_without_rel_var() -> None:
     )
     assert np.isnan(result.S)
     assert result.sigma_int.source == "unknown"
-    assert result.tasks.status.tolist() == ["no dof"]
+    assert result.tasks.status.tolist() == ["ok"]
 
 
 def test_one_row_one_unit_one_task() -> None:

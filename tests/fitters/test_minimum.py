@@ -25,7 +25,6 @@ def assert_agrees(result: FitResult, expected: Answer) -> None:
     assert np.abs(np.log(units.k / expected.k)).max() < 1e-9
     np.testing.assert_allclose(units.k_err_model / units.k, sigma, rtol=1e-6)
     np.testing.assert_allclose(result.tasks.A, expected.level, rtol=1e-9)
-    np.testing.assert_allclose(result.tasks.A_err, expected.level_error, rtol=1e-6)
     assert result.dof == expected.dof
     assert pytest.approx(np.sqrt(expected.squares / expected.dof), rel=1e-9) == result.S
     _, covariance = result.covariance(0)
@@ -99,12 +98,11 @@ def test_stat_and_interaction_errors_are_those_of_refits_with_moved_buckets(
     order = np.lexsort((problem.unit, problem.task))
     weight = problem.weight[order]
     problem = Problem(problem.task[order], problem.unit[order], problem.value[order], weight, objective)
-    stat, _ = propagated(problem, rel_var[order])
-    both, level = propagated(problem, rel_var[order] + 0.07**2)
+    stat = propagated(problem, rel_var[order])
+    both = propagated(problem, rel_var[order] + 0.07**2)
     units = result.units
     np.testing.assert_allclose((units.k_err_stat / units.k) ** 2, stat, rtol=1e-5)
     np.testing.assert_allclose((units.k_err / units.k) ** 2, both, rtol=1e-5)
-    np.testing.assert_allclose((result.tasks.A_err / result.tasks.A) ** 2, level, rtol=1e-5)
     np.testing.assert_allclose(units.k_err, np.hypot(units.k_err_stat, units.k_err_int), rtol=1e-12)
 
 
@@ -138,7 +136,6 @@ def test_one_task_over_many_units_has_factors_and_errors_without_degrees_of_free
     np.testing.assert_allclose((units.k_err / units.k) ** 2, expected, rtol=1e-9)
     assert (result.sigma_int.value, result.sigma_int.source) == (0.1, "assumed")
     assert np.isnan(units.k_err_model).all()
-    assert np.isfinite(result.tasks.A_err).all()
 
 
 def test_minuit_agrees_and_says_so() -> None:
