@@ -22,6 +22,9 @@ ERROR_LIMIT = 0.5
 """Beyond so large an error of ln(ratio of two factors) linear propagation means nothing."""
 
 SIGNIFICANCE = 3.0
+MOST_TRIMMED = 1 / 3
+"""Share of the jobs of a task that may be far off the others; more are another kind of work."""
+
 LEAST_JOBS = 50
 """Jobs that an estimate needs to stand alone."""
 
@@ -79,7 +82,7 @@ def _unknown(row: dict[str, float]) -> str:
         return f"{row['n_jobs']:.0f} jobs"
     if not row["n_used"] > 0:
         return "no second moments"
-    if row["n_trimmed"] > row["n_used"]:
+    if row["n_trimmed"] > MOST_TRIMMED * row["n_jobs"]:
         return f"{row['n_trimmed']:.0f} of {row['n_jobs']:.0f} jobs are off any common line"
     if row["n_used"] < LEAST_JOBS:
         return f"{row['n_used']:.0f} of {row['n_jobs']:.0f} jobs usable"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fitters.fixed_cost.decisions import LEAST_JOBS_TOGETHER, decide, in_events
+from fitters.fixed_cost.decisions import LEAST_JOBS_TOGETHER, MOST_TRIMMED, decide, in_events
 from fitters.fixed_cost.job_sums import Rows, Scatter
 from fitters.fixed_cost.of_buckets import LARGEST_Q, bucket_costs
 from fitters.fixed_cost.of_jobs import trimmed
@@ -211,7 +211,7 @@ def _shares(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """
     q, q_err = columns.pop("q"), columns.pop("q_err")
     enough = columns["n_used"] >= LEAST_JOBS_TOGETHER
-    enough &= columns["n_used"] >= 2.0 * columns["n_trimmed"]  # more are another kind of work
+    enough &= columns["n_trimmed"] <= MOST_TRIMMED * (columns["n_used"] + columns["n_trimmed"])
     for name in ("slope", "slope_err"):
         columns[name] = np.where(enough, columns[name], np.nan)
     # Beyond 1 the estimate is as good as below while its error is small; a wide one runs into its end there.

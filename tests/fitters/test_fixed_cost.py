@@ -140,6 +140,7 @@ def test_the_other_real_tasks_are_left_alone(panda_files: list[Path]) -> None:
         assert decisions["14773217 multi"] == "equal lengths"
         assert np.isnan(table.row("14773217 multi")["rho"])  # 1000 events each
         assert decisions["13743294 single"] != "apply"  # mixed
+    assert "off any common line" in tables[0].row("13743294 single")["reason"]
 
 
 # toys
