@@ -172,7 +172,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(Path(folder), checkouts, asked.repeat, asked.jobs)
     asked.out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    asked.out.write_text(render(measured), encoding="utf-8")
+    old = asked.out.read_text(encoding="utf-8") if asked.out.exists() else ""
+    _, mark, remarks = old.partition("\n## Remarks")
+    asked.out.write_text(render(measured) + mark + remarks, encoding="utf-8")
 
 
 if __name__ == "__main__":
