@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +47,8 @@ def test_a_type_of_many_names_shows_the_foremost(make_data: MakeData) -> None:
     assert part.note.startswith(f"Shown are 40 of {len(flags)} queues")
     assert f"esjobs show flags --type simul --run {flags.run.iloc[0]}" in part.note
     assert part.note.replace("'", "&#39;") in render(data)
+    (other,) = types_of(Composer(replace(data, method="paper", headline="gamma")))
+    assert "--type simul --method paper --run" in other.note
     together = composer.rows(panel("flags-site-table"), "all")
     assert len(together) == len(
         data.flags.query("level == 'site' and method == 'gamma' and processing_type == 'all'")

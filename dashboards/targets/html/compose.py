@@ -264,7 +264,9 @@ class Composer:
             return Block(anchor, each, (TextPart((text,)),), 1)
         for place, kind in enumerate(kinds):
             judged = {level: self.seen(View("flags", level=level), kind) for level in LEVELS}
-            self._foremost[kind], note = foremost(judged, each.most[0] if each.most else None, kind)
+            self._foremost[kind], note = foremost(
+                judged, each.most[0] if each.most else None, kind, None if self.is_headline else self.method
+            )
             blocks = (self.block(panel(name), kind, f"type-{place}-{name}") for name in each.repeat)
             shown = tuple(block for block in blocks if self._shown(block.panel, block, kind))
             parts.append(TypePart(visible(kind), self._type_summary(each, kind), shown, note))

@@ -24,11 +24,15 @@ def by_type(rows: Sequence[Row]) -> dict[Any, list[Row]]:
 
 
 def foremost(
-    judged: Mapping[Level, Sequence[Row]], most: int | None, processing_type: str
+    judged: Mapping[Level, Sequence[Row]],
+    most: int | None,
+    processing_type: str,
+    method: str | None = None,
 ) -> tuple[Names | None, str]:
     """At most so many names of each level, and what is said of it; None and nothing where all are shown.
 
-    ``judged``: the verdicts of the type by level. Confirmed deviations come first, then candidates, the
+    ``judged``: the verdicts of the type by level. ``method``: whose they are, where it is not the headline of
+    the run. Confirmed deviations come first, then candidates, the
     largest first, then the names of most jobs.
     """
     chosen: set[tuple[Any, Any]] = set()
@@ -40,15 +44,13 @@ def foremost(
             said.append(f"{count(len(ranked))} of {count(len(rows))} {level_name(level)}")
     if not said:
         return None, ""
-    asked = " ".join(["esjobs show flags --type", shlex.quote(processing_type), *_of_run(runs)])
+    told = {"--type": processing_type, "--method": method, "--run": runs[0] if runs else None}
+    options = [f"{option} {shlex.quote(str(value))}" for option, value in told.items() if value is not None]
+    asked = " ".join(["esjobs show flags", *options])
     return frozenset(chosen), (
         f"Shown are {' and '.join(said)}: confirmed deviations and candidates, then those of most jobs. "
         f"All of them: {visible(asked)}"
     )
-
-
-def _of_run(runs: Sequence[Any]) -> list[str]:
-    return ["--run", shlex.quote(str(runs[0]))] if runs else []
 
 
 def _standing_first(row: Row) -> tuple[Any, ...]:
