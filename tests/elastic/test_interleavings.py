@@ -8,6 +8,7 @@ import pytest
 
 from esjobs.capabilities import TABLES
 from esjobs.jobs.tables import BUCKETS
+from esjobs.store.base import Retired
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access
@@ -86,3 +87,37 @@ def test_in_any_order(server: Server, index_prefix: str, writers: int, seed: int
     markers = writers + 1
     assert cluster.call("GET", f"/{index}/_count")["count"] == (writers + 1) * ROWS + markers
     reader.close()
+
+
+@pytest.mark.parametrize("seed", range(INTERLEAVINGS))
+def test_a_month_is_dropped_and_written_in_any_order(server: Server, index_prefix: str, seed: int) -> None:
+    """One process takes the only day of a month out of sight and sweeps, another writes days of it."""
+    gate, prefix = Gate(seed), index_prefix.rstrip("-")
+    pruner, writer = (ElasticStore(gated(server, gate), prefix, tables=TABLES) for _ in range(2))
+
+    def written(turn: int) -> None:
+        day = hours(24 * turn).date()
+        row = {"day": day, "n_jobs": turn, "task_id": "1"}
+        writer.publish([writer.replace(BUCKETS, str(day), [table_batch(BUCKETS, [row] * ROWS)])])
+        writer.sweep()
+
+    def pruned() -> None:
+        for _ in range(2):
+            pruner.publish([Retired(BUCKETS, str(hours(0).date()))])
+            pruner.sweep()
+
+    def written_later() -> None:
+        written(1)
+        written(2)
+
+    written(0)
+    with ThreadPoolExecutor(2) as pool:
+        working = [pool.submit(pruned), pool.submit(written_later)]
+        for each in working:
+            each.result()
+    assert seen(writer) == {1: ROWS, 2: ROWS}
+    index = Names(prefix).rows(BUCKETS, str(hours(0).date()))
+    mapped = server.json("GET", f"{index}/_mapping")[index]["mappings"]
+    assert mapped["dynamic"] == "strict", "the index was made by a guess of the cluster"
+    for store in (pruner, writer):
+        store.close()
