@@ -205,8 +205,10 @@ class PointInTime:
 
     def _order(self) -> list[Any]:
         """An order in which no two documents are equal, so that a page ends where the next one begins."""
+        if self._one_shard:
+            return ["_doc"]
         if self._elastic or self._one_index:
-            return ["_doc" if self._one_shard else "_shard_doc"]
+            return ["_shard_doc"]
         # OpenSearch takes the shards of the same number of several indices for one
         order: list[Any] = [{"_seq_no": "asc"}, {"_index": "asc"}]
         return order if self._one_shard_each else [*order, "_shard_doc"]
