@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
@@ -24,6 +23,7 @@ from dashboards.servers import remove_bundle as remove_from
 from esjobs.bundles import TARGETS, bundle_of
 from esjobs.core.errors import UsageError
 from esjobs.settings import Settings
+from esjobs.store.elastic.transport.access import login_of, without_login
 from esjobs.wiring import access_to
 
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
@@ -102,22 +102,12 @@ def _bundle(target: str, settings: Settings, prefix: str | None) -> Bundle:
 
 @contextmanager
 def _server(settings: Settings, url: str) -> Iterator[tuple[Client, Server]]:
-    user, password = _user_of(url)
+    user, password = login_of(url)
     if user is None and settings.store.startswith(("http://", "https://")):
-        user, password = _user_of(settings.store)
-    access = access_to(settings, url, user, password)
+        user, password = login_of(settings.store)
+    access = access_to(settings, without_login(url), user, password)
     verify = access.ca_file or True if access.verify else False
     certificate = (access.certificate, access.key) if access.certificate and access.key else None
     login = Login(access.headers(), verify, certificate)
     with Client(url, login, timeout_s=max(access.timeout_s, 120.0)) as client:
         yield client, recognise(client)
-
-
-def _user_of(url: str) -> tuple[str | None, str | None]:
-    """User and password of an address; malformed addresses have none, and are refused later."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None, None
-    user, password = parts.username, parts.password
-    return (unquote(user) if user else None), (unquote(password) if password is not None else None)

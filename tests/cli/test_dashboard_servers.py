@@ -95,6 +95,10 @@ def test_credentials_of_the_address_and_of_the_cluster(
     monkeypatch.setenv("ESJOBS_CLUSTER__API_KEY", "a2V5")
     run("dashboards", "import", "--url", kibana.url, "--dry-run")
     assert {headers["authorization"] for *_, headers, _ in kibana.requests} == {"ApiKey a2V5"}
+    both = run("dashboards", "import", "--url", address)
+    assert both.exit_code == 1
+    assert "api_key and user are given" in both.stderr
+    assert "cret" not in both.output
 
 
 def test_setup_brings_the_dashboards_too(kibana: StandIn) -> None:

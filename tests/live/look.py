@@ -22,8 +22,6 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from dashboards.servers import read_bundle
-from esjobs.bundles import bundle_of
 from esjobs.dashboard_servers import import_dashboards
 from esjobs.settings import Settings
 
@@ -70,10 +68,7 @@ def _import(url: str, options: argparse.Namespace) -> tuple[str, list[str]]:
     if failed:
         sys.exit("\n".join(failed))
     print(f"{server}: {len(outcomes)} objects")
-    target = re.search(r"bundle '(\w+)'", server)
-    assert target is not None
-    bundle = read_bundle(bundle_of(target[1], settings).encode(), target[1])
-    return server, [one.id for one in bundle.objects if one.type == "dashboard"]
+    return server, [one.object.id for one in outcomes if one.object.type == "dashboard"]
 
 
 def _look(page: Page, url: str, id_: str, wait_s: float, picture: Path) -> list[dict[str, Any]]:

@@ -102,10 +102,23 @@ def split_user(address: str) -> tuple[str, str | None, str | None]:
     if ":" in host:
         host = f"[{host}]"
     authority = f"{host}:{port}" if port is not None else host
+    return urlunsplit((parts.scheme, authority, parts.path.rstrip("/"), "", "")), *login_of(address)
+
+
+def login_of(address: str) -> tuple[str | None, str | None]:
+    """User and password of an address, with %-signs resolved; a malformed address has none.
+
+    >>> login_of("https://reader:s%40cret@es.example.org:9200/"), login_of("http://[::1")
+    (('reader', 's@cret'), (None, None))
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None, None
     user, password = (
         unquote(text) if text is not None else None for text in (parts.username, parts.password)
     )
-    return urlunsplit((parts.scheme, authority, parts.path.rstrip("/"), "", "")), user or None, password
+    return user or None, password
 
 
 def without_login(address: str) -> str:
