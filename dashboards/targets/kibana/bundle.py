@@ -6,7 +6,6 @@ from typing import Any
 from dashboards.spec import Page, Panel, View
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
 from dashboards.targets.saved_objects.boards import Board
-from dashboards.targets.saved_objects.charts import drawn
 from dashboards.targets.saved_objects.data_views import data_view
 from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, jobs_view
 from dashboards.targets.saved_objects.objects import (
@@ -20,8 +19,7 @@ from dashboards.targets.saved_objects.objects import (
     text_of,
 )
 from dashboards.targets.saved_objects.searches import search
-from dashboards.targets.saved_objects.texts import markdown
-from dashboards.targets.vegalite.charts import CHARTS
+from dashboards.targets.saved_objects.texts import drawn_alike
 from dashboards.targets.vegalite.index import index_of
 
 LINKS_ROWS = 3
@@ -53,10 +51,8 @@ def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedO
             panel, place = placed.panel, (placed.x, placed.y + LINKS_ROWS, placed.w, placed.h)
             if panel.view.table:
                 yield data_view(panel.view, prefix)
-            if panel.kind in CHARTS:
-                board.add(panel.id, "visualization", place, drawn(panel, method, prefix), panel.title)
-            elif panel.kind == "markdown":
-                board.add(panel.id, "visualization", place, markdown(panel), panel.title)
+            if (alike := drawn_alike(panel, method, prefix)) is not None:
+                board.add(panel.id, "visualization", place, alike, panel.title)
             elif panel.kind == "rows":
                 found = search(panel, method, prefix, plain=False)
                 yield found

@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 from dashboards.spec import Page, View
 from dashboards.targets.portable.visualizations import visualization
 from dashboards.targets.saved_objects.boards import Board
-from dashboards.targets.saved_objects.charts import drawn
 from dashboards.targets.saved_objects.data_views import data_view
 from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
 from dashboards.targets.saved_objects.searches import search
-from dashboards.targets.saved_objects.texts import markdown, way
-from dashboards.targets.vegalite.charts import CHARTS
+from dashboards.targets.saved_objects.texts import drawn_alike, way
 
 WAY_ROWS = 4
 """Height of the line with the way to other pages."""
@@ -30,10 +28,8 @@ def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedO
             panel, place = placed.panel, (placed.x, placed.y + WAY_ROWS, placed.w, placed.h)
             if panel.view.table:
                 yield data_view(panel.view, prefix)
-            if panel.kind in CHARTS:
-                board.add(panel.id, "visualization", place, drawn(panel, method, prefix), panel.title)
-            elif panel.kind == "markdown":
-                board.add(panel.id, "visualization", place, markdown(panel), panel.title)
+            if (alike := drawn_alike(panel, method, prefix)) is not None:
+                board.add(panel.id, "visualization", place, alike, panel.title)
             else:
                 make = search if panel.kind == "rows" else visualization
                 shown = make(panel, method, prefix)

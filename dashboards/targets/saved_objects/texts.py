@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from dashboards.spec import Page, Panel
-from dashboards.targets.saved_objects.charts import by_value
+from dashboards.targets.saved_objects.charts import by_value, drawn
 from dashboards.targets.saved_objects.objects import PREFIX, identity
+from dashboards.targets.vegalite.charts import CHARTS
 from esjobs.core.words import DEVIATION_LIMIT
 
 
@@ -29,3 +30,10 @@ def way(pages: Iterable[Page], here: Page, prefix: str = PREFIX) -> dict[str, An
 
 def _params(words: str) -> dict[str, Any]:
     return {"fontSize": 12, "markdown": words, "openLinksInNewTab": False}
+
+
+def drawn_alike(panel: Panel, method: str, prefix: str = PREFIX) -> dict[str, Any] | None:
+    """A panel that all products draw alike, a chart or a text, by value; None for the others."""
+    if panel.kind in CHARTS:
+        return drawn(panel, method, prefix)
+    return markdown(panel) if panel.kind == "markdown" else None
