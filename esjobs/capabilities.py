@@ -10,6 +10,7 @@ from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
+from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
 from esjobs.speed.tables import SPEED
@@ -28,6 +29,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("speed", SPEED.tables, SPEED),
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
+    Capability("references", (REFERENCES,)),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
 )
 """In the order in which people read of them."""

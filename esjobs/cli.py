@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import dashboards, files, results, steps, system
+from esjobs.commands import dashboards, files, results, steps, system, why
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -190,6 +190,7 @@ def main(
 for _command in (
     steps.ingest,
     steps.corepower,
+    why.reference,
     steps.aggregate,
     steps.fit,
     steps.correlate,

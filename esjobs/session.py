@@ -218,6 +218,26 @@ class Session(ResultTables):
 
         return remove_corepower(self.store, import_id)
 
+    def import_references(self, file: str | Path, *, form: str) -> RunReport:
+        """Import scores of CPU models that others have measured; ``form``: ``hepix-hs23``, ...
+
+        Raises :class:`UsageError` for an unknown form, :class:`InputError` for a file of another one.
+        """
+        from esjobs.ingest.formats.sources import REFERENCE_SOURCES
+        from esjobs.jobs.references import import_references
+
+        for source in REFERENCE_SOURCES:
+            if source.name == form:
+                return import_references(lambda: self.store, source, Path(file), now=self._clock())
+        known = ", ".join(source.name for source in REFERENCE_SOURCES)
+        raise UsageError(f"no form '{form}' of reference tables; there are {known}")
+
+    def remove_references(self, import_id: str) -> RunReport:
+        """Take an import of reference scores back; :class:`NoResultError` when there is no such import."""
+        from esjobs.references.imports import remove_references
+
+        return remove_references(self.store, import_id)
+
     def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Make the buckets of the days of the window that are missing or stale."""
         from esjobs.speed.bucketing import publish_buckets

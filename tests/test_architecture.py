@@ -83,6 +83,7 @@ ROOMS = {
     "esjobs.store": {"esjobs.core", "esjobs.store"},
     "esjobs.runs": {*_SHARED},
     "esjobs.declared": {*_SHARED, "esjobs.names", "esjobs.declared"},
+    "esjobs.references": {*_CAPABILITY, "esjobs.references"},
     "esjobs.jobs": {
         *_CAPABILITY,
         *("esjobs.ingest", "esjobs.ingest.formats", "esjobs.declared", "esjobs.jobs"),
@@ -144,6 +145,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.names": {"numpy", "pyarrow"},
     "esjobs.runs": {"numpy", "pyarrow"},
     "esjobs.declared": {"numpy", "pyarrow"},
+    "esjobs.references": {"numpy", "pyarrow"},
     "esjobs.jobs": {"numpy", "pyarrow"},
     "esjobs.speed": _CALCULATING,
     "esjobs.demo": {"numpy", "pyarrow"},

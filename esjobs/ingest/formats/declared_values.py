@@ -3,7 +3,6 @@
 A file is refused as a whole: half a table would say of the other half that nothing is declared.
 """
 
-import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from esjobs.core.words import LEVELS
 from esjobs.declared.tables import COREPOWER, RECORDS
 from esjobs.ingest.base import Parsed, Reject
 from esjobs.ingest.reading.inputs import Input
-from esjobs.ingest.reading.opening import GZIP, reading
+from esjobs.ingest.reading.small_files import LARGEST, text_of
 from esjobs.names.cpu_models import resolve_names
 
 BENCHMARKS = ("HS06", "HS23")
@@ -33,8 +32,6 @@ ACCEPTED = (
 REPEATED = "repeated"
 _SHOWN = 60
 """Characters of a cell that a message quotes."""
-_LARGEST_FILE = 64 << 20
-"""Bytes; CRIC describes all queues of ATLAS in a tenth of it."""
 _LARGEST = 100.0
 """No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
 
@@ -77,7 +74,7 @@ class DeclaredValues:
     rows: Rows
     default_source: str = "declared"
     written: str = Options.written
-    most: ClassVar[int] = _LARGEST_FILE
+    most: ClassVar[int] = LARGEST
     settable: ClassVar[tuple[Field, ...]] = (
         column("benchmark", "text", "HS06 or HS23, where the file does not say"),
         column("level", "text", "site or cpu_model, where the file does not say"),
@@ -100,7 +97,7 @@ class DeclaredValues:
             raise UsageError(f"benchmark '{options.benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
         if options.level is not None and options.level not in LEVELS:
             raise UsageError(f"level '{options.level}' is unknown; there are {', '.join(LEVELS)}")
-        read = list(self.rows(_text(file, path), path, options))
+        read = list(self.rows(text_of(file, path, "declared values"), path, options))
         if not read:
             raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
         assumed = sum(not row["level"] for row in read)
@@ -128,22 +125,6 @@ def _filled(fill: Mapping[str, object]) -> dict[str, str | None]:
     spelled: dict[str, Callable[[str], str]] = {"benchmark": _benchmark, "level": _level, "valid_from": str}
     given = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
     return {name: None if value is None else spelled[name](str(value)) for name, value in given.items()}
-
-
-def _text(file: Input, path: Path) -> str:
-    """The text of a file, plain or gzip; no more of it is unpacked than the largest file has."""
-    with reading(file), file.open("rb") as raw:
-        zipped = raw.peek(2)[:2] == GZIP
-        content = (gzip.GzipFile(fileobj=raw) if zipped else raw).read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        unpacked = " unpacked" if zipped else ""
-        raise InputError(
-            f"{file} is larger than {_LARGEST_FILE >> 20} MiB{unpacked}; it holds no table of declared values"
-        )
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text at byte {error.start}; convert it first") from error
 
 
 def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:

@@ -2,12 +2,24 @@
 
 from esjobs.core.errors import UsageError
 from esjobs.ingest.base import Source
+from esjobs.ingest.formats.atlas_scores import ATLAS_FACTORS, ATLAS_HS06
 from esjobs.ingest.formats.canonical import JobsSource
 from esjobs.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.ingest.formats.cric import CRIC_QUEUES
+from esjobs.ingest.formats.hepix_hs06 import HEPIX_HS06
+from esjobs.ingest.formats.hepix_hs23 import HEPIX_HS23
 from esjobs.ingest.formats.panda import PandaSource
 
-SOURCES: tuple[Source, ...] = (PandaSource(), JobsSource(), COREPOWER_TABLE, CRIC_QUEUES)
+REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
+"""The formats of reference tables, by which ``esjobs reference import`` names its forms."""
+
+SOURCES: tuple[Source, ...] = (
+    PandaSource(),
+    JobsSource(),
+    COREPOWER_TABLE,
+    CRIC_QUEUES,
+    *REFERENCE_SOURCES,
+)
 """Every format that ``esjobs ingest`` reads."""
 
 
