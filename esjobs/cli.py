@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import dashboards, files, results, steps, system, why
+from esjobs.commands import dashboards, files, nights, results, steps, system, why
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -206,6 +206,10 @@ for _command in (
     results.export,
     results.report,
     dashboards.dashboards,
+    nights.serve,
+    nights.nights,
+    nights.catch_up,
+    nights.rerun,
     system.demo,
     system.setup,
     system.doctor,

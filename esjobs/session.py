@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from esjobs.ingest.base import Source
+    from esjobs.nights.nights import Nights
     from esjobs.output.jobs import ExportFormat
     from esjobs.runs.stored import StoredRun
     from esjobs.speed.chain import Chain
@@ -306,6 +307,13 @@ class Session(ResultTables):
         )
         months = settings.keep_bucket_months if bucket_months is None else bucket_months
         return report if months is None else prune_buckets(self.store, months, report, dry_run=dry_run)
+
+    @property
+    def nightly(self) -> "Nights":
+        """The nights: ``s.nightly.tend()`` does what is due; also ``show``, ``catch_up``, ``rerun``."""
+        from esjobs.nights.nights import Nights
+
+        return Nights(self, self._clock)
 
     def query(
         self,

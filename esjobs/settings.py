@@ -29,6 +29,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
+from esjobs.nights.settings import NightsSettings
 from esjobs.setting_types import Count, Number, no_flag
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
@@ -155,6 +156,7 @@ class Settings(BaseSettings):
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
+    nights: NightsSettings = NightsSettings()
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -304,6 +306,7 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
         "fit": FitSettings.model_fields,
         "rules": (field.name for field in dataclasses.fields(CleaningRules)),
         "retention": RetentionSettings.model_fields,
+        "nights": NightsSettings.model_fields,
     }
     for section, known in sections.items():
         given = values if not section else values.get(section)

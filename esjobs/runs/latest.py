@@ -3,6 +3,9 @@
 For every kind, length of windows and restriction there is one latest run, and for every kind one among the
 unrestricted ones that people see. Only runs that have all their steps count. They stand in ``latest_runs``;
 ``latest_factors``, ``latest_factors_30d``, ... show the rows of the unrestricted ones.
+
+People see the run whose data reach furthest. Windows of several lengths that end on one day tie; where a
+store prefers a length (:func:`prefer_length`), the longest that is not longer than it wins.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -42,6 +45,25 @@ def latest_run(store: JobStore, kind: Kind) -> StoredRun | None:
     return None
 
 
+def prefer_length(store: JobStore, kind: Kind, days: int) -> None:
+    """Of runs whose data reach as far, people see from the next publication on that of this length.
+
+    Where there is none of it, the longest of the shorter ones; where all are longer, the shortest.
+    """
+    key = _length_key(kind)
+    while (old := store.value(key)) != str(days):
+        store.compare_and_set(key, old, str(days))
+
+
+def _length_key(kind: Kind) -> str:
+    return f"length of windows that people see, {kind.name}"
+
+
+def _preferred_length(store: JobStore, kind: Kind) -> int | None:
+    text = store.value(_length_key(kind))
+    return int(text) if text is not None and text.isdigit() else None
+
+
 def publish(
     store: JobStore,
     kind: Kind,
@@ -66,7 +88,7 @@ def _moved(
     }
     there = read_table(store, RUNS, columns=COLUMNS).to_pylist()
     left = [row for row in there if row["run_step"] not in replaced]
-    after = _rows(runs_of([*left, *entries], kind))
+    after = _rows(runs_of([*left, *entries], kind), _preferred_length(store, kind))
     before = _latest_rows(store, kind)
     if _facts(before) == _facts(after):
         return []
@@ -74,12 +96,20 @@ def _moved(
     return [store.replace(LATEST_RUNS, kind.name, rows.to_batches()), *_pointed(kind, before, after)]
 
 
-def _rows(runs: Iterable[StoredRun]) -> list[dict[str, Any]]:
-    """The latest of each length and scope; ``shown``: the first unrestricted one."""
+def _rows(runs: Iterable[StoredRun], preferred: int | None) -> list[dict[str, Any]]:
+    """The latest of each length and scope; ``shown``: the first unrestricted one.
+
+    ``preferred``: the length of windows that wins where several reach as far.
+    """
     latest: dict[tuple[int, str], StoredRun] = {}
     for run in latest_first(run for run in runs if run.complete):
         latest.setdefault((run.window.days, run.scope), run)
-    shown = next((key for key in latest if key[1] == EVERYTHING), None)
+    unrestricted = [key for key in latest if key[1] == EVERYTHING]
+    shown = next(iter(unrestricted), None)
+    if shown is not None and preferred is not None:
+        first = latest[shown]
+        ties = [key for key in unrestricted if _as_far(latest[key], first)]
+        shown = min(ties, key=lambda key: (key[0] > preferred, abs(key[0] - preferred)))
     return [
         {
             "kind": run.kind.name,
@@ -108,6 +138,10 @@ def _pointed(
         if row["shown"]:
             runs[""] = row["run"]
     return [Pointed(table, run, length) for length, run in runs.items() for table in kind.tables]
+
+
+def _as_far(run: StoredRun, first: StoredRun) -> bool:
+    return (run.reach, run.end) == (first.reach, first.end)
 
 
 def _latest_rows(store: JobStore, kind: Kind) -> list[dict[str, Any]]:

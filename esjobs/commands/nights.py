@@ -1,0 +1,90 @@
+"""Commands of the nightly service: run it, see its nights, make up for some, run one again."""
+
+from datetime import date, datetime
+from typing import Any
+
+import click
+
+from esjobs.commands.options import Context, emit, rows_options
+
+_DATE = click.DateTime(formats=["%Y-%m-%d"])
+_first = click.option("--from", "first", type=_DATE, help="The first night; default: the first remembered.")
+_last = click.option("--to", "last", type=_DATE, help="The last night; default: the last day that is over.")
+
+
+def _day(given: datetime | None) -> date | None:
+    return None if given is None else given.date()
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Do what is due now and end: for cron and systemd timers.")
+@rows_options
+@click.pass_obj
+def serve(obj: Context, once: bool, form: str, out: str) -> None:
+    """Run the nights: aggregate the last day, fit the windows, judge, tell; late and missing ones first.
+
+    A night is the last day of UTC that is over. Exit code 1 when one failed.
+    """
+    if not once:
+        raise click.UsageError("give --once, and let cron or a systemd timer call it")
+    with obj.session() as session:
+        rows = session.nightly.tend()
+    _tell(rows, form, out)
+
+
+@click.command()
+@_first
+@_last
+@rows_options
+@click.pass_obj
+def nights(obj: Context, first: datetime | None, last: datetime | None, form: str, out: str) -> None:
+    """Show the nights: done, failed or missing, why, how many jobs, how long."""
+    with obj.session() as session:
+        rows = session.nightly.show(_day(first), _day(last))
+    if form == "table":
+        rows = rows.select(["night", "state", "reason", "jobs", "seconds"])
+    emit(rows, form, out, prose=["reason"])
+
+
+@click.command("catch-up")
+@_first
+@_last
+@click.option("--limit", type=click.IntRange(min=1), help="So many nights at most.")
+@rows_options
+@click.pass_obj
+def catch_up(
+    obj: Context,
+    first: datetime | None,
+    last: datetime | None,
+    limit: int | None,
+    form: str,
+    out: str,
+) -> None:
+    """Run the nights that are missing or failed, oldest first. Exit code 1 when one failed."""
+    with obj.session() as session:
+        rows = session.nightly.catch_up(_day(first), _day(last), limit)
+    _tell(rows, form, out)
+
+
+@click.command()
+@click.argument("night", type=_DATE)
+@rows_options
+@click.pass_obj
+def rerun(obj: Context, night: datetime, form: str, out: str) -> None:
+    """Run a night again, every step of it. NIGHT: a date, the day that is aggregated."""
+    with obj.session() as session:
+        row = session.nightly.rerun(night.date())
+    _tell([row], form, out)
+
+
+def _tell(rows: list[dict[str, Any]], form: str, out: str) -> None:
+    from esjobs.nights.night import succeeded
+    from esjobs.nights.tables import NIGHTS
+    from esjobs.runs.publication import rows_table
+
+    shown = rows_table(NIGHTS, rows)
+    if form == "table":
+        shown = shown.select(["night", "state", "reason", "jobs", "seconds", "attempt", "steps_done"])
+    emit(shown, form, out, prose=["reason"])
+    if not succeeded(rows):
+        raise SystemExit(1)

@@ -1,0 +1,66 @@
+"""The files that a night reads before it aggregates, as far as they are new or have changed."""
+
+import glob
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+from esjobs.core.errors import InputError
+from esjobs.core.identity import content_id
+from esjobs.nights.settings import NightlyFiles
+from esjobs.nights.work import NightAccount, NightWork
+from esjobs.store.base import JobStore
+
+_KEY = "files that nights have read"
+_PLACE = "{night}"
+
+
+def ingest_files(work: NightWork) -> NightAccount:
+    """Read the files that the settings name, as far as they are new or have changed."""
+    settings = work.settings.nights
+    seen = _seen(work.store)
+    rows_in = rows_out = 0
+    notes: list[str] = []
+    for source in settings.ingest:
+        paths = sorted(set(_paths(source, work.night, settings.late_days)))
+        if not paths:
+            notes.append(f"no file {' '.join(source.files)}")
+        for path in paths:
+            name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
+            if seen.get(name) == state:
+                continue
+            report = work.session.ingest(source.format, [path], fill=source.fill)
+            rows_in += report.rows_in
+            rows_out += report.rows_out
+            notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")
+            seen = _remember(work.store, name, state)
+    return NightAccount(rows_in, rows_out, tuple(notes))
+
+
+def _paths(source: NightlyFiles, night: date, late_days: int) -> Iterator[Path]:
+    for pattern in source.files:
+        days = [night - timedelta(days=back) for back in range(late_days, -1, -1)]
+        for written in dict.fromkeys(pattern.replace(_PLACE, str(day)) for day in days):
+            yield from (Path(name) for name in glob.glob(written) if Path(name).is_file())
+
+
+def _state(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; mend it and run the night again") from error
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _seen(store: JobStore) -> dict[str, str]:
+    text = store.value(_KEY)
+    return dict(json.loads(text)) if text else {}
+
+
+def _remember(store: JobStore, name: str, state: str) -> dict[str, str]:
+    while True:
+        text = store.value(_KEY)
+        seen: dict[str, str] = {**(json.loads(text) if text else {}), name: state}
+        if store.compare_and_set(_KEY, text, json.dumps(seen, sort_keys=True)):
+            return seen

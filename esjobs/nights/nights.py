@@ -1,0 +1,190 @@
+"""The nights of an installation: the one that is due, those that are missing, those with late records."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from esjobs.core.clock import Clock
+from esjobs.core.errors import UsageError
+from esjobs.core.window import Window
+from esjobs.jobs.aggregate import days_behind
+from esjobs.nights.ledger import Ledger, Row, days_between
+from esjobs.nights.night import REAL_TIME, NightRunner, Patience
+from esjobs.nights.steps import NIGHT_STEPS
+from esjobs.nights.tables import NIGHTS
+from esjobs.nights.work import NightStep
+from esjobs.runs.publication import rows_table
+from esjobs.store.lease import Lease
+
+if TYPE_CHECKING:
+    from esjobs.session import Session
+
+_LONGEST_STEP_S = 1_800.0
+"""A step may be silent for so long before another process takes the nights over from one elsewhere."""
+
+NOT_RUN = "not run"
+"""Why a night is missing that no trigger ran."""
+
+_Choice = Callable[[], Sequence[date]]
+
+
+class Nights:
+    """Everything that is asked of nights, over one session. One process at a time runs them."""
+
+    def __init__(
+        self,
+        session: "Session",
+        clock: Clock,
+        *,
+        steps: Sequence[NightStep] = NIGHT_STEPS,
+        patience: Patience = REAL_TIME,
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._steps = steps
+        self._patience = patience
+        self._ledger = Ledger(session.store)
+
+    @property
+    def due(self) -> date:
+        """The last day of UTC that is over."""
+        return last_complete_day(self._clock())
+
+    def show(self, first: date | None = None, last: date | None = None) -> pa.Table:
+        """The nights from one to another, oldest first, with those that are missing; rows of ``nights``.
+
+        Without a first one those that are remembered (:meth:`_remembered`), without a last one up to the one
+        that is due.
+        """
+        last = last or self.due
+        stored = {row["night"]: row for row in self._ledger.nights(None, last)}
+        since = first or self._remembered(list(stored), last)
+        rows = [
+            stored.get(night, {"night": night, "state": "missing", "reason": NOT_RUN})
+            for night in (days_between(since, last) if since else [])
+        ]
+        return rows_table(NIGHTS, rows)
+
+    def tend(self) -> list[Row]:
+        """What a trigger does: late records first, then what is missing, oldest first, then the due night."""
+
+        def chosen() -> list[date]:
+            due = self.due
+            late = self._with_late_records(due)
+            missing = self._missing(due - timedelta(days=1))
+            self._mark_missing(missing)
+            wanted = missing[: self._session.settings.nights.catch_up]
+            return sorted({*late, *wanted, due})
+
+        return self._run(chosen)
+
+    def catch_up(
+        self, first: date | None = None, last: date | None = None, limit: int | None = None
+    ) -> list[Row]:
+        """Run the nights that are missing or failed, oldest first; ``limit``: so many at most.
+
+        Without a first one from the first night that is remembered, without a last one up to the one that is
+        due. Raises :class:`UsageError` for a day that is not over.
+        """
+        self._require_over(last)
+
+        def chosen() -> list[date]:
+            missing = self._missing(last or self.due, first, with_jobs_only=False)
+            return missing if limit is None else missing[:limit]
+
+        return self._run(chosen)
+
+    def rerun(self, night: date) -> Row:
+        """Run a night again, every step of it; :class:`UsageError` for a day that is not over."""
+        self._require_over(night)
+        return self._run(lambda: [night], again=True)[0]
+
+    def _run(self, choice: _Choice, *, again: bool = False) -> list[Row]:
+        store = self._session.store
+        lease = Lease(
+            store,
+            self._session.settings.place,
+            self._clock,
+            what="running nights",
+            request_s=_LONGEST_STEP_S,
+            timer=self._patience.timer,
+            pause=self._patience.pause,
+        )
+        with lease.turn(0.0):
+            runner = NightRunner(
+                self._session, self._clock, self._steps, alive=lease.keep, patience=self._patience
+            )
+            return [runner.run(night, again=again) for night in choice()]
+
+    def _missing(self, last: date, first: date | None = None, *, with_jobs_only: bool = True) -> list[date]:
+        """The nights up to one that are not done, oldest first.
+
+        ``with_jobs_only``: of those that found no jobs, the ones whose jobs have come since.
+        """
+        stored = {row["night"]: row for row in self._ledger.nights(None, last)}
+        since = first or self._remembered(list(stored), last)
+        if since is None:
+            return []
+        nights = [
+            night
+            for night in days_between(since, last)
+            if night not in stored or stored[night]["state"] != "done"
+        ]
+        if not with_jobs_only:
+            return nights
+        empty = {night for night in nights if _was_empty(stored.get(night))}
+        recent = {night for night in empty if night >= self._late_since(last)}
+        filled: set[date] = set()
+        if recent:
+            window = Window.of_days(min(recent), max(recent))
+            days = self._session.store.day_fingerprints(window).column("day").to_pylist()
+            filled = recent & set(days)
+        return [night for night in nights if night not in empty or night in filled]
+
+    def _with_late_records(self, due: date) -> list[date]:
+        """The nights that are done whose windows hold a day that has changed since, as far as one looks."""
+        since, before = self._late_since(due), due - timedelta(days=1)
+        if since > before:
+            return []
+        window = Window.of_days(since, before)
+        changed = days_behind(self._session.store, window, self._session.settings.rules)
+        if not changed:
+            return []
+        rows = self._ledger.nights(min(changed), before)
+        return [row["night"] for row in rows if row["state"] == "done"]
+
+    def _mark_missing(self, nights: Sequence[date]) -> None:
+        """Give nights that no trigger ran an account, so that they can be told."""
+        for night in nights:
+            if self._ledger.night(night) is None:
+                self._ledger.write({"night": night, "state": "missing", "reason": NOT_RUN, "attempt": 0}, [])
+
+    def _remembered(self, stored: Sequence[date], last: date) -> date | None:
+        """The first night that must have an account: the first there is, as far as retention keeps each."""
+        if not stored:
+            return None
+        settings = self._session.settings
+        days = max(settings.retention.keep_daily, settings.nights.late_days, 1)
+        return max(min(stored), last - timedelta(days=days - 1))
+
+    def _late_since(self, due: date) -> date:
+        return due - timedelta(days=self._session.settings.nights.late_days)
+
+    def _require_over(self, night: date | None) -> None:
+        if night is not None and night > self.due:
+            raise UsageError(f"{night} is not over; the last night that can be run is {self.due}")
+
+
+def last_complete_day(now: datetime) -> date:
+    """The last day of UTC that is over.
+
+    >>> last_complete_day(datetime(2018, 9, 1, 3, 30, tzinfo=UTC)).isoformat()
+    '2018-08-31'
+    """
+    return now.astimezone(UTC).date() - timedelta(days=1)
+
+
+def _was_empty(row: dict[str, Any] | None) -> bool:
+    return row is not None and row["state"] == "missing" and bool(row["attempt"])

@@ -1,0 +1,23 @@
+"""The steps of every night, in their order; the one list of them.
+
+A capability has a plain function over a store and a night, which knows nothing of this; its line here, and
+the few lines above the list that call it, make it a step. What a step promises: :class:`NightStep`.
+"""
+
+from esjobs.nights.aggregating import aggregate_inputs, aggregate_night
+from esjobs.nights.files import ingest_files
+from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window
+from esjobs.nights.retention import prune_night
+from esjobs.nights.work import NightStep
+
+NIGHT_STEPS: tuple[NightStep, ...] = (
+    NightStep("ingest", ingest_files, idle=True),
+    NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
+    NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
+    NightStep("prune", prune_night, idle=True),
+)
+"""Between fit and prune, in this order: drift, reasons, watch, notify.
+
+What follows from the runs of a night alone takes ``inputs=runs_inputs`` (:mod:`esjobs.nights.fitting`) and is
+done again only when a run of the night was; what looks at the world (mail that waits) is done every time.
+"""

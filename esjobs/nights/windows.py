@@ -1,0 +1,33 @@
+"""Which windows a night fits, and which of them is the one that people see."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from esjobs.core.window import Window
+
+
+def windows_of(night: date, lengths: Sequence[int], first_day: date) -> tuple[Window, ...]:
+    """The windows that end with a night, shortest first, as far as there are data for them.
+
+    ``first_day``: the first day that has jobs. A longer window is fitted once data reach back beyond the
+    shorter one: before, it would repeat its results under a length that they do not have.
+
+    >>> [str(window) for window in windows_of(date(2018, 8, 10), (7, 30, 90), date(2018, 8, 1))]
+    ['2018-08-04/2018-08-11', '2018-07-12/2018-08-11']
+    """
+    windows = [Window.of_days(night - timedelta(days=length - 1), night) for length in lengths]
+    return tuple(
+        window
+        for number, window in enumerate(windows)
+        if number == 0 or first_day < windows[number - 1].first_day
+    )
+
+
+def headline_of(windows: Sequence[Window], days: int) -> Window | None:
+    """The window of the headline, or the longest while there are no data for it; None of none.
+
+    >>> windows = windows_of(date(2018, 8, 10), (7, 30, 90), date(2018, 8, 8))
+    >>> str(headline_of(windows, 30))
+    '2018-08-04/2018-08-11'
+    """
+    return next((window for window in reversed(windows) if window.days <= days), None)
