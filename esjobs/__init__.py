@@ -70,7 +70,7 @@ _HOMES = {
 def _check_neighbours() -> None:
     """The packages shipped beside this one have generic names; a user's own file may stand in front."""
     home = Path(__file__).resolve().parent.parent
-    for name in ("fitters", "dashboards"):
+    for name in ("fitters", "dashboards", "scheduler"):
         spec = find_spec(name)
         origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
         if origin is None or origin.parent.parent != home:

@@ -20,9 +20,9 @@ from esjobs.commands import dashboards, files, nights, results, steps, system, w
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
-from esjobs.log_lines import LogLines
+from esjobs.log_lines import JsonLines, LogLines
 
-_GLOBAL = ("--store", "--config", "--log-level", "--jobs-index", "--field-map", "--yes", "--quiet")
+_GLOBAL = ("--store", "--config", "--log-level", "--log", "--jobs-index", "--field-map", "--yes", "--quiet")
 
 PROGRAM = object()
 """What :func:`program` tells the command line: no one else uses this process."""
@@ -148,6 +148,14 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     help="What the log on standard error tells.",
 )
 @click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How the log is written: lines for people, or a JSON object a line.",
+)
+@click.option(
     "--jobs-index",
     metavar="NAME",
     help="Index, alias or pattern of a cluster in which the jobs are; default: what ingest put there.",
@@ -167,6 +175,7 @@ def main(
     store: str | None,
     config: Path | None,
     log_level: str,
+    log_form: str,
     jobs_index: str | None,
     field_map: str | None,
     yes: bool,
@@ -174,7 +183,8 @@ def main(
 ) -> None:
     """Speed factors of queues and CPU models from job records; who deviates from the declared corepower."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    text = LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if log_form == "json" else text)
     logging.basicConfig(level=log_level.upper(), handlers=[handler])
     ctx.obj = Context(
         store,

@@ -110,6 +110,28 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
         else:
             yield "latest run", "ok", latest.title.removeprefix("run "), ""
     yield from _result_findings(session)
+    yield from _night_findings(session)
+
+
+def _night_findings(session: Session) -> Iterator[_Finding]:
+    """The nights, where there are any: as the metrics of the service tell them."""
+    known = session.condition()
+    if known.last_night is None:
+        return
+    counts = ", ".join(f"{number} {state}" for state, number in sorted(known.nights.items()))
+    yield "nights", "ok", f"of the last 60 days: {counts}", ""
+    text = f"{known.last_night} {known.last_state}"
+    if known.last_state == "failed":
+        yield "last night", FAILED, f"{text}: {known.last_reason}", "mend it, then run esjobs catch-up"
+    else:
+        yield "last night", "ok", text, ""
+    missing = known.nights.get("missing", 0) + known.nights.get("failed", 0)
+    if missing:
+        yield "missing nights", "missing", f"{missing}", "see: esjobs nights; run esjobs catch-up"
+    if known.last_end is not None:
+        stopped = FAILED if known.stopped else "ok"
+        todo = "no job ended for too long: see whether records still arrive" if known.stopped else ""
+        yield "newest job", stopped, format_time(known.last_end), todo
 
 
 def _field_findings(session: Session) -> Iterator[_Finding]:

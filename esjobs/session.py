@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from esjobs.ingest.base import Source
+    from esjobs.nights.condition import Condition
     from esjobs.nights.nights import Nights
     from esjobs.output.jobs import ExportFormat
     from esjobs.runs.stored import StoredRun
@@ -314,6 +315,12 @@ class Session(ResultTables):
         from esjobs.nights.nights import Nights
 
         return Nights(self, self._clock)
+
+    def condition(self) -> "Condition":
+        """How the installation is: nights, flags, fits, the newest job; what the metrics tell."""
+        from esjobs.nights.condition import condition
+
+        return condition(self.store, self._clock(), self.settings.nights.ingest_stopped_h)
 
     def query(
         self,

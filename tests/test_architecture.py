@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("esjobs", "fitters", "dashboards")
+PACKAGES = ("esjobs", "fitters", "dashboards", "scheduler")
 
 
 def modules(root: Path = ROOT) -> dict[str, Path]:
@@ -127,6 +127,7 @@ ROOMS = {
     "dashboards.targets.portable": {"dashboards.targets.portable", *_SAVED},
     "dashboards.targets.kibana": {"dashboards.targets.kibana", "dashboards.targets.portable", *_SAVED},
     "dashboards": {"dashboards"},
+    "scheduler": {"scheduler", "esjobs.core", "esjobs.nights"},
 }
 """Room -> rooms it may import. What is not listed (session, commands, entry points) may import everything.
 
@@ -175,6 +176,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "dashboards.targets.html": {"numpy", "jinja2", "markupsafe"},
     "dashboards.servers": {"requests", "urllib3"},
     "dashboards": set(),
+    "scheduler": {"apscheduler", "prometheus_client"},
 }
 
 ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
@@ -198,6 +200,8 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "altair": "esjobs/session.py",
     "jinja2": "dashboards/targets/html/",
     "requests": "dashboards/servers/client.py",
+    "apscheduler": "scheduler/",
+    "prometheus_client": "scheduler/metrics.py",
 }
 """Library -> the only place (start of the path) that imports it."""
 

@@ -96,7 +96,7 @@ with esjobs.open(sys.argv[1]) as session:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program with one folder more, and one entry more in the list of capabilities."""
     home = tmp_path_factory.mktemp("copy")
-    for package in ("esjobs", "fitters", "dashboards", "docs"):
+    for package in ("esjobs", "fitters", "dashboards", "scheduler", "docs"):
         shutil.copytree(ROOT / package, home / package, ignore=shutil.ignore_patterns("__pycache__"))
     (home / "esjobs" / "weather").mkdir()
     (home / "esjobs" / "weather" / "__init__.py").write_text("")

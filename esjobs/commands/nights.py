@@ -23,13 +23,18 @@ def _day(given: datetime | None) -> date | None:
 def serve(obj: Context, once: bool, form: str, out: str) -> None:
     """Run the nights: aggregate the last day, fit the windows, judge, tell; late and missing ones first.
 
-    A night is the last day of UTC that is over. Exit code 1 when one failed.
+    A night is the last day of UTC that is over. Without --once it stays and runs one at the times of
+    nights.cron in nights.time_zone, and answers for its metrics and its health. With --once, exit code 1 when
+    a night failed.
     """
-    if not once:
-        raise click.UsageError("give --once, and let cron or a systemd timer call it")
-    with obj.session() as session:
-        rows = session.nightly.tend()
-    _tell(rows, form, out)
+    from esjobs.nightly import Trigger, serve_nights
+
+    if once:
+        _tell(Trigger(obj.settings()).tend()[0], form, out)
+    elif (form, out) != ("table", "-"):
+        raise click.UsageError("--format and --out are of --once: the service prints no rows")
+    else:
+        serve_nights(obj.settings())
 
 
 @click.command()

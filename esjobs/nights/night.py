@@ -69,6 +69,13 @@ class NightRunner:
         then ``failed`` in the ledger with the reason; nothing of ours is raised but :class:`StoreError` when
         not even that can be written, and :class:`StoreBusyError` when another process runs nights.
         """
+        return self._attempt(night, again=again).run()
+
+    def note_failure(self, night: date, reason: str) -> Row:
+        """Write down that a night failed when that could not be written, and tell it; its account."""
+        return self._attempt(night).note_failure(reason)
+
+    def _attempt(self, night: date, *, again: bool = False) -> "_Attempt":
         return _Attempt(
             self._session,
             self._clock,
@@ -78,7 +85,7 @@ class NightRunner:
             self._patience,
             night,
             again=again,
-        ).run()
+        )
 
 
 class _Attempt:
@@ -110,6 +117,23 @@ class _Attempt:
         self._n_done = 0
 
     def run(self) -> Row:
+        self._begin()
+        try:
+            self._run_steps()
+        except EsjobsError as error:
+            self._fail(str(error))
+        except Exception as error:
+            # a defect: the ledger names its kind alone, for its text may hold anything
+            _log.exception("night %s: a defect", self._work.night)
+            self._fail(f"a defect in esjobs, {type(error).__name__}; see the log, and report it")
+        return self._row
+
+    def note_failure(self, reason: str) -> Row:
+        self._begin()
+        self._fail(reason)
+        return self._row
+
+    def _begin(self) -> None:
         night = self._work.night
         before = self._patiently(lambda: self._ledger.night(night)) or {}
         self._known = {row["step"]: row for row in self._patiently(lambda: self._ledger.steps(night))}
@@ -128,15 +152,6 @@ class _Attempt:
             "program_version": __version__,
         }
         self._write()
-        try:
-            self._run_steps()
-        except EsjobsError as error:
-            self._fail(str(error))
-        except Exception as error:
-            # a defect: the ledger names its kind alone, for its text may hold anything
-            _log.exception("night %s: a defect", night)
-            self._fail(f"a defect in esjobs, {type(error).__name__}; see the log, and report it")
-        return self._row
 
     def _run_steps(self) -> None:
         idle = False

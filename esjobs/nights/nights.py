@@ -27,7 +27,7 @@ _LONGEST_STEP_S = 1_800.0
 NOT_RUN = "not run"
 """Why a night is missing that no trigger ran."""
 
-_Choice = Callable[[], Sequence[date]]
+_Choice = Callable[[NightRunner], Sequence[date]]
 
 
 class Nights:
@@ -67,14 +67,18 @@ class Nights:
         ]
         return rows_table(NIGHTS, rows)
 
-    def tend(self) -> list[Row]:
-        """What a trigger does: late records first, then what is missing, oldest first, then the due night."""
+    def tend(self, unwritten: str | None = None) -> list[Row]:
+        """What a trigger does: nights with late records and missing ones, oldest first, then the due one.
 
-        def chosen() -> list[date]:
+        ``unwritten``: why the trigger before failed, where that could not be written down. The nights without
+        an account have failed for this reason, which is told before they are made up for.
+        """
+
+        def chosen(runner: NightRunner) -> list[date]:
             due = self.due
             late = self._with_late_records(due)
             missing = self._missing(due - timedelta(days=1))
-            self._mark_missing(missing)
+            self._mark(runner, missing, unwritten)
             wanted = missing[: self._session.settings.nights.catch_up]
             return sorted({*late, *wanted, due})
 
@@ -90,7 +94,8 @@ class Nights:
         """
         self._require_over(last)
 
-        def chosen() -> list[date]:
+        def chosen(runner: NightRunner) -> list[date]:
+            del runner
             missing = self._missing(last or self.due, first, with_jobs_only=False)
             return missing if limit is None else missing[:limit]
 
@@ -99,7 +104,7 @@ class Nights:
     def rerun(self, night: date) -> Row:
         """Run a night again, every step of it; :class:`UsageError` for a day that is not over."""
         self._require_over(night)
-        return self._run(lambda: [night], again=True)[0]
+        return self._run(lambda _: [night], again=True)[0]
 
     def _run(self, choice: _Choice, *, again: bool = False) -> list[Row]:
         store = self._session.store
@@ -116,7 +121,7 @@ class Nights:
             runner = NightRunner(
                 self._session, self._clock, self._steps, alive=lease.keep, patience=self._patience
             )
-            return [runner.run(night, again=again) for night in choice()]
+            return [runner.run(night, again=again) for night in choice(runner)]
 
     def _missing(self, last: date, first: date | None = None, *, with_jobs_only: bool = True) -> list[date]:
         """The nights up to one that are not done, oldest first.
@@ -155,10 +160,13 @@ class Nights:
         rows = self._ledger.nights(min(changed), before)
         return [row["night"] for row in rows if row["state"] == "done"]
 
-    def _mark_missing(self, nights: Sequence[date]) -> None:
-        """Give nights that no trigger ran an account, so that they can be told."""
+    def _mark(self, runner: NightRunner, nights: Sequence[date], unwritten: str | None) -> None:
+        """Give nights that have no account one, so that they can be told."""
+        accounts = {row["night"]: row for row in self._ledger.nights()}
         for night in nights:
-            if self._ledger.night(night) is None:
+            if unwritten is not None and accounts.get(night, {}).get("state") in (None, "running"):
+                runner.note_failure(night, unwritten)
+            elif night not in accounts:
                 self._ledger.write({"night": night, "state": "missing", "reason": NOT_RUN, "attempt": 0}, [])
 
     def _remembered(self, stored: Sequence[date], last: date) -> date | None:

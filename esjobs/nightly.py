@@ -1,0 +1,106 @@
+"""A trigger from outside: opens the store, does what is due, and lets go of the store."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from esjobs.core.clock import Clock, system_clock
+from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+from esjobs.nights.condition import Condition, condition
+from esjobs.nights.ledger import Ledger, Row
+from esjobs.nights.night import REAL_TIME, Patience
+from esjobs.nights.nights import Nights
+from esjobs.session import Session
+from esjobs.session import open as open_session
+from esjobs.settings import Settings
+from scheduler.calendar import Calendar
+from scheduler.metrics import Endpoint, Metrics
+from scheduler.service import Service, Tended, serve
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What the service and ``serve --once`` do, with the settings of an installation.
+
+    The store is open only while nights are run: the file of an embedded store is free in between.
+    """
+
+    settings: Settings
+    clock: Clock = system_clock
+    patience: Patience = REAL_TIME
+
+    def tend(self, unwritten: str | None = None) -> tuple[list[Row], Condition]:
+        """Run what is due, and look at the installation afterwards.
+
+        Waits for a store that another process holds, and for a cluster that does not answer, as long as a
+        night may take (``nights.deadline_h``). ``unwritten``: why the trigger before failed, where it could
+        not be written down; the nights that it should have run get it as the reason. Raises
+        :class:`StoreError` when the time is over.
+        """
+        deadline = self.patience.timer() + 3600 * self.settings.nights.deadline_h
+        pause = self.settings.nights.backoff_s
+        while True:
+            try:
+                with self._session() as session:
+                    nights = Nights(session, self.clock, patience=self.patience)
+                    rows = nights.tend(unwritten)
+                    return rows, self.condition_of(session)
+            except StoreError as error:
+                if not self._may_pass(error) or self.patience.timer() + pause > deadline:
+                    raise
+                _log.warning("%s; again in %.0f s", error, pause)
+                self.patience.pause(pause)
+                pause = min(2 * pause, self.settings.nights.longest_pause_s)
+
+    def __call__(self, unwritten: str | None = None) -> Tended:
+        """The same, as the service wants it told."""
+        rows, known = self.tend(unwritten)
+        return Tended(tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), known)
+
+    def look(self) -> tuple[Condition, datetime | None]:
+        """How the installation is, and when its newest night was begun; nothing of it where there is none."""
+        try:
+            with self._session() as session:
+                rows = Ledger(session.store).nights()
+                began = [row["began"] for row in rows if row["began"] is not None]
+                return self.condition_of(session), max(began, default=None)
+        except StoreError as error:
+            _log.warning("nothing is known yet: %s", error)
+            return Condition(), None
+
+    def condition_of(self, session: Session) -> Condition:
+        """How the installation is."""
+        return condition(session.store, self.clock(), self.settings.nights.ingest_stopped_h)
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        with open_session(settings=self.settings, create=False, clock=self.clock) as session:
+            yield session
+
+    def _may_pass(self, error: StoreError) -> bool:
+        if isinstance(error, SchemaError):
+            return False
+        return isinstance(error, StoreBusyError) or not self.settings.store.startswith("duckdb:")
+
+
+def serve_nights(settings: Settings) -> None:
+    """Serve until the process is told to end. Raises :class:`EsjobsError` for settings that cannot work."""
+    chosen = settings.nights
+    calendar = Calendar(chosen.cron, chosen.time_zone)
+    trigger = Trigger(settings)
+    metrics = Metrics()
+    known, last = trigger.look()
+    service = Service(calendar, trigger, system_clock, metrics, last)
+    service.take_note(known)
+    following = calendar.next_after(system_clock())
+    _log.info("nights of %s; the next trigger is at %s", settings.place, following)
+    if chosen.listen == "nothing":
+        serve(service, calendar)
+        return
+    with Endpoint(chosen.host, chosen.port, metrics, service.health) as endpoint:
+        _log.info("metrics and health at http://%s:%d", *endpoint.address)
+        serve(service, calendar)

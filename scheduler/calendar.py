@@ -1,0 +1,92 @@
+"""When triggers fire: cron expressions in a named time zone, daylight saving followed; pure functions."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.cron import CronTrigger
+
+from esjobs.core.errors import SettingsError
+
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_LONGEST_SHIFT = timedelta(hours=3)
+"""Clocks are never changed by more in a night."""
+_MOST = 1_000
+"""Triggers that are listed at most: who was away for longer needs only to know that there were some."""
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Times of a cron expression (minute, hour, day, month, day of the week; 0 and 7 are Sunday) in a zone.
+
+    A time that a change of the clocks leaves out is taken where the clock goes on, an hour that comes twice
+    has its times once. Raises :class:`SettingsError` for an expression that means nothing.
+
+    >>> calendar = Calendar("30 3 * * *", "Europe/Zurich")
+    >>> now = datetime(2025, 3, 29, 12, tzinfo=UTC)
+    >>> calendar.next_after(now).isoformat()
+    '2025-03-30T01:30:00+00:00'
+    """
+
+    cron: str
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        _rule(self.cron)
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The first time after a moment, in UTC; None where there is none any more."""
+        zone, rule = ZoneInfo(self.zone), _rule(self.cron)
+        # The library steps through local days as if each had 24 hours, and leaves out times shortly after
+        # midnight where clocks change; on a dial that never changes it does not.
+        dial = moment.astimezone(zone).replace(tzinfo=UTC) - _LONGEST_SHIFT
+        while (dial := rule.get_next_fire_time(None, dial)) is not None:
+            # of a time that comes twice the first; one that clocks leave out is read as before the change
+            found: datetime = dial.replace(tzinfo=zone, fold=0).astimezone(UTC)
+            if found > moment:
+                return found
+            dial += timedelta(microseconds=1)
+        return None
+
+    def between(self, after: datetime, until: datetime) -> list[datetime]:
+        """The times after a moment and up to another, in order; of very many the first thousand."""
+        return list(self._between(after, until))
+
+    def _between(self, after: datetime, until: datetime) -> Iterator[datetime]:
+        for _ in range(_MOST):
+            found = self.next_after(after)
+            if found is None or found > until:
+                return
+            yield found
+            after = found
+
+
+class CalendarTrigger(BaseTrigger):  # type: ignore[misc]  # the library has no types
+    """A calendar as the scheduler's library takes it."""
+
+    def __init__(self, calendar: Calendar) -> None:
+        self._calendar = calendar
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
+        """The first time after the last one, and after now."""
+        return self._calendar.next_after(max(previous or now, now))
+
+
+@cache
+def _rule(cron: str) -> Any:
+    """The expression on a dial without changes."""
+    *others, days = cron.split() or [""]
+    # the library counts days of the week from Monday, cron from Sunday
+    named = re.sub(r"(?<![/\d])[0-7](?!\d)", lambda found: _DAYS[int(found[0]) % 7], days)
+    try:
+        return CronTrigger.from_crontab(" ".join([*others, named]), UTC)
+    except ValueError as error:
+        raise SettingsError(
+            f"nights.cron = '{cron}' is no time for a trigger: {error}; "
+            "write minute, hour, day, month and day of the week, such as 30 3 * * *"
+        ) from error

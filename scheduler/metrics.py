@@ -1,0 +1,138 @@
+"""What the service tells Prometheus, and whoever asks whether it is well."""
+
+import json
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
+
+from esjobs.core.errors import StoreError
+from esjobs.nights.condition import Condition
+
+STATES = ("done", "failed", "missing", "running")
+
+
+class Metrics:
+    """The numbers of one service; a registry of its own, so that several can live in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+        def gauge(name: str, meaning: str, *labels: str) -> Gauge:
+            return Gauge(f"esjobs_{name}", meaning, labels, registry=self.registry)
+
+        self._success = gauge("last_success_timestamp_seconds", "When the newest night that is done ended")
+        self._trigger = gauge("last_trigger_timestamp_seconds", "When the service was last triggered")
+        self._next = gauge("next_trigger_timestamp_seconds", "When it will be triggered next")
+        self._running = gauge("running", "1 while nights are being run")
+        self._seconds = gauge("step_seconds", "How long each step of the newest night took", "step")
+        self._nights = gauge("nights", "Nights of the last 60 days by what became of them", "state")
+        self._jobs = gauge("night_jobs", "Jobs of the newest night: in, used, dropped", "what")
+        self._flags = gauge("open_flags", "Queues that deviate in the latest results", "standing")
+        self._fits = gauge("fit_ok", "1 where the latest fit converged", "level")
+        self._last_end = gauge("last_job_end_timestamp_seconds", "End of the newest job")
+        self._stopped = gauge("ingest_stopped", "1 where no job ended for too long")
+        self._triggers = Counter(
+            "esjobs_triggers", "Triggers by what came of them", ["result"], registry=self.registry
+        )
+        for result in ("ok", "failed"):
+            self._triggers.labels(result)
+
+    def running(self, *, on: bool) -> None:
+        """Nights are being run, or not any more."""
+        self._running.set(on)
+
+    def triggered(self, moment: datetime, following: datetime | None, *, ok: bool) -> None:
+        """A trigger is over."""
+        self._trigger.set(moment.timestamp())
+        self._triggers.labels("ok" if ok else "failed").inc()
+        self.expects(following)
+
+    def expects(self, following: datetime | None) -> None:
+        """The next trigger is known."""
+        self._next.set(following.timestamp() if following is not None else 0)
+
+    def show(self, condition: Condition) -> None:
+        """Take over what the store says."""
+        if condition.last_success_at is not None:
+            self._success.set(condition.last_success_at.timestamp())
+        if condition.last_end is not None:
+            self._last_end.set(condition.last_end.timestamp())
+        self._stopped.set(condition.stopped)
+        self._seconds.clear()
+        for step, seconds in condition.seconds.items():
+            self._seconds.labels(step).set(seconds)
+        for state in STATES:
+            self._nights.labels(state).set(condition.nights.get(state, 0))
+        for what, number in condition.jobs.items():
+            self._jobs.labels(what).set(number)
+        for standing, number in condition.open_flags.items():
+            self._flags.labels(standing).set(number)
+        for level, ok in condition.fits.items():
+            self._fits.labels(level).set(ok)
+
+    def text(self) -> bytes:
+        """Everything, as Prometheus reads it."""
+        return generate_latest(self.registry)
+
+
+Health = Callable[[], tuple[bool, dict[str, Any]]]
+"""Whether the service is well, and what it says of itself."""
+
+
+class Endpoint:
+    """Answers ``/metrics`` and ``/health`` (503 where the service is not well) on one address.
+
+    Nobody logs in: it listens on this machine alone unless another address is given. Raises
+    :class:`StoreError` when the address is taken.
+    """
+
+    def __init__(self, host: str, port: int, metrics: Metrics, health: Health) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path.split("?")[0] == "/metrics":
+                    self._answer(200, CONTENT_TYPE_LATEST, metrics.text())
+                elif self.path.split("?")[0] == "/health":
+                    well, said = health()
+                    self._answer(
+                        200 if well else 503, "application/json", json.dumps(said, default=str).encode()
+                    )
+                else:
+                    self._answer(404, "text/plain", b"there are /metrics and /health\n")
+
+            def _answer(self, status: int, kind: str, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the library's own name
+                """Questions are not logged."""
+
+        try:
+            self._server = ThreadingHTTPServer((host, port), Handler)
+        except OSError as error:
+            raise StoreError(
+                f"cannot listen on {host}:{port}: {error.strerror}; give another nights.port, or "
+                'nights.listen = "nothing"'
+            ) from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, port = self._server.server_address[:2]
+        return str(host), int(port)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
