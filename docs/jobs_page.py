@@ -2,7 +2,8 @@
 
 import json
 
-from dashboards.targets.saved_objects.jobs_view import JobsIndex, runtime_fields
+from dashboards.spec import JobsIndex
+from dashboards.targets.saved_objects.jobs_view import runtime_fields
 from esjobs.bundles import jobs_of
 from esjobs.store.elastic.fields.field_map import bundled, load_field_map
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dashboards.pages import HEADLINE, PAGES
+from dashboards.spec import OWN, JobsIndex, Known
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from dashboards.targets.saved_objects.checks import complaints
-from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, Known
 from esjobs.core.errors import InputError, UsageError
+from esjobs.core.fields import field
 from esjobs.output.destination import STANDARD_OUTPUT, writing_text
 from esjobs.settings import Settings
 
@@ -33,11 +34,16 @@ def jobs_of(index: str | None, field_map: str | None) -> JobsIndex:
 
     found = load_field_map(field_map or "esjobs")
     known = {
-        name: Known(source.names, source.factor, source.unset)
+        name: Known(_grouped_by(name, source.names, found.texts), source.factor, source.unset, source.values)
         for name, source in found.sources.items()
         if source.names
     }
     return JobsIndex(index, found.time, known)
+
+
+def _grouped_by(name: str, places: tuple[str, ...], texts: str) -> tuple[str, ...]:
+    """The fields of an index by which a field of the catalogue is grouped."""
+    return tuple(f"{place}{texts}" for place in places) if field(name).type == "keyword" else places
 
 
 def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iterator[tuple[str, int]]:

@@ -111,7 +111,7 @@ ROOMS = {
         "fitters.variance",
     }
     | FITTERS_GROUND,
-    "dashboards.spec": {"dashboards.spec", "esjobs.core"},
+    "dashboards.spec": {"dashboards.spec", *_TABLES},
     "dashboards.panels": {"dashboards.panels", "dashboards.spec", "esjobs.core"},
     "dashboards.pages": {"dashboards.pages", "dashboards.panels", "dashboards.spec", "esjobs.core"},
     "dashboards.view": {"dashboards.view", "dashboards.spec", *_TABLES},

@@ -1,23 +1,30 @@
-"""The page of efficiency: what jobs make of the cores that they hold.
+"""The page of efficiency: what jobs make of the cores that they are given.
 
-Detectors and scores of jobs add their panels here.
+Most panels are about the jobs themselves, all of them, and ask their index; detectors and scores of jobs add
+theirs here.
 """
 
-from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
-from esjobs.core.query import Sum
+from dashboards.spec import JOBS, LOST_STATES, Choice, Entry, Page, Panel, View, Where, stacked
+from esjobs.core.query import Count, Sum, SumProduct
 
-_SUMS = (Sum("cpu_s", "cpu_s"), Sum("core_s", "core_s"), Sum("n_jobs", "n_jobs"))
-_EMPTY = "No aggregated day lies in the chosen time, or none has jobs of the chosen filters."
-_ABOUT = "CPU time over wall-clock time × cores, summed over the jobs that count in the fit."
+SECTION = "Efficiency"
+_EMPTY = "No job of the chosen time and filters says this, or the index of jobs lacks a field of a filter."
+
+CORE_S = SumProduct("wall_s", "cores", "core_s")
+KNOWN = (Where("cpu_s"), Where("wall_s"), Where("cores", above=0))
+"""Jobs of which CPU time, wall-clock time and cores are known: a ratio of sums is over the same jobs."""
+_SUMS = (Sum("cpu_s", "cpu_s"), CORE_S, Count())
+_OF_200 = "Of the 200 with most jobs. "
+_ABOUT = _OF_200 + "CPU time over wall-clock time × cores, of all jobs in which the three are known."
 
 
-def _by(name: str, what: str, column: str, heading: str, most: int) -> Panel:
+def _shares(name: str, what: str, column: str, heading: str, most: int) -> Panel:
     return Panel(
         f"efficiency-by-{name}",
-        f"CPU time over core time by {what}, most core time first (dashed: those together)",
+        f"CPU time over core time by {what}, most core time first (dashed: all of them)",
         "shares",
-        "Efficiency",
-        View("buckets", types="every", by=(column,), metrics=_SUMS, sort=("-core_s",)),
+        SECTION,
+        View(JOBS.name, where=KNOWN, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
         _ABOUT,
         fields=(
             Entry(column, heading, "name", "label"),
@@ -28,71 +35,168 @@ def _by(name: str, what: str, column: str, heading: str, most: int) -> Panel:
     )
 
 
-BY_SITE = _by("queue", "queue", "site", "Queue", 30)
-BY_TYPE = _by("type", "processing type", "processing_type", "Processing type", 20)
-BY_MODEL = _by("model", "CPU model", "cpu_model", "CPU model", 20)
+def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel:
+    return Panel(
+        f"efficiency-wasted{name}",
+        f"Core-hours without CPU time by {what}, the most first",
+        "waste",
+        SECTION,
+        View(JOBS.name, where=KNOWN, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
+        _OF_200 + "Wall-clock time × cores less CPU time, of all jobs in which the three are known.",
+        fields=(
+            Entry(column, heading, "name", "label"),
+            Entry("cpu_s", "Core-hours without CPU time", "number", "x", per="core_s"),
+        ),
+        most=(most,),
+        empty=_EMPTY,
+    )
 
-WASTED = Panel(
-    "efficiency-wasted",
-    "Core-hours without CPU time, of the 30 queues with most core time",
-    "waste",
-    "Efficiency",
-    View("buckets", types="every", by=("site",), metrics=_SUMS, sort=("-core_s",)),
-    _ABOUT,
-    fields=(
-        Entry("site", "Queue", "name", "label"),
-        Entry("cpu_s", "Core-hours without CPU time", "number", "x", per="core_s"),
-    ),
-    most=(30,),
-    empty=_EMPTY,
-)
 
-JOBS_BY_SITE = Panel(
-    "efficiency-jobs",
-    "Jobs by queue that the efficiencies rest on",
-    "bars",
-    "Efficiency",
-    View("buckets", types="every", by=("site",), metrics=_SUMS, sort=("-n_jobs",)),
-    fields=(Entry("site", "Queue", "name", "label"), Entry("n_jobs", "Jobs", "count", "x")),
-    most=(30,),
-    empty=_EMPTY,
-)
+BY_SITE = _shares("queue", "queue", "site", "Queue", 25)
+BY_TYPE = _shares("type", "processing type", "processing_type", "Processing type", 20)
+BY_USER = _shares("user", "user", "user", "User", 20)
+BY_PROJECT = _shares("project", "project", "project", "Project", 20)
+WASTED = _wasted("", "queue", "site", "Queue", 25)
+WASTED_BY_USER = _wasted("-by-user", "user", "user", "User", 20)
 
-DROPPED = Panel(
-    "efficiency-dropped",
-    "Jobs by what became of them: in buckets, or dropped and why",
-    "bars",
-    "Efficiency",
+LOST_HOURS = Panel(
+    "efficiency-lost",
+    "Core-hours of jobs that failed or were cancelled, by queue",
+    "amounts",
+    SECTION,
     View(
-        "days",
-        where=(Where("kind", ("binned", "dropped")),),
-        by=("outcome",),
-        metrics=(Sum("n_jobs", "n_jobs"),),
+        JOBS.name,
+        where=(Where("state", LOST_STATES), Where("wall_s"), Where("cores", above=0)),
+        by=("site",),
+        metrics=(CORE_S, Count()),
         sort=("-n_jobs",),
     ),
-    fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
+    _OF_200 + "Wall-clock time × cores of jobs whose state is failed or cancelled.",
+    fields=(
+        Entry("site", "Queue", "name", "label"),
+        Entry("core_s", "Core-hours lost", "number", "x"),
+    ),
+    most=(25,),
+    empty="No job of the chosen time and filters failed, or the index of jobs lacks a field of a filter.",
+)
+
+ENDS = Panel(
+    "efficiency-ends",
+    "Share of jobs that failed or were cancelled by queue, the largest first",
+    "ends",
+    SECTION,
+    View(
+        JOBS.name,
+        where=(Where("state"),),
+        by=("site", "state"),
+        metrics=(Count(),),
+        sort=("-n_jobs",),
+    ),
+    _OF_200 + "Of the jobs whose state is known; queues with five jobs or more.",
+    fields=(Entry("site", "Queue", "name", "label"), Entry("state", "Share of jobs", "name", "x")),
+    most=(25,),
+    empty="No job of the chosen time and filters failed, or the index of jobs lacks a field of a filter.",
+)
+
+WAITING = Panel(
+    "efficiency-waiting",
+    "Mean waiting of a job between submission and start by queue, h",
+    "amounts",
+    SECTION,
+    View(
+        JOBS.name,
+        where=(Where("queue_s"),),
+        by=("site",),
+        metrics=(Sum("queue_s", "queue_s"), Count()),
+        sort=("-n_jobs",),
+    ),
+    _OF_200 + "A mean over jobs: a few that waited for days raise it.",
+    fields=(
+        Entry("site", "Queue", "name", "label"),
+        Entry("queue_s", "Mean waiting, h", "number", "x", per="n_jobs"),
+    ),
+    most=(25,),
+    empty="No job of the chosen time and filters says how long it waited.",
+)
+
+BUSY = Panel(
+    "efficiency-cores",
+    "Cores given against cores kept busy (dashed: all busy; area: core-hours)",
+    "busy",
+    SECTION,
+    View(
+        JOBS.name,
+        where=KNOWN,
+        by=("cores",),
+        metrics=(Sum("cpu_s", "cpu_s"), Sum("wall_s", "wall_s"), Count()),
+        sort=("-n_jobs",),
+    ),
+    "CPU time over wall-clock time of the jobs with each number of cores. Memory and time that were asked "
+    "for are in no field of the catalogue.",
+    fields=(Entry("cores", "Cores given", "count", "x"),),
+    empty=_EMPTY,
+)
+
+COVERAGE = Panel(
+    "efficiency-coverage",
+    "Of how many jobs each quantity is known: what these pages rest on",
+    "coverage",
+    SECTION,
+    View(JOBS.name, metrics=(Count(),)),
+    fields=(
+        Entry("cpu_s", "CPU time", "fraction"),
+        Entry("wall_s", "wall-clock time", "fraction"),
+        Entry("cores", "cores", "fraction"),
+        Entry("state", "state", "fraction"),
+        Entry("queue_s", "waiting", "fraction"),
+        Entry("user", "user", "fraction"),
+        Entry("project", "project", "fraction"),
+        Entry("cpu_raw", "CPU model", "fraction"),
+        Entry("max_rss_b", "memory", "fraction"),
+    ),
+    empty="There are no jobs in the chosen time and with the chosen filters.",
+)
+
+BY_MODEL = Panel(
+    "efficiency-by-model",
+    "CPU time over core time by CPU model, jobs of the fits (dashed: all of them)",
+    "shares",
+    SECTION,
+    View(
+        "buckets",
+        types="every",
+        by=("cpu_model",),
+        metrics=(Sum("cpu_s", "cpu_s"), Sum("core_s", "core_s"), Sum("n_jobs", "n_jobs")),
+        sort=("-core_s",),
+    ),
+    "Summed over the jobs that count in the fits; filters by user, project and state do not reach them.",
+    fields=(
+        Entry("cpu_model", "CPU model", "name", "label"),
+        Entry("cpu_s", "CPU efficiency", "fraction", "x", per="core_s"),
+    ),
     most=(20,),
-    empty="No day was aggregated.",
+    empty="No aggregated day lies in the chosen time, or none has jobs of the chosen filters.",
 )
 
 READ_ME = Panel(
     "efficiency-about",
     "What these numbers are about",
     "markdown",
-    "Efficiency",
+    SECTION,
     text=(
         (
             "Which jobs",
-            "The efficiencies are those of the jobs that count in the fits: finished, with a task, events "
-            "and plausible times. What was dropped, and why, stands on the page Trust.",
+            "All jobs of the chosen time, failed ones too, as far as they say what a panel needs. The panel "
+            "by CPU model is about the jobs that count in the fits.",
         ),
         (
-            "Coverage",
-            "A rate without its coverage misleads: the bars of jobs say what each efficiency rests on.",
+            "Ratios",
+            "A ratio of sums: a job counts by its core time. Compare no two without looking at the coverage.",
         ),
         (
-            "Filters",
-            "These panels name a queue `site`, as jobs do; results of fits name it `name`.",
+            "Lost and wasted",
+            "Lost: core-hours of jobs that failed or were cancelled. Wasted: core-hours without CPU time, "
+            "whatever became of the job.",
         ),
     ),
 )
@@ -100,17 +204,22 @@ READ_ME = Panel(
 EFFICIENCY = Page(
     "efficiency",
     "Efficiency",
-    "What do jobs make of the cores that they hold, where are core-hours without CPU time, and of how many "
-    "jobs is that known?",
+    "What do jobs make of the cores that they are given, who leaves core-hours unused, how many are lost in "
+    "failures, and of how many jobs is that known?",
     stacked(
-        (24, ((BY_SITE, 24), (WASTED, 24))),
-        (16, ((BY_TYPE, 24), (BY_MODEL, 24))),
-        (20, ((JOBS_BY_SITE, 24), (READ_ME, 24))),
+        (16, ((COVERAGE, 26), (READ_ME, 22))),
+        (22, ((BY_SITE, 24), (WASTED, 24))),
+        (18, ((BY_USER, 24), (WASTED_BY_USER, 24))),
+        (18, ((BY_PROJECT, 24), (BY_TYPE, 24))),
+        (22, ((ENDS, 24), (LOST_HOURS, 24))),
+        (22, ((WAITING, 24), (BUSY, 24))),
+        (16, ((BY_MODEL, 48),)),
     ),
     choices=(
-        Choice("buckets", "site", "Queue"),
-        Choice("buckets", "processing_type", "Processing type"),
-        Choice("buckets", "cpu_model", "CPU model"),
-        Choice("buckets", "core_class", "Cores: single or multi"),
+        Choice(JOBS.name, "site", "Queue"),
+        Choice(JOBS.name, "processing_type", "Processing type"),
+        Choice(JOBS.name, "project", "Project"),
+        Choice(JOBS.name, "user", "User"),
+        Choice(JOBS.name, "state", "State"),
     ),
 )

@@ -1,9 +1,10 @@
 """The page of one site: choose a WLCG site or a queue, or come from a name on another page."""
 
 from dashboards.pages.sites import TYPE
-from dashboards.panels.columns import JOBS, LEVEL, NAME, RC_SITE, TASKS, VERDICT, K
-from dashboards.spec import Choice, Entry, Mean, Page, Panel, View, Where, stacked
-from esjobs.core.query import Maximum
+from dashboards.panels.columns import JOBS as N_JOBS
+from dashboards.panels.columns import LEVEL, NAME, RC_SITE, TASKS, VERDICT, K
+from dashboards.spec import JOBS, Choice, Entry, Join, Mean, Page, Panel, Tile, View, Where, stacked
+from esjobs.core.query import Count, Maximum, Sum
 
 QUEUES = Panel(
     "site-queues",
@@ -21,9 +22,24 @@ QUEUES = Panel(
         Entry("estimate_low", "from", "estimate"),
         Entry("estimate_high", "to (90 %)", "estimate"),
         Entry("k", "k", "number", error="k_err"),
-        JOBS,
+        N_JOBS,
     ),
     empty="The latest run has no queue of this name.",
+)
+
+HOW_MANY = Panel(
+    "site-how-many",
+    "How many queues are chosen",
+    "caption",
+    "One site",
+    QUEUES.view,
+    tiles=(
+        Tile(
+            "queues are chosen. Choose a WLCG site or a queue above, or write it into the search bar.",
+            one="queue is chosen.",
+        ),
+    ),
+    empty="The latest run has no queue of this name: take a filter away, or choose another name.",
 )
 
 BY_TYPE = Panel(
@@ -37,7 +53,7 @@ BY_TYPE = Panel(
         Entry("processing_type", "Type", "name", "group"),
         Entry("k", "Speed factor k", "number", "x", error="k_err"),
         VERDICT,
-        JOBS,
+        N_JOBS,
         TASKS,
     ),
     most=(30,),
@@ -67,7 +83,7 @@ def _over_time(name: str, title: str, table: str, column: str, heading: str, sho
             Entry("name", "Queue", "name", "label"),
             Entry("window_end", "End of the window", "time", "x"),
             Entry(column, heading, show, "y", error=error or None),  # type: ignore[arg-type]
-            JOBS,
+            N_JOBS,
         ),
         most=(8,),
         empty="No run in the chosen time has a value for this name.",
@@ -104,6 +120,49 @@ EFFICIENCY_OVER_TIME = _over_time(
     "",
 )
 
+_DAILY = "Day by day. Jobs know their queue alone: choose a queue (name) rather than a WLCG site."
+
+
+def _beside(name: str, title: str, column: str, heading: str, show: str, view: View) -> Panel:
+    return Panel(
+        name,
+        title,
+        "beside",
+        "One site",
+        view,
+        _DAILY,
+        fields=(
+            Entry("end_time", "Day", "time", "x"),
+            Entry(column, heading, show, "y"),  # type: ignore[arg-type]
+        ),
+        joins=(Join("all", view, "end_time", ()),),
+        empty="No job of the chosen time has this queue: " + _DAILY.partition(". ")[2],
+    )
+
+
+FAILURES = _beside(
+    "site-failures",
+    "Share of jobs that failed or were cancelled, day by day: chosen queue and all jobs",
+    "n_jobs",
+    "Failed or cancelled",
+    "fraction",
+    View(JOBS.name, where=(Where("state"),), by=("state",), metrics=(Count(),), over="end_time"),
+)
+
+WAITING = _beside(
+    "site-waiting",
+    "Mean waiting between submission and start, day by day: chosen queue and all jobs",
+    "queue_s",
+    "Mean waiting, h",
+    "number",
+    View(
+        JOBS.name,
+        where=(Where("queue_s"),),
+        metrics=(Sum("queue_s", "queue_s"), Count()),
+        over="end_time",
+    ),
+)
+
 TASK_ROWS = Panel(
     "site-tasks",
     "Contributing tasks of the chosen queue: CPU time per event against what its speed factor promises",
@@ -117,7 +176,7 @@ TASK_ROWS = Panel(
         Entry("task_type", "Type", "name"),
         Entry("deviation", "Deviation", "percent"),
         Entry("pull", "Pull", "number"),
-        JOBS,
+        N_JOBS,
         Entry("cpu_s_per_event", "CPU s per event", "number"),
         Entry("expected_cpu_s_per_event", "Expected s", "number"),
         Entry("status", "Status", "name"),
@@ -150,9 +209,11 @@ SITE = Page(
     "How fast are the queues of one site, for each kind of work and over time, and what does that rest on? "
     "Choose a WLCG site or a queue: rc_site or name.",
     stacked(
+        (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
         (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
+        (15, ((FAILURES, 24), (WAITING, 24))),
         (16, ((TASK_ROWS, 48),)),
         (16, ((SITE_ROWS, 48),)),
     ),

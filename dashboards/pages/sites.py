@@ -10,8 +10,8 @@ from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, VERDICTS
 
 TYPE = Entry("processing_type", "Processing type", "name")
 
-OTHERS = tuple(word for word in VERDICTS if word not in (*JUDGED, "undeclared"))
-"""Verdicts on queues that cannot be compared with anything."""
+OTHERS = tuple(word for word in VERDICTS if word not in (*JUDGED, "undeclared", "not comparable"))
+"""Verdicts on queues about whose speed too little is known, or nothing that can be."""
 
 STATEMENT = replace(
     CONCLUSION,
@@ -37,6 +37,7 @@ COUNTS = Panel(
         Tile("undecided", verdict="undecided", where=(Where("standing", ("undecided",)),)),
         Tile("ok", verdict="ok", where=(Where("standing", ("ok",)),)),
         Tile("undeclared", verdict="default", where=(Where("standing", ("undeclared",)),)),
+        Tile("not comparable", verdict="not comparable", where=(Where("standing", ("not comparable",)),)),
         Tile("other verdicts", verdict="other", where=(Where("standing", OTHERS),)),
     ),
 )
@@ -76,7 +77,6 @@ TO_DECLARE = Panel(
     fields=(
         NAME,
         RC_SITE,
-        Entry("standing_before", "Run before", "name"),
         Entry("deviation", "Deviation", "percent", error="deviation_err"),
         Entry("corepower", "Declared", "declared"),
         Entry("proposed_corepower", "Ran like", "estimate"),
@@ -86,6 +86,21 @@ TO_DECLARE = Panel(
         TASKS,
     ),
     empty="No deviation of a queue is confirmed.",
+)
+
+HOW_MANY = Panel(
+    "sites-how-many",
+    "How many deviations are confirmed",
+    "caption",
+    "Sites",
+    TO_DECLARE.view,
+    tiles=(
+        Tile(
+            "queues run beyond the limit: confirmed, and may be sent. Click a name for its page.",
+            one="queue runs beyond the limit: confirmed, and may be sent. Click its name for its page.",
+        ),
+    ),
+    empty="No deviation of a queue is confirmed for the chosen type and filters: nothing is to be sent.",
 )
 
 OVER_TIME = Panel(
@@ -143,8 +158,9 @@ SITES = Page(
     "confirmed, since when?",
     stacked(
         (6, ((STATEMENT, 48),)),
-        (5, ((COUNTS, 48),)),
+        (6, ((COUNTS, 48),)),
         (26, ((AGAINST, 26), (SORTED, 22))),
+        (3, ((HOW_MANY, 48),)),
         (16, ((TO_DECLARE, 48),)),
         (16, ((OVER_TIME, 48),)),
         (18, ((IN_WORDS, 48),)),

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from dashboards.pages.efficiency import DROPPED
 from dashboards.panels.columns import JOBS, TASKS
 from dashboards.panels.expert import PULLS
 from dashboards.panels.factors import COMPONENTS
@@ -45,7 +44,22 @@ PER_DAY = Panel(
     empty="No day was aggregated in the chosen time.",
 )
 
-OUTCOMES = replace(DROPPED, id="trust-outcomes")
+OUTCOMES = Panel(
+    "trust-outcomes",
+    "Jobs by what became of them: in buckets, or dropped and why",
+    "bars",
+    "Trust",
+    View(
+        "days",
+        where=(Where("kind", ("binned", "dropped")),),
+        by=("outcome",),
+        metrics=(Sum("n_jobs", "n_jobs"),),
+        sort=("-n_jobs",),
+    ),
+    fields=(Entry("outcome", "Outcome", "text", "label"), Entry("n_jobs", "Jobs", "count", "x")),
+    most=(20,),
+    empty="No day was aggregated.",
+)
 
 NIGHTS = Panel(
     "trust-nights",
@@ -93,18 +107,20 @@ FITS = Panel(
 
 SHIFT = Panel(
     "trust-method-shift",
-    "What the other method would make of k, largest increase first",
-    "rows",
+    "What the article's method would make of k, in standard errors of k: the 15 largest shifts",
+    "ranked",
     "Trust",
-    View("factors", where=(Where("k"),), level="site", sort=("-method_sigmas",)),
+    View("factors", where=(Where("k"), Where("method_sigmas")), level="site", sort=("-n_jobs",)),
+    "Right of 0 the other method finds a queue faster. Both methods read the same jobs.",
     fields=(
         Entry("name", "Queue", "name", "label"),
-        Entry("method_shift", "Shift", "shift"),
-        Entry("method_sigmas", "in standard errors", "number"),
+        Entry("method_sigmas", "Shift in standard errors of k", "number", "x"),
+        Entry("method_shift", "Shift of k", "shift"),
         Entry("k", "k", "number", error="k_err"),
         JOBS,
     ),
-    empty="No queue has a speed factor.",
+    most=(15,),
+    empty="No queue has a speed factor by both methods.",
 )
 
 PULLS_PANEL = replace(
@@ -146,7 +162,7 @@ TRUST = Page(
         (15, ((PER_DAY, 24), (OUTCOMES, 24))),
         (13, ((FITS, 48),)),
         (16, ((PULLS_PANEL, 24), (NIGHTS, 24))),
-        (14, ((SHIFT, 24), (COMPONENT_TABLE, 24))),
+        (14, ((SHIFT, 22), (COMPONENT_TABLE, 26))),
         (14, ((DROPPED_OF_RUN, 48),)),
     ),
 )

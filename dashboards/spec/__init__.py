@@ -7,22 +7,29 @@ panels, in order, are listed in :mod:`dashboards.panels`.
 """
 
 from dashboards.spec.fields import Entry, Role, Show
+from dashboards.spec.jobs import JOBS, LOST_STATES, OWN, JobsIndex, Known, lacking, multipliers
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
+from dashboards.spec.tables import table
 from dashboards.spec.views import Join, Mean, View, Where
 
 __all__ = [
     "COLUMNS",
     "EVERY_LOOK",
     "GROUPS",
+    "JOBS",
     "LOOKS",
+    "LOST_STATES",
     "ONE_SIGMA",
+    "OWN",
     "STATES",
     "Choice",
     "Entry",
+    "JobsIndex",
     "Join",
     "Kind",
+    "Known",
     "Look",
     "Mean",
     "Page",
@@ -33,6 +40,9 @@ __all__ = [
     "Tile",
     "View",
     "Where",
+    "lacking",
     "look_of",
+    "multipliers",
     "stacked",
+    "table",
 ]

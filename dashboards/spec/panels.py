@@ -30,6 +30,13 @@ Kind = Literal[
     "trend",
     "statement",
     "light",
+    "amounts",
+    "ends",
+    "busy",
+    "coverage",
+    "beside",
+    "ranked",
+    "caption",
 ]
 """``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
@@ -45,7 +52,12 @@ from.
 Those of dashboards alone: ``rows``: the rows as they are, in columns. ``bars``: a sum (``x``) per name,
 the largest first. ``shares``: one sum over another (``x`` ``per`` another) per name. ``waste``: what of the
 latter is left, in hours. ``trend``: a quantity with its error over time, a line per name. ``statement``:
-texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?"""
+texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?
+``amounts``: a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name, the largest
+first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept busy against cores given.
+``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and
+of all. ``ranked``: names with the largest magnitudes of ``x``, with their sign. ``caption``: how many rows
+another panel has, as a sentence; of none, why."""
 
 ONE_SIGMA = 1.0
 """Half-width of error bars in standard errors, unless a panel wants another."""

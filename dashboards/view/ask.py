@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from dashboards.spec import Mean, View, Where
+from dashboards.spec import JOBS, Mean, View, Where, table
 from dashboards.view.rows import Row, plain_row, select, sort_rows
-from esjobs.capabilities import table
 from esjobs.core.fields import Field
 from esjobs.core.query import Either, Filter, In, Missing, Present, Query, Range
 from esjobs.core.tables import Table
@@ -36,7 +35,7 @@ def filters(
     """The conditions of a view as far as the language of stores can say them, and whether that is all."""
     asked = table(view.table)
     fixed = {"level": view.level, "method": method}
-    if view.types == "main":
+    if view.types == "main" and view.table != JOBS.name:
         fixed["processing_type"] = processing_type
     found: list[Filter] = [
         In(column, (value,))
@@ -70,10 +69,21 @@ def asked(
     """The rows of a view, or its groups, as a store holds them now; all runs that are visible."""
     conditions, complete = filters(view, processing_type, method)
     metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
+    if view.table == JOBS.name:
+        return _groups_of_jobs(store, view, conditions)
     if view.by and complete and metrics == view.metrics:
         query = Query(view.by, metrics, where=conditions, over=table(view.table))
         return sort_rows([plain_row(row) for row in store.aggregate(query).table.to_pylist()], view.sort)
     return select(view, list(_rows(store, view, conditions)), processing_type, method)
+
+
+def _groups_of_jobs(store: Readable, view: View, conditions: Sequence[Filter]) -> list[Row]:
+    """Groups of jobs, of a day each where the view goes over time; jobs are never read one by one."""
+    metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
+    day = ("day",) if view.over else ()
+    rows = store.aggregate(Query((*view.by, *day), metrics, where=tuple(conditions))).table.to_pylist()
+    renamed = [{view.over if name == "day" else name: value for name, value in row.items()} for row in rows]
+    return sort_rows([plain_row(row) for row in renamed], view.sort)
 
 
 def _rows(store: Readable, view: View, conditions: Sequence[Filter]) -> Iterator[Row]:

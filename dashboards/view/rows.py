@@ -10,8 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from dashboards.spec import Entry, Mean, View, Where
-from esjobs.capabilities import table
+from dashboards.spec import Entry, Mean, View, Where, table
 from esjobs.core.query import Count, Maximum, Metric, Minimum, SumProduct, metric_fields
 from esjobs.core.words import ALL_TYPES
 

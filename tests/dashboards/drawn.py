@@ -33,6 +33,17 @@ def marks(picture: ET.Element, name: str) -> list[ET.Element]:
     return [mark for group in groups for mark in group.iter() if mark.get("d") or mark.get("x2")]
 
 
+def written(picture: ET.Element, name: str) -> list[str]:
+    """The texts of a layer, by its name."""
+    groups = [
+        group
+        for group in picture.iter("{http://www.w3.org/2000/svg}g")
+        if f"{name}_marks" in group.get("class", "").split()
+    ]
+    texts = [each for group in groups for each in group.iter() if each.tag.endswith("text")]
+    return ["".join(each.itertext()) for each in texts]
+
+
 def lines(picture: ET.Element, name: str) -> list[Points]:
     """The points of each line of a layer, as shares of both axes, from the lower left corner."""
     found = []

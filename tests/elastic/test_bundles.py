@@ -1,9 +1,11 @@
 """Every question of both bundles, asked of real indices that hold the demo: answered as by the store."""
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
@@ -12,22 +14,24 @@ import vl_convert
 
 import esjobs
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.spec import Page, Panel, View
+from dashboards.spec import JOBS, LOST_STATES, Page, Panel, View
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from dashboards.targets.portable.visualizations import columns_of_table
 from dashboards.targets.vegalite.charts import CHARTS as CHART_KINDS
+from dashboards.targets.vegalite.job_charts import FEW_JOBS
 from dashboards.targets.vegalite.sums import HOUR_S
 from dashboards.view.ask import asked as asked_of_store
 from dashboards.view.rows import Row, keeps
 from esjobs.capabilities import TABLES
+from esjobs.core.query import Count, Present, Query
 from esjobs.demonstration import demonstrate
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.speed.tables import SPEED
 from esjobs.store.base import Pointed
 from tests.dashboards.answers import answered
-from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg
+from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg, written
 from tests.dashboards.questions import Chart, Question, asked
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
@@ -50,9 +54,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", PRODUCTS, indi
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the demo is."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> Iterator[Session]:
     """The results of two nights of the demo, embedded."""
-    folder = tmp_path_factory.mktemp("demo")
     demonstrate(folder, jobs=60_000, seed=3)
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         session.run("2025-06-01/2025-06-25")
@@ -66,13 +75,14 @@ def published() -> set[str]:
 
 
 @pytest.fixture
-def filled(server: Server, demo: Session, published: set[str]) -> Server:
-    """A server with every table of the demo and its latest run."""
+def filled(server: Server, demo: Session, folder: Path, published: set[str]) -> Server:
+    """A server with the jobs of the demo, every table and its latest run."""
     if server.product.name not in published:
         settings = Settings(store=server.url, cluster=ClusterSettings(prefix=PREFIX))
         with esjobs.open(settings=settings) as session:
+            session.ingest("jobs", folder / "jobs.parquet")
             changes: list[Any] = [Pointed(each, latest(demo)) for each in SPEED.tables]
-            for each in TABLES:
+            for each in (each for each in TABLES if each.made_by != "ingest"):
                 rows = list(demo.store.read(each, ()))
                 found = {value for batch in rows for value in batch.column(each.partition).to_pylist()}
                 for value in sorted(found, key=str):
@@ -93,7 +103,7 @@ def expected(panel: Panel, page: Page, demo: Session) -> list[Row]:
     """The rows of a panel as the embedded store holds them, with what its page opens with."""
     view = replace(panel.view, level=panel.view.level or "site") if panel.kind in CHART_KINDS else panel.view
     rows = asked_of_store(demo.store, view, method=HEADLINE)
-    if panel.view.by:
+    if panel.view.by or panel.view.table == JOBS.name:
         return rows
     of_run = panel.view.runs == "latest" and panel.view.table in {each.name for each in SPEED.tables}
     return [row for row in rows if keeps(row, page.given) and (not of_run or row["run"] == latest(demo))]
@@ -184,7 +194,9 @@ def test_a_chart_draws_what_the_store_holds(
         drawn = len(marks(picture, "marks"))
         text = "".join(picture.itertext())
         assert panel.empty not in text
-        if panel.kind == "statement":
+        if panel.kind == "caption":
+            assert f"{len(expected(panel, page, demo))} {panel.tiles[0].label}".split() == text.split()
+        elif panel.kind == "statement":
             (row,) = expected(panel, page, demo)
             words = str(row["sentence"]).split()
             assert all(word in text for word in words)
@@ -196,14 +208,38 @@ def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
     """How many marks a chart has to have."""
     if panel.kind == "light":
         return 1
+    if panel.kind == "coverage":
+        return len(panel.fields)
+    rows = expected(panel, page, demo)
+    if panel.kind == "beside":
+        return len({row[panel.view.over] for row in rows})
+    if panel.kind == "ends":
+        return len(lost_shares(panel, rows))
     if panel.view.over:
         return len(moments(panel.view, demo, panel.most[0]))
-    rows = expected(panel, page, demo)
-    if panel.kind in ("shares", "waste"):
+    if panel.kind in ("shares", "waste", "amounts"):
         return min(panel.most[0], len([row for row in rows if row[panel.view.by[0]] is not None]))
     needed = [panel.entry("x").column] if panel.kind != "pulls" else []
     shown = [row for row in rows if all(row[column] is not None for column in needed)]
     return min(len(shown), panel.most[0]) if panel.most else len(shown)
+
+
+def lost_shares(panel: Panel, rows: list[Row]) -> dict[tuple[str, str], float]:
+    """Share of the jobs of a queue that is lost, by queue and how they ended, as a page shows them."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["site"]] += row["n_jobs"]
+    found = {
+        (row["site"], row["state"]): row["n_jobs"] / counts[row["site"]]
+        for row in rows
+        if row["state"] in LOST_STATES and counts[row["site"]] >= FEW_JOBS
+    }
+    of_name: dict[str, float] = defaultdict(float)
+    for (name, _), share in found.items():
+        of_name[name] += share
+    ranks = sorted({(-share, name) for name, share in of_name.items()})
+    shown = {name for _, name in ranks[: panel.most[0]]}
+    return {key: share for key, share in found.items() if key[0] in shown}
 
 
 def moments(view: View, demo: Session, most: int) -> dict[tuple[Any, Any], list[Row]]:
@@ -223,14 +259,60 @@ def moments(view: View, demo: Session, most: int) -> dict[tuple[Any, Any], list[
     return grouped
 
 
-def test_shares_are_sums_over_sums(filled: Server, demo: Session) -> None:
-    buckets = demo.show("buckets")
-    sums = buckets.groupby("site")[["cpu_s", "core_s"]].sum()
-    left = ((sums["core_s"] - sums["cpu_s"]) / HOUR_S).to_dict()
-    (chart,) = [each for each in CHARTS if each.panel == "efficiency-wasted"]
-    for group in answered(chart.spec, filled)["data"]["values"]:
-        wasted = (group["core_s"]["value"] - group["cpu_s"]["value"]) / HOUR_S
-        assert wasted == pytest.approx(left[group["key"]])
+NUMBERED = [
+    each
+    for each in CHARTS
+    if PANELS[each.panel][1].kind in ("shares", "waste", "amounts", "busy", "ends", "coverage")
+]
+
+
+@pytest.mark.parametrize("chart", NUMBERED, ids=identity)
+def test_the_numbers_that_are_drawn_are_those_of_the_store(
+    chart: Chart, filled: Server, demo: Session
+) -> None:
+    """What the charts derive from groups of the index, by the sums that the embedded store gives."""
+    page, panel = PANELS[chart.panel]
+    wanted = drawn_numbers(panel, expected(panel, page, demo), demo)
+    picture = svg(answered(chart.spec, filled))
+    assert sorted(written(picture, "numbers")) == sorted(wanted)
+    assert len(wanted) > 1
+
+
+def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
+    """The numbers behind bars, as texts."""
+    if panel.kind == "coverage":
+        jobs = demo.store.aggregate(Query((), (Count("all"),))).table.to_pylist()[0]["all"]
+        having = [
+            demo.store.aggregate(Query((), (Count("some"),), where=(Present(field.column),)))
+            for field in panel.fields
+        ]
+        return [f"{found.table.to_pylist()[0]['some'] / jobs:.1%}" for found in having]
+    if panel.kind == "ends":
+        shares: dict[str, float] = defaultdict(float)
+        for (name, _), share in lost_shares(panel, rows).items():
+            shares[name] += share
+        return [f"{share:.1%}" for share in shares.values()]
+    if panel.kind == "busy":
+        return [f"{row['cpu_s'] / row['wall_s'] / row['cores']:.0%}" for row in rows]
+    field, label = panel.entry("x"), panel.entry("label").column
+    rows = [row for row in rows if row[label] is not None]
+    if panel.kind == "shares":
+        largest = sorted(rows, key=lambda row: -row[field.per])[: panel.most[0]]
+        return [f"{row[field.column] / row[field.per]:.0%}" for row in largest]
+    if panel.kind == "waste":
+        values = [(row[field.per] - row[field.column]) / HOUR_S for row in rows]
+    else:
+        values = [row[field.column] / (row[field.per] if field.per else 1) / HOUR_S for row in rows]
+    form = ",.1f" if panel.kind == "amounts" and field.per else ",.0f"
+    return [f"{value:{form}}" for value in sorted(values, reverse=True)[: panel.most[0]]]
+
+
+def test_a_queue_chosen_by_its_name_has_its_jobs(filled: Server, demo: Session) -> None:
+    """Results call a queue ``name``; the index of jobs finds it under that, too."""
+    counts = demo.store.aggregate(Query(("site",), (Count(),))).table.to_pylist()
+    name, n_jobs = max(((row["site"], row["n_jobs"]) for row in counts), key=lambda pair: pair[1])
+    search = {"query": {"match_phrase": {"name": name}}, "size": 0, "track_total_hits": True}
+    assert filled.json("POST", f"{PREFIX}-jobs/_search", search)["hits"]["total"]["value"] == n_jobs
 
 
 def test_the_line_that_is_drawn_is_that_of_the_table(filled: Server, demo: Session) -> None:

@@ -20,13 +20,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import requests
 from playwright.sync_api import Page, sync_playwright
 
 from esjobs.dashboard_servers import import_dashboards
 from esjobs.settings import Settings
 
 PANELS = """() => [...document.querySelectorAll(
-    '[data-test-subj="embeddablePanel"],[data-test-subj="dashboardPanel"]')].map(panel => ({
+    '[data-test-subj="embeddablePanel"],[data-test-subj="dashboardPanel"]')]
+    .filter(panel => !panel.parentElement.closest(
+      '[data-test-subj="embeddablePanel"],[data-test-subj="dashboardPanel"]')).map(panel => ({
   title: (panel.querySelector('[data-test-subj="dashboardPanelTitle"],.embPanel__title,figcaption,h2')
     ?.textContent || '').trim(),
   done: !!panel.querySelector('[data-render-complete="true"]')
@@ -40,7 +43,9 @@ PANELS = """() => [...document.querySelectorAll(
     + '.vgaVis__error')?.textContent || '').trim(),
   text: panel.innerText.replace(/\\s+/g, ' ')}))"""
 
-NOTHING = re.compile(r"no results? found|no data|could not|unable to|is not a valid|failed to", re.IGNORECASE)
+NOTHING = re.compile(
+    r"no results? found|no data|EsError|could not|unable to|is not a valid|failed to", re.IGNORECASE
+)
 
 
 @contextmanager
@@ -68,6 +73,10 @@ def _import(url: str, options: argparse.Namespace) -> tuple[str, list[str]]:
     if failed:
         sys.exit("\n".join(failed))
     print(f"{server}: {len(outcomes)} objects")
+    if options.without_scripts and server.startswith("Kibana"):
+        view = f"{url}/api/saved_objects/index-pattern/esjobs-data-jobs"
+        body = {"attributes": {"runtimeFieldMap": "{}"}}
+        requests.put(view, json=body, headers={"kbn-xsrf": "look"}, timeout=60).raise_for_status()
     return server, [one.object.id for one in outcomes if one.object.type == "dashboard"]
 
 
@@ -107,6 +116,13 @@ def main() -> None:
     parser.add_argument("--target", default="auto", choices=["auto", "portable", "kibana"])
     parser.add_argument("--out", type=Path, required=True, help="folder for pictures and panels.json")
     parser.add_argument("--only", help="id of one dashboard")
+    parser.add_argument(
+        "--without-scripts",
+        action="store_true",
+        help="the engine is a minimal distribution: Kibana sends the runtime fields of a data view with "
+        "every question to its index, so that of the jobs goes without them",
+    )
+    parser.add_argument("--dark", action="store_true", help="ask for Kibana's dark theme first")
     parser.add_argument("--width", type=int, default=1400)
     parser.add_argument("--wait", type=float, default=60.0, help="seconds for a dashboard to be drawn")
     options = parser.parse_args()
@@ -117,6 +133,13 @@ def main() -> None:
     found: dict[str, Any] = {}
     with _running(options) as url, sync_playwright() as playwright:
         server, ids = _import(url, options)
+        if options.dark:
+            theme = {"changes": {"theme:darkMode": True}}
+            headers = {"kbn-xsrf": "look", "osd-xsrf": "look"}
+            place = (
+                "api/kibana/settings" if server.startswith("Kibana") else "api/opensearch-dashboards/settings"
+            )
+            requests.post(f"{url}/{place}", json=theme, headers=headers, timeout=60)
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": options.width, "height": 1200})
         complaints: list[str] = []

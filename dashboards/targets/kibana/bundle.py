@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import Page, Panel, View
+from dashboards.spec import JOBS, OWN, Choice, JobsIndex, Known, Page, Panel, View
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
 from dashboards.targets.saved_objects.boards import Board
 from dashboards.targets.saved_objects.data_views import data_view
-from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, jobs_view
+from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import (
     PREFIX,
     Attributes,
@@ -19,7 +19,7 @@ from dashboards.targets.saved_objects.objects import (
     text_of,
 )
 from dashboards.targets.saved_objects.searches import search
-from dashboards.targets.saved_objects.texts import drawn_alike
+from dashboards.targets.saved_objects.texts import drawn_alike, shown_title
 from dashboards.targets.vegalite.index import index_of
 
 LINKS_ROWS = 3
@@ -32,10 +32,10 @@ LEADS = "page-of-name"
 
 def kibana(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
     """The lines of the file."""
-    return bundle([*_objects(pages, method, prefix), jobs_view(jobs, prefix)])
+    return bundle([*_objects(pages, method, prefix, jobs), jobs_view(jobs, prefix)])
 
 
-def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedObject]:
+def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -> Iterator[SavedObject]:
     tag = SavedObject(
         "tag",
         "results",
@@ -49,10 +49,10 @@ def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedO
         _links(board, pages)
         for placed in page.places:
             panel, place = placed.panel, (placed.x, placed.y + LINKS_ROWS, placed.w, placed.h)
-            if panel.view.table:
+            if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
-            if (alike := drawn_alike(panel, method, prefix)) is not None:
-                board.add(panel.id, "visualization", place, alike, panel.title)
+            if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:
+                board.add(panel.id, "visualization", place, alike, shown_title(panel))
             elif panel.kind == "rows":
                 found = search(panel, method, prefix, plain=False)
                 yield found
@@ -60,8 +60,9 @@ def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedO
             else:
                 _lens(board, panel, place, method)
         board.references.append(tagged)
-        yield from (data_view(View(choice.table), prefix) for choice in page.choices)
-        yield board.saved(**_controls(board))
+        tables = {choice.table for choice in page.choices} - {JOBS.name}
+        yield from (data_view(View(name), prefix) for name in sorted(tables))
+        yield board.saved(**_controls(board, jobs))
 
 
 def _lens(board: Board, panel: Panel, place: tuple[int, int, int, int], method: str) -> None:
@@ -133,12 +134,22 @@ def _links(board: Board, pages: Sequence[Page]) -> None:
     board.add("way", "links", (0, 0, 48, LINKS_ROWS), {"attributes": attributes, "enhancements": {}})
 
 
-def _controls(board: Board) -> dict[str, Any]:
+def _fields_of(choices: Sequence[Choice], jobs: JobsIndex) -> Iterator[tuple[Choice, str]]:
+    """Filters with the fields they act on; one that an index of jobs does not have is left out."""
+    for choice in choices:
+        if choice.table != JOBS.name:
+            yield choice, choice.column
+        elif names := jobs.known.get(choice.column, Known(())).names:
+            yield choice, names[0]
+
+
+def _controls(board: Board, jobs: JobsIndex) -> dict[str, Any]:
     """The filters of a page, to choose from above it."""
-    if not board.page.choices:
+    choices = list(_fields_of(board.page.choices, jobs))
+    if not choices:
         return {}
     panels = {}
-    for number, choice in enumerate(board.page.choices):
+    for number, (choice, field) in enumerate(choices):
         name = f"choice-{choice.column}"
         reference = data_view_of(
             index_of(View(choice.table), board.prefix),
@@ -150,7 +161,7 @@ def _controls(board: Board) -> dict[str, Any]:
             "explicitInput": {
                 "dataViewId": reference.id,
                 "enhancements": {},
-                "fieldName": choice.column,
+                "fieldName": field,
                 "id": name,
                 "selectedOptions": [choice.chosen] if choice.chosen else [],
                 "singleSelect": choice.single,

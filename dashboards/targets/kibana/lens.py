@@ -80,7 +80,16 @@ def tile(panel: Panel, shown: Tile, method: str, prefix: str = PREFIX) -> Attrib
         if shown.where:
             column["filter"] = {"language": "kuery", "query": all_of(shown.where)}
     visualization = {"layerId": LAYER, "layerType": "data", "metricAccessor": "number"}
+    if shown.verdict in _GROUND:
+        visualization["color"] = _GROUND[shown.verdict]
     return lens(panel, shown.label, "lnsMetric", {"number": column}, visualization, method, prefix)
+
+
+_GROUND = {"confirmed": "#f6d9cb", "ok": "#d6e6f2"}
+"""The ground of numbers that a verdict has a colour for, as pale as a page is calm."""
+
+_WIDE = {"name": 190, "rc_site": 150}
+"""Pixels of columns of names, which are not to be cut."""
 
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
@@ -98,7 +107,10 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
         form = _format(entries.get(name) or _of_error(panel, name))
         named[name] = _measure(title, "max", name, params={"format": form} if form else {})
     shown: dict[str, Any] = {
-        "columns": [{"columnId": name, "isTransposed": False} for name in named],
+        "columns": [
+            {"columnId": name, "isTransposed": False, **({"width": _WIDE[name]} if name in _WIDE else {})}
+            for name in named
+        ],
         "layerId": LAYER,
         "layerType": "data",
         "paging": {"enabled": True, "size": 10},

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from dashboards.spec import Page, View
+from dashboards.spec import JOBS, OWN, JobsIndex, Page, View
 from dashboards.targets.portable.visualizations import visualization
 from dashboards.targets.saved_objects.boards import Board
 from dashboards.targets.saved_objects.data_views import data_view
-from dashboards.targets.saved_objects.jobs_view import OWN, JobsIndex, jobs_view
+from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
 from dashboards.targets.saved_objects.searches import search
-from dashboards.targets.saved_objects.texts import drawn_alike, way
+from dashboards.targets.saved_objects.texts import drawn_alike, shown_title, way
 
 WAY_ROWS = 4
 """Height of the line with the way to other pages."""
@@ -17,19 +17,19 @@ WAY_ROWS = 4
 
 def portable(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
     """The lines of the file."""
-    return bundle([*_objects(pages, method, prefix), jobs_view(jobs, prefix, computed=False)])
+    return bundle([*_objects(pages, method, prefix, jobs), jobs_view(jobs, prefix, computed=False)])
 
 
-def _objects(pages: Sequence[Page], method: str, prefix: str) -> Iterator[SavedObject]:
+def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -> Iterator[SavedObject]:
     for page in pages:
         board = Board(page, prefix)
         board.add("way", "visualization", (0, 0, 48, WAY_ROWS), way(pages, page, prefix))
         for placed in page.places:
             panel, place = placed.panel, (placed.x, placed.y + WAY_ROWS, placed.w, placed.h)
-            if panel.view.table:
+            if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
-            if (alike := drawn_alike(panel, method, prefix)) is not None:
-                board.add(panel.id, "visualization", place, alike, panel.title)
+            if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:
+                board.add(panel.id, "visualization", place, alike, shown_title(panel))
             else:
                 make = search if panel.kind == "rows" else visualization
                 shown = make(panel, method, prefix)

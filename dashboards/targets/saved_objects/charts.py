@@ -7,7 +7,7 @@ ourselves has to be seen on both. Without rows the sentence of the panel stands 
 from collections.abc import Mapping
 from typing import Any
 
-from dashboards.spec import Panel
+from dashboards.spec import OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
@@ -26,9 +26,9 @@ _ON_BOTH = {
 _SIZED = ("width", "height", "autosize")
 
 
-def chart(panel: Panel, method: str, prefix: str = PREFIX) -> Spec:
+def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> Spec:
     """The specification of a chart that asks for its rows itself."""
-    spec = from_index(panel, Paint(size=52), method=method, prefix=prefix)
+    spec = from_index(panel, Paint(size=52), method=method, prefix=prefix, jobs=jobs)
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
     config = {**kept["config"], "kibana": {"hideWarnings": True}}
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
@@ -74,9 +74,9 @@ def _coloured(found: Any) -> Any:
     return found
 
 
-def drawn(panel: Panel, method: str, prefix: str = PREFIX) -> dict[str, Any]:
+def drawn(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> dict[str, Any]:
     """A visualization by value, for a panel of a dashboard."""
-    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix))})
+    return by_value("vega", panel.title, {"spec": text_of(chart(panel, method, prefix, jobs))})
 
 
 def by_value(kind: str, title: str, params: dict[str, Any]) -> dict[str, Any]:

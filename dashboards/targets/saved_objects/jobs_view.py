@@ -1,9 +1,9 @@
 """The jobs themselves as a data view: an archive that is asked directly, with fields computed when asked."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
+from dashboards.spec import JobsIndex, Known
 from dashboards.targets.saved_objects.data_views import (
     KINDS,
     META_FIELDS,
@@ -19,37 +19,6 @@ INTERNAL = (
     *("not_finite", "not_finite.*", "origin_file", "origin_line"),
 )
 """Fields of our own index of jobs that are bookkeeping; hidden."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """Where an index has a number of the catalogue: the first of ``names`` that a document has.
-
-    ``factor``: what makes base units of it. ``unset``: the number that means not measured.
-    """
-
-    names: tuple[str, ...]
-    factor: float = 1.0
-    unset: float | None = None
-
-
-@dataclass(frozen=True)
-class JobsIndex:
-    """An index of jobs: its name or pattern, its time field, what stands for which field of the catalogue."""
-
-    title: str
-    time: str
-    known: Mapping[str, Known]
-    own: bool = False
-
-
-OWN = JobsIndex(
-    "jobs",
-    "end_time",
-    {item.name: Known((item.name,)) for item in fields.JOB_FIELDS},
-    own=True,
-)
-"""The index that esjobs keeps itself; its name follows the prefix."""
 
 
 def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) -> SavedObject:
@@ -73,7 +42,6 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
     scripts = runtime_fields(index) if computed else {}
     forms |= {name: _FORMS[name] for name in scripts}
     described |= {name: {"customLabel": _MEANINGS[name]} for name in scripts}
-    title = f"{prefix}-{index.title}" if index.own else index.title
     attributes = {
         "allowNoIndex": True,
         "fieldAttrs": text_of(described),
@@ -83,7 +51,7 @@ def jobs_view(index: JobsIndex, prefix: str = PREFIX, *, computed: bool = True) 
         "runtimeFieldMap": text_of(scripts),
         "sourceFilters": text_of([{"value": name} for name in (INTERNAL if index.own else ())]),
         "timeFieldName": index.time,
-        "title": title,
+        "title": index.name(prefix),
     }
     return SavedObject("index-pattern", "jobs", attributes, prefix=prefix)
 

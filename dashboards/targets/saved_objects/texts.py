@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dashboards.spec import Page, Panel
+from dashboards.spec import JOBS, OWN, JobsIndex, Page, Panel, lacking
 from dashboards.targets.saved_objects.charts import by_value, drawn
 from dashboards.targets.saved_objects.objects import PREFIX, identity
 from dashboards.targets.vegalite.charts import CHARTS
@@ -32,8 +32,27 @@ def _params(words: str) -> dict[str, Any]:
     return {"fontSize": 12, "markdown": words, "openLinksInNewTab": False}
 
 
-def drawn_alike(panel: Panel, method: str, prefix: str = PREFIX) -> dict[str, Any] | None:
+def shown_title(panel: Panel) -> str:
+    """The title over a panel; a caption is one itself."""
+    return "" if panel.kind == "caption" else panel.title
+
+
+def left_out(panel: Panel, fields: list[str]) -> dict[str, Any]:
+    """In the place of a panel that an index of jobs cannot answer."""
+    listed = ", ".join(f"`{name}`" for name in fields)
+    words = (
+        f"The index of jobs says nothing that can be added up of: {listed}. "
+        "A field map that names one field for each brings this panel (`esjobs fields check`)."
+    )
+    return by_value("markdown", panel.title, _params(words))
+
+
+def drawn_alike(
+    panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN
+) -> dict[str, Any] | None:
     """A panel that all products draw alike, a chart or a text, by value; None for the others."""
+    if panel.view.table == JOBS.name and (fields := lacking(panel, jobs)):
+        return left_out(panel, fields)
     if panel.kind in CHARTS:
-        return drawn(panel, method, prefix)
+        return drawn(panel, method, prefix, jobs)
     return markdown(panel) if panel.kind == "markdown" else None

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from dashboards.spec import Kind, Panel, View
-from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, hits, lines_of_types
+from dashboards.spec import JOBS, OWN, JobsIndex, Kind, Panel, View
+from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
+from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, ends
+from dashboards.targets.vegalite.jobs import coverage_of, job_groups
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
-from dashboards.targets.vegalite.names import against_line, dots, scatter, siblings
+from dashboards.targets.vegalite.names import against_line, dots, ranked, scatter, siblings
 from dashboards.targets.vegalite.sources import ROWS, Source, dataset
 from dashboards.targets.vegalite.sums import shares, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
-from dashboards.targets.vegalite.words import light, statement
+from dashboards.targets.vegalite.words import caption, light, statement
 from esjobs.core.words import ALL_TYPES, Level
 
 Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
@@ -28,6 +30,13 @@ CHARTS: Mapping[Kind, Drawn] = {
     "trend": trend,
     "statement": statement,
     "light": light,
+    "caption": caption,
+    "ranked": ranked,
+    "amounts": amounts,
+    "ends": ends,
+    "busy": busy,
+    "coverage": coverage,
+    "beside": beside,
 }
 """Kinds of panel that are charts."""
 
@@ -47,15 +56,22 @@ def from_index(
     level: Level = "site",
     prefix: str = PREFIX,
     history: bool = False,
+    jobs: JobsIndex = OWN,
 ) -> Spec:
     """The same chart asking for its rows itself, in a dashboard of Kibana or OpenSearch Dashboards.
 
     A panel about every type draws each with the line of its own; which types, a reader chooses there.
 
     ``level``: that which is drawn of a panel that is about every level. ``history``: of every run rather than
-    of the latest.
+    of the latest. ``jobs``: the index of a panel on jobs.
     """
+    if panel.view.table == JOBS.name:
+        return _of_jobs(panel, paint, prefix, jobs)
     view = replace(panel.view, level=panel.view.level or level)
+
+    if panel.kind == "caption":
+        counted = count_of(view, processing_type, method, prefix=prefix, name=ROWS)
+        return caption(panel, counted, {}, paint)
 
     few = panel.most[0] if panel.most and panel.kind in _FEW else MOST_ROWS
 
@@ -78,6 +94,16 @@ def from_index(
         for join in panel.joins
     }
     return CHARTS[panel.kind](panel, source(view, columns_of(panel), few, ROWS), joins, paint)
+
+
+def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
+    """A chart of jobs; what it joins is the same without the filters of the dashboard."""
+    if panel.kind == "coverage":
+        source = coverage_of([field.column for field in panel.fields], jobs, prefix, ROWS)
+    else:
+        source = job_groups(panel.view, jobs, prefix, name=ROWS)
+    joins = {join.name: job_groups(join.view, jobs, prefix, context=False) for join in panel.joins}
+    return CHARTS[panel.kind](panel, source, joins, paint)
 
 
 _FEW: tuple[Kind, ...] = ("dots-with-errors", "trend", "shares", "waste", "statement", "light")

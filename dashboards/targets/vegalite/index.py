@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dashboards.spec import Mean, View, Where
+from dashboards.spec import Mean, View, Where, table
 from dashboards.targets.vegalite.sources import Source
-from esjobs.capabilities import kind_of, table
+from esjobs.capabilities import kind_of
 from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum
 from esjobs.core.words import ALL_TYPES
 
@@ -201,6 +201,26 @@ def hits(
 
 
 _MOMENT = "moment"
+
+
+def count_of(
+    view: View,
+    processing_type: str = ALL_TYPES,
+    method: str | None = None,
+    *,
+    prefix: str = PREFIX,
+    name: str = "",
+) -> Source:
+    """How many rows a view has, as one row with ``doc_count``."""
+    search = body(view, (), processing_type, method)
+    search = {
+        "size": 0,
+        "query": search["query"],
+        "aggs": {_GROUPS: {"filters": {"filters": [{"match_all": {}}]}}},
+    }
+    called = {"name": name} if name else {}
+    url = {"index": index_of(view, prefix), "body": search}
+    return Source({**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}})
 
 
 def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefix: str = PREFIX) -> Source:

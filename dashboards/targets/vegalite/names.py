@@ -144,25 +144,58 @@ def _dashed(solid: str, dash: list[int]) -> Spec:
 
 
 def _named(panel: Panel, position: Spec) -> list[Spec]:
-    """Names of what is confirmed beside their marks, in turn on either side, so that few cover each other."""
-    label = panel.entry("label").column
+    """Names of what is confirmed beside their marks: on the inner side, so that none lies over an axis.
+
+    In the middle third they stand in turn on either side, and in turn above and below their mark, so that few
+    cover each other.
+    """
+    label, column = panel.entry("label").column, panel.entry("x").column
     text = {"field": label, "type": "nominal"}
-    sides = {"names": ("left", 9, 0), "names_before": ("right", -9, 1)}
+    sides = [
+        ("names", "left", 8, 0, "bottom", 0),
+        ("names_below", "left", 8, 0, "top", 1),
+        ("names_before", "right", -8, 1, "bottom", 0),
+        ("names_before_below", "right", -8, 1, "top", 1),
+    ]
+    place = f"(datum[{json.dumps(column)}] - datum.least) / max(datum.widest - datum.least, 1e-9)"
     return [
         {
             "name": name,
             "transform": [
+                {
+                    "joinaggregate": [
+                        {"op": "min", "field": column, "as": "least"},
+                        {"op": "max", "field": column, "as": "widest"},
+                    ]
+                },
                 {"filter": "datum.standing === 'confirmed'"},
                 {
                     "window": [{"op": "row_number", "as": "turn"}],
-                    "sort": [{"field": panel.entry("x").column, "order": "ascending"}],
+                    "sort": [{"field": column, "order": "ascending"}],
                 },
-                {"filter": f"datum.turn % 2 === {odd}"},
+                {"calculate": place, "as": "across"},
+                {
+                    "calculate": "datum.across < 1/3 ? 0 : datum.across > 2/3 ? 1 : datum.turn % 2",
+                    "as": "side",
+                },
+                {"filter": f"datum.side === {side}"},
+                {
+                    "window": [{"op": "row_number", "as": "of_side"}],
+                    "sort": [{"field": panel.entry("y").column, "order": "descending"}],
+                },
+                {"filter": f"datum.of_side % 2 === {odd}"},
             ],
-            "mark": {"type": "text", "align": align, "dx": shift, "color": INK, "fontSize": 11},
+            "mark": {
+                "type": "text",
+                "align": align,
+                "baseline": baseline,
+                "dx": shift,
+                "color": INK,
+                "fontSize": 11,
+            },
             "encoding": {**position, "text": text},
         }
-        for name, (align, shift, odd) in sides.items()
+        for name, align, shift, side, baseline, odd in sides
     ]
 
 
@@ -210,6 +243,49 @@ def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
         valid(field.column),
         *reached(field, panel.interval),
         *clipped(paint.x, field.column, "lo", "hi"),
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def ranked(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """The names with the largest magnitudes, in the order of their signed values; 0 is marked."""
+    field, label = panel.entry("x"), panel.entry("label")
+    value = f"datum[{json.dumps(field.column)}]"
+    x, at = (
+        across(column, field.title, scaled(paint.x), format="+.1~f", orient="top", tickCount=6)
+        for column in (field.column, "at")
+    )
+    axis = {"labelLimit": 190, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
+    y = {
+        "field": label.column,
+        "type": "nominal",
+        "title": None,
+        "axis": axis,
+        "sort": {"field": field.column, "op": "max", "order": "descending"},
+    }
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"at": 0}]},
+            "mark": {"type": "rule", "color": LINE, "strokeWidth": 1},
+            "encoding": {"x": at},
+        },
+        {
+            "name": "bars",
+            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.2},
+            "encoding": {"x": x, "x2": {"datum": 0}, "y": y},
+        },
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        valid(field.column),
+        {"calculate": f"abs({value})", "as": "size"},
+        {
+            "window": [{"op": "row_number", "as": "place"}],
+            "sort": [{"field": "size", "order": "descending"}],
+        },
+        {"filter": f"datum.place <= {panel.most[0]}"},
         *looked(panel),
     ]
     return assembled(source, steps, layers, paint)

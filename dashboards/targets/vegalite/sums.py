@@ -41,14 +41,17 @@ def shares(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
         },
         {"calculate": "datum.over / datum.under", "as": "mean"},
         value,
+        *largest(field.per, panel.most[0]),
     ]
     mean: Spec = {
         "name": "mean",
         "transform": [{"aggregate": [{"op": "max", "field": "mean", "as": "mean"}]}],
         "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
-        "encoding": {"x": _amount("mean", field.title, ".0%")},
+        "encoding": {"x": amount("mean", field.title, ".0%")},
     }
-    return assembled(source, steps, [*_bars(panel, field.title, ".0%", ".0%"), mean], paint)
+    return assembled(
+        source, steps, [*named_bars(panel, field.title, ".0%", ".0%", by=field.per), mean], paint
+    )
 
 
 def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -59,19 +62,42 @@ def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         *source.lifted([*columns_of(panel), field.per]),
         valid(field.column, field.per),
         {"calculate": left, "as": "value"},
+        *largest("value", panel.most[0]),
     ]
-    layers = _bars(panel, field.title, "~s", ",.0f")
-    for layer in layers:
-        layer["encoding"]["y"]["sort"] = {"field": "value", "op": "max", "order": "descending"}
+    layers = named_bars(panel, field.title, "~s", ",.0f", by="value")
     return assembled(source, steps, layers, paint)
 
 
-def _bars(panel: Panel, title: str, ticks: str, form: str) -> list[Spec]:
-    """A bar per name, with its number behind it."""
-    label = panel.entry("label")
+def largest(column: str, most: int) -> list[Step]:
+    """Transforms that keep the rows with the largest values of a column."""
+    order = [{"field": column, "order": "descending"}]
+    return [
+        {"window": [{"op": "row_number", "as": "place"}], "sort": order},
+        {"filter": f"datum.place <= {most}"},
+    ]
+
+
+def names_axis(column: str) -> Spec:
+    """Names from top to bottom, in the order of the rows."""
     axis = {"labelLimit": 210, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
-    y = {"field": label.column, "type": "nominal", "sort": None, "title": None, "axis": axis}
-    x = _amount("value", title, ticks)
+    return {"field": column, "type": "nominal", "sort": None, "title": None, "axis": axis}
+
+
+def named_bars(
+    panel: Panel, title: str, ticks: str, form: str, *, by: str = "", most: float | None = None
+) -> list[Spec]:
+    """A bar per name, with its number behind it.
+
+    ``by``: the column that orders them, the largest first; none: as the rows come. ``most``: the end of the
+    axis.
+    """
+    label = panel.entry("label")
+    y = names_axis(label.column)
+    if by:
+        y["sort"] = {"field": by, "op": "max", "order": "descending"}
+    x = amount("value", title, ticks)
+    if most is not None:
+        x["scale"] |= {"domainMax": most}
     told = [
         {"field": label.column, "type": "nominal", "title": label.title},
         {"field": "value", "type": "quantitative", "title": title, "format": form},
@@ -91,7 +117,8 @@ def _bars(panel: Panel, title: str, ticks: str, form: str) -> list[Spec]:
     ]
 
 
-def _amount(column: str, title: str, form: str) -> Spec:
+def amount(column: str, title: str, form: str) -> Spec:
+    """The axis of bars that begin at 0."""
     # room behind the longest bar for its number
     return across(column, title, {"zero": True, "padding": 34}, format=form, tickCount=6, orient="top")
 

@@ -6,7 +6,7 @@ from dashboards.spec import Panel
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
 
-WIDTHS = {16: 8.1, 13: 6.6}
+WIDTHS = {16: 9.6, 13: 7.4}
 """Pixels that a letter of a size takes on average, rather too many than too few."""
 
 FRESH_DAYS, STALE_DAYS = 2, 7
@@ -49,6 +49,18 @@ def _lines(column: str, size: int, colour: str, y: Spec) -> Spec:
         "mark": {**mark, "lineBreak": "\n", "lineHeight": round(1.3 * size)},
         "encoding": {"x": {"value": 8}, "y": y, "text": {"field": column, "type": "nominal"}},
     }
+
+
+def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """How many rows another panel has; of none, its sentence about nothing."""
+    (tile,) = panel.tiles
+    none = json.dumps(panel.empty)
+    one, many = json.dumps(f"1 {tile.one}"), json.dumps(f" {tile.label}")
+    number = "datum.doc_count"
+    said = f"{number} === 0 ? {none} : {number} === 1 ? {one} : format({number}, ',d') + {many}"
+    steps: list[Step] = [{"calculate": wrapped(f"({said})", 13), "as": "said"}]
+    layer = _lines("said", 13, INK, {"value": 4})
+    return assembled(source, steps, [{**layer, "name": "marks"}], paint)
 
 
 def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:

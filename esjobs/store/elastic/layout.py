@@ -256,6 +256,8 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
     fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _SOUGHT}
     fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
     fields |= {"mark_low": _SUMMED, "mark_high": _SUMMED}
+    # results name a queue so: a dashboard's filter on one finds its jobs, too
+    fields |= {"name": {"type": "alias", "path": "site"}}
     return _index(fields, how.of_index(monthly=monthly) | _NO_REFRESH)
 
 

@@ -1,7 +1,8 @@
 """Field maps: which foreign field of a jobs' index stands for which field of the catalogue.
 
 A map is a TOML file, one of the package's or the user's own: ``time``, the index's time field, which is the
-``end_time`` of a job, and under ``[fields]``, for each field of the catalogue that the index knows,
+``end_time`` of a job, ``texts``, the end of the names by which texts are grouped (``.keyword``), where they
+have such a field beside them, and under ``[fields]``, for each field of the catalogue that the index knows,
 
 - the name of the foreign field, or several, the first that a document has being taken, or
 - a table: ``field`` (one or several names), ``factor`` (foreign value x factor = base unit), ``unset`` (the
@@ -38,11 +39,16 @@ class Source:
 
 @dataclass(frozen=True)
 class FieldMap:
-    """Sources by the names of the catalogue's stored fields; what a map does not name is missing."""
+    """Sources by the names of the catalogue's stored fields; what a map does not name is missing.
+
+    ``texts``: what stands behind the name of a text where it can be grouped by (``.keyword``); the steps ask
+    the index itself, dashboards are written without one.
+    """
 
     name: str
     description: str
     sources: Mapping[str, Source]
+    texts: str = ""
 
     @property
     def time(self) -> str:
@@ -84,9 +90,12 @@ def _parsed(name: str, where: str, text: str) -> FieldMap:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{where} is not TOML: {error}") from error
     time, named = found.get("time"), found.get("fields", {})
-    unknown = sorted(set(found) - {"time", "fields", "description"})
+    unknown = sorted(set(found) - {"time", "fields", "description", "texts"})
     if unknown:
-        raise SettingsError(f"{where}: no key '{unknown[0]}'; there are time, fields, description")
+        raise SettingsError(f"{where}: no key '{unknown[0]}'; there are time, fields, description, texts")
+    texts = found.get("texts", "")
+    if not isinstance(texts, str):
+        raise SettingsError(f"{where}: texts is what stands behind the name of a text, such as .keyword")
     if not isinstance(time, str) or not time or not isinstance(named, dict):
         raise SettingsError(f'{where} names no time field; add time = "..." before [fields]')
     sources = {"end_time": Source((time,), absent="refuse")}
@@ -101,7 +110,7 @@ def _parsed(name: str, where: str, text: str) -> FieldMap:
     for canonical in fields.REQUIRED:
         if canonical not in sources:
             raise SettingsError(f"{where} names nothing for {canonical}, which every job needs")
-    return FieldMap(name, str(found.get("description", "")), sources)
+    return FieldMap(name, str(found.get("description", "")), sources, texts)
 
 
 _STORED = frozenset(item.name for item in fields.JOB_FIELDS)

@@ -1,0 +1,94 @@
+"""The jobs themselves as a table that views may be about, and the index in which they are."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dashboards.spec.panels import Panel
+from dashboards.spec.views import Mean, View
+from esjobs.core import fields
+from esjobs.core.query import SumProduct, metric_fields
+from esjobs.core.tables import Table
+
+JOBS = Table(
+    "jobs",
+    "the jobs as they are now, one row each; only what a record carries, nothing that is computed",
+    "source",
+    fields.JOB_FIELDS,
+    time="end_time",
+)
+"""No result table: a store keeps it in its own way, and it may be an index of others."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where an index has a field of the catalogue: the first of ``names`` that a document has.
+
+    ``factor``: what makes base units of a number. ``unset``: the number that means not measured. ``values``:
+    texts of the index -> those of the catalogue, where they differ.
+    """
+
+    names: tuple[str, ...]
+    factor: float = 1.0
+    unset: float | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JobsIndex:
+    """An index of jobs: its name or pattern, its time field, what stands for which field of the catalogue.
+
+    ``own``: the one that esjobs keeps, whose name begins with the prefix.
+    """
+
+    title: str
+    time: str
+    known: Mapping[str, Known]
+    own: bool = False
+
+    def name(self, prefix: str) -> str:
+        """What is asked."""
+        return f"{prefix}-{self.title}" if self.own else self.title
+
+
+OWN = JobsIndex(
+    "jobs",
+    "end_time",
+    {item.name: Known((item.name,)) for item in fields.JOB_FIELDS},
+    own=True,
+)
+"""The index that esjobs keeps itself; its name follows the prefix."""
+
+
+LOST_STATES = ("failed", "cancelled")
+"""How jobs end whose core-hours are lost."""
+
+
+def lacking(panel: Panel, index: JobsIndex) -> list[str]:
+    """The fields of the catalogue that a panel on jobs needs and an index cannot answer by.
+
+    One that the index does not have, and a number for which several fields stand, of which a document has
+    one: nothing adds up the first of several. Of a panel on coverage that is what it shows.
+    """
+    if panel.kind == "coverage":
+        return []
+    keys = {*panel.view.by, *multipliers(panel.view)}
+    return [
+        name
+        for name in dict.fromkeys(_asked(panel.view))
+        if not (names := index.known.get(name, Known(())).names)
+        or (len(names) > 1 and name not in keys and fields.field(name).type in ("integer", "number"))
+    ]
+
+
+def multipliers(view: View) -> tuple[str, ...]:
+    """The whole numbers by which sums are multiplied: a group of each has sums that need no script."""
+    products = (metric for metric in view.metrics if isinstance(metric, SumProduct))
+    return tuple(dict.fromkeys(metric.right for metric in products if metric.right not in view.by))
+
+
+def _asked(view: View) -> Iterator[str]:
+    yield from view.by
+    yield from (condition.column for condition in view.where)
+    for metric in view.metrics:
+        if not isinstance(metric, Mean):
+            yield from metric_fields(metric)

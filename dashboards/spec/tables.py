@@ -1,0 +1,14 @@
+"""The tables that views are about: every result table, and the jobs themselves."""
+
+from dashboards.spec.jobs import JOBS
+from esjobs import capabilities
+from esjobs.core.tables import Table
+
+
+def table(name: str) -> Table:
+    """Look a table up by name; :class:`esjobs.core.errors.UsageError` that lists the result tables.
+
+    >>> table("jobs").time, table("flags").time
+    ('end_time', 'window_end')
+    """
+    return JOBS if name == JOBS.name else capabilities.table(name)

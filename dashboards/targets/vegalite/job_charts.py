@@ -1,0 +1,258 @@
+"""Charts of jobs: how they ended, what they took, which cores they kept busy, how much is known."""
+
+import json
+from typing import Any
+
+from dashboards.spec import LOST_STATES, Entry, Panel
+from dashboards.targets.vegalite.marks import (
+    INK,
+    LINE,
+    MUTED,
+    Paint,
+    Spec,
+    across,
+    assembled,
+    columns_of,
+    valid,
+)
+from dashboards.targets.vegalite.sources import Source, Step
+from dashboards.targets.vegalite.sums import BAR, HOUR_S, amount, largest, named_bars, names_axis
+
+ENDS: tuple[tuple[str, str], ...] = (("failed", "#9c5a6b"), ("cancelled", "#c9a227"))
+"""How jobs end whose core-hours are lost, in the order of a bar, and the colour of each."""
+
+FEW_JOBS = 5
+"""A name with fewer jobs has no share of jobs."""
+
+
+def amounts(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Hours per name, the largest first; over another sum where the field says so."""
+    field = panel.entry("x")
+    per = f" / datum[{json.dumps(field.per)}]" if field.per else ""
+    needed = [field.column, *([field.per] if field.per else [])]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        valid(*needed),
+        *([{"filter": f"datum[{json.dumps(field.per)}] > 0"}] if field.per else []),
+        {"calculate": f"datum[{json.dumps(field.column)}]{per} / {HOUR_S}", "as": "value"},
+        {"filter": "datum.value > 0"},
+        *largest("value", panel.most[0]),
+    ]
+    form = ",.1f" if field.per else ",.0f"
+    return assembled(source, steps, named_bars(panel, field.title, "~s", form, by="value"), paint)
+
+
+def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Which share of the jobs of each name was lost, by how they ended; the largest share first."""
+    label, most = panel.entry("label"), panel.most[0]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        {"calculate": f"{_is_lost()} ? datum.n_jobs : 0", "as": "n_lost"},
+        {
+            "joinaggregate": [
+                {"op": "sum", "field": "n_jobs", "as": "n_all"},
+                {"op": "sum", "field": "n_lost", "as": "n_lost_all"},
+            ],
+            "groupby": [label.column],
+        },
+        {"filter": f"datum.n_all >= {FEW_JOBS} && datum.n_lost > 0"},
+        {"calculate": "datum.n_jobs / datum.n_all", "as": "value"},
+        {"calculate": "datum.n_lost_all / datum.n_all", "as": "lost"},
+        {
+            "window": [{"op": "dense_rank", "as": "place"}],
+            "sort": [{"field": "lost", "order": "descending"}, {"field": label.column}],
+        },
+        {"filter": f"datum.place <= {most}"},
+    ]
+    y = {**names_axis(label.column), "sort": {"field": "lost", "op": "max", "order": "descending"}}
+    words, colours = zip(*ENDS, strict=True)
+    title = panel.entry("x").title
+    bar, reach = (amount(column, title, ".0~%") for column in ("value", "lost"))
+    told = [
+        {"field": label.column, "type": "nominal", "title": label.title},
+        {"field": "state", "type": "nominal", "title": "Ended"},
+        {"field": "value", "type": "quantitative", "title": "Share", "format": ".1%"},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+        {"field": "n_all", "type": "quantitative", "title": "of", "format": ",d"},
+    ]
+    scale = {"domain": list(words), "range": list(colours)}
+    layers: list[Spec] = [
+        {
+            "name": "marks",
+            "mark": {"type": "bar", "height": {"band": 0.7}},
+            "encoding": {
+                "x": {**bar, "stack": "zero"},
+                "y": y,
+                "color": {"field": "state", "type": "nominal", "title": None, "scale": scale},
+                "tooltip": told,
+            },
+        },
+        {
+            "name": "numbers",
+            "transform": [
+                {"aggregate": [{"op": "max", "field": "lost", "as": "lost"}], "groupby": [label.column]}
+            ],
+            "mark": {"type": "text", "align": "left", "dx": 4, "color": INK, "fontSize": 10.5},
+            "encoding": {
+                "x": reach,
+                "y": dict(y),
+                "text": {"field": "lost", "type": "quantitative", "format": ".1%"},
+            },
+        },
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def _is_lost(value: str = "datum.state") -> str:
+    return f"indexof({json.dumps(list(LOST_STATES))}, {value}) >= 0"
+
+
+def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Cores that jobs kept busy on the mean against cores that they were given, and the line of all busy."""
+    x = across("cores", "Cores given", {"zero": True, "nice": True}, tickMinStep=1, tickCount=8)
+    y = across("busy", "Cores kept busy, mean", {"zero": True, "nice": True}, tickCount=8)
+    even = across("even", "Cores kept busy, mean", {"zero": True}, tickCount=8)
+    told = [
+        {"field": "cores", "type": "quantitative", "title": "Cores given", "format": ",d"},
+        {"field": "busy", "type": "quantitative", "title": "kept busy", "format": ".2f"},
+        {"field": "share", "type": "quantitative", "title": "share", "format": ".0%"},
+        {"field": "core_h", "type": "quantitative", "title": "Core-hours", "format": ",.0f"},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+    ]
+    size = {
+        "field": "core_h",
+        "type": "quantitative",
+        "scale": {"range": [50, 700], "zero": True},
+        "legend": None,
+    }
+    layers: list[Spec] = [
+        {
+            "name": "line",
+            "transform": [
+                {"aggregate": [{"op": "max", "field": "cores", "as": "widest"}]},
+                {"calculate": "[0, datum.widest]", "as": "cores"},
+                {"flatten": ["cores"]},
+                {"calculate": "datum.cores", "as": "even"},
+            ],
+            "mark": {"type": "line", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
+            "encoding": {"x": x, "y": even},
+        },
+        {
+            "name": "marks",
+            "mark": {"type": "point", "filled": True, "opacity": 0.75, "color": BAR},
+            "encoding": {"x": x, "y": y, "size": size, "tooltip": told},
+        },
+        {
+            "name": "numbers",
+            "mark": {
+                "type": "text",
+                "align": "right",
+                "baseline": "top",
+                "dx": -4,
+                "dy": 8,
+                "color": INK,
+                "fontSize": 10.5,
+            },
+            "encoding": {
+                "x": x,
+                "y": y,
+                "text": {"field": "share", "type": "quantitative", "format": ".0%"},
+            },
+        },
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        {"filter": "datum.wall_s > 0 && datum.cores > 0"},
+        {"calculate": "datum.cpu_s / datum.wall_s", "as": "busy"},
+        {"calculate": "datum.busy / datum.cores", "as": "share"},
+        {"calculate": f"datum.wall_s * datum.cores / {HOUR_S}", "as": "core_h"},
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def coverage(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Of how many jobs each field is known, a bar per field."""
+    titles = [field.title for field in panel.fields]
+    label = Entry("known", "Field", "name", "label")
+    steps: list[Step] = [
+        {"window": [{"op": "row_number", "as": "place"}]},
+        {"joinaggregate": [{"op": "max", "field": "doc_count", "as": "all"}]},
+        {"filter": "datum.place > 1 && datum.all > 0"},
+        {"calculate": f"{json.dumps(titles)}[datum.place - 2]", "as": "known"},
+        {"calculate": "datum.doc_count / datum.all", "as": "value"},
+    ]
+    shown = Panel(panel.id, panel.title, panel.kind, panel.section, fields=(label,))
+    return assembled(source, steps, named_bars(shown, "Share of jobs", ".0%", ".1%", most=1.0), paint)
+
+
+def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
+    """A share or a mean day by day: of the chosen jobs, with a mark per day, and of all jobs as a line."""
+    up = panel.entry("y")
+    (every,) = joins.values()
+    is_share = up.show == "fraction"
+    form = ".1~%" if is_share else ",.1~f"
+    x = {
+        "field": "at",
+        "type": "temporal",
+        "scale": {"type": "utc"},
+        "title": None,
+        "axis": {"format": "%Y-%m-%d", "labelOverlap": True, "tickCount": 7, "grid": False},
+    }
+    y = across("value", up.title, {"zero": True}, format=form, tickCount=6)
+    scale = {"domain": ["chosen here", "all jobs"], "range": [BAR, MUTED]}
+    colour = {"field": "whose", "type": "nominal", "scale": scale, "title": None}
+    told = [
+        {"field": "day", "type": "nominal", "title": "Day"},
+        {"field": "whose", "type": "nominal", "title": "Of"},
+        {
+            "field": "value",
+            "type": "quantitative",
+            "title": up.title,
+            "format": ".1%" if is_share else ",.2f",
+        },
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+    ]
+    encoding: dict[str, Any] = {"x": x, "y": y, "color": colour}
+    layers: list[Spec] = [
+        {
+            "name": "all",
+            "data": dict(every.data),
+            "transform": [*every.lifted(()), *_daily(panel, "all jobs")],
+            "mark": {"type": "line", "strokeWidth": 1.4, "strokeDash": [5, 3]},
+            "encoding": encoding,
+        },
+        {
+            "name": "line",
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": encoding,
+        },
+        {
+            "name": "marks",
+            "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
+            "encoding": {**encoding, "tooltip": told},
+        },
+    ]
+    steps = [*source.lifted(columns_of(panel)), *_daily(panel, "chosen here")]
+    return assembled(source, steps, layers, paint)
+
+
+def _daily(panel: Panel, whose: str) -> list[Step]:
+    """From groups of a day to its share or mean."""
+    up, time = panel.entry("y"), panel.entry("x").column
+    lost = up.column == "n_jobs"
+    over = f"{_is_lost()} ? datum.n_jobs : 0" if lost else f"datum[{json.dumps(up.column)}] / {HOUR_S}"
+    return [
+        {"calculate": over, "as": "over"},
+        {
+            "aggregate": [
+                {"op": "sum", "field": "over", "as": "over"},
+                {"op": "sum", "field": "n_jobs", "as": "n_jobs"},
+            ],
+            "groupby": [time],
+        },
+        {"filter": "datum.n_jobs > 0"},
+        {"calculate": "datum.over / datum.n_jobs", "as": "value"},
+        {"calculate": f"toDate(datum[{json.dumps(time)}])", "as": "at"},
+        {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
+        {"calculate": json.dumps(whose), "as": "whose"},
+    ]

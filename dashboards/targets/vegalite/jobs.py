@@ -1,0 +1,194 @@
+"""What an index of jobs is asked for the groups of a view, whatever it calls its fields, without a script.
+
+A number by which another one is multiplied (cores) is a group of its own, in which the product of a sum is
+exact; the chart adds up what becomes one group. A field for which several names stand is a group of each.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.spec import JobsIndex, Known, View, Where, multipliers
+from dashboards.targets.vegalite.sources import Source, Step
+from esjobs.core.fields import field
+from esjobs.core.query import Count, Sum, SumProduct
+
+MOST_GROUPS = 200
+"""Names that are asked for, those of most jobs; charts show fewer of them, the largest."""
+MOST_INNER = 50
+"""Groups inside each name: numbers of cores, ways to end."""
+
+_GROUPS = "groups"
+
+
+@dataclass(frozen=True)
+class _Level:
+    """One aggregation inside another: a column of the view, or a name that stands for it."""
+
+    column: str
+    place: str
+    body: dict[str, Any]
+
+
+def job_groups(
+    view: View,
+    index: JobsIndex,
+    prefix: str,
+    most: int = MOST_GROUPS,
+    *,
+    name: str = "",
+    context: bool = True,
+) -> Source:
+    """The groups of a view on jobs, asked of their index by the chart itself.
+
+    ``context``: with the filters of the dashboard; without them, only its time picker holds.
+    """
+    body = {"size": 0, "query": {"bool": _query(view, index, context=context)}}
+    called = {"name": name} if name else {}
+    levels = list(_levels(view, index, most))
+    sums = {each.name: {"sum": {"field": place}} for each, place in _summed(view, index)}
+    inner: dict[str, Any] = {"aggs": sums} if sums else {}
+    for level in reversed(levels[1:]):
+        inner = {"aggs": {_GROUPS: {**level.body, **inner}}}
+    body["aggs"] = {_GROUPS: {**levels[0].body, **inner}}
+    url = {"index": index.name(prefix), "body": body}
+    data = {**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
+    steps = list(_unfolded(levels))
+    steps += _worded(view, index, levels)
+    factors = {each.name: _known(index, _first(each)).factor for each, _ in _summed(view, index)}
+    for metric in view.metrics:
+        innermost = "datum.inner" if len(levels) > 1 else "datum"
+        steps.append({"calculate": _value(metric, innermost, factors), "as": metric.name})
+    columns = [*view.by, *([view.over] if view.over else [])]
+    if {level.column for level in levels} - set(columns):
+        added = [{"op": "sum", "field": each.name, "as": each.name} for each in view.metrics]
+        steps.append({"aggregate": added, "groupby": columns})
+    # the columns are the row's own after these steps
+    return Source(data, unfolded=tuple(steps))
+
+
+def _query(view: View, index: JobsIndex, *, context: bool) -> dict[str, list[Any]]:
+    query: dict[str, list[Any]] = {"filter": [], "must_not": []}
+    for condition in view.where:
+        made = _condition(condition, _known(index, condition.column))
+        query["must_not" if condition.negate else "filter"].append(made)
+    for name in dict.fromkeys(_first(metric) for metric, _ in _summed(view, index)):
+        known = _known(index, name)
+        if known.unset is not None:
+            query["must_not"].append({"term": {known.names[0]: known.unset}})
+    query["filter"].append({"range": {index.time: {"%timefilter%": True}}})
+    if context:
+        for clause in ("must", "filter", "must_not"):
+            query.setdefault(clause, []).append(f"%dashboard_context-{clause}_clause%")
+    return query
+
+
+def _condition(condition: Where, known: Known) -> dict[str, Any]:
+    each = [_of_name(condition, known, name) for name in known.names]
+    return each[0] if len(each) == 1 else {"bool": {"should": each, "minimum_should_match": 1}}
+
+
+def _of_name(condition: Where, known: Known, name: str) -> dict[str, Any]:
+    if condition.above is not None:
+        return {"range": {name: {"gt": condition.above / known.factor}}}
+    if not condition.accepted:
+        return {"exists": {"field": name}}
+    return {"terms": {name: stored_values(known, condition.accepted)}}
+
+
+def stored_values(known: Known, accepted: Sequence[object]) -> list[object]:
+    """What an index writes for values of the catalogue."""
+    written = [mine for mine, ours in known.values.items() if ours in accepted]
+    return [*written, *(value for value in accepted if value is not None and value not in known.values)]
+
+
+def _levels(view: View, index: JobsIndex, most: int) -> Iterator[_Level]:
+    sizes = {column: most if place == 0 else MOST_INNER for place, column in enumerate(view.by)}
+    for column in (*view.by, *multipliers(view)):
+        known = _known(index, column)
+        absent: object = -1 if field(column).type == "integer" else ""
+        for name in known.names:
+            terms: dict[str, Any] = {"field": name, "size": sizes.get(column, MOST_INNER)}
+            if len(known.names) > 1:
+                terms["missing"] = absent
+            yield _Level(column, name, {"terms": terms})
+    if view.over:
+        every = {"field": index.time, "calendar_interval": "day", "min_doc_count": 1}
+        yield _Level(view.over, index.time, {"date_histogram": every})
+
+
+def _unfolded(levels: Sequence[_Level]) -> Iterator[Step]:
+    """Each inner group as a row of its own, with the keys of those around it."""
+    yield {"calculate": "datum.key", "as": "key_0"}
+    at = "datum"
+    for number in range(1, len(levels)):
+        yield {"calculate": f"{at}.{_GROUPS}.buckets", "as": "inner"}
+        yield {"flatten": ["inner"]}
+        at = "datum.inner"
+        yield {"calculate": f"{at}.key", "as": f"key_{number}"}
+
+
+def _worded(view: View, index: JobsIndex, levels: Sequence[_Level]) -> list[Step]:
+    """The columns of the view from the keys, in the words and units of the catalogue."""
+    steps: list[Step] = []
+    for column in (*view.by, *multipliers(view), *([view.over] if view.over else [])):
+        keys = [f"datum.key_{place}" for place, level in enumerate(levels) if level.column == column]
+        known = Known(()) if column == view.over else _known(index, column)
+        absent = "-1" if column != view.over and field(column).type == "integer" else "''"
+        chosen = " : ".join([*(f"{key} !== {absent} ? {key}" for key in keys[:-1]), keys[-1]])
+        words = "".join(
+            f"({chosen}) === {json.dumps(mine)} ? {json.dumps(ours)} : "
+            for mine, ours in sorted(known.values.items())
+        )
+        scaled = f"({chosen}) * {known.factor!r}" if known.factor != 1 else chosen
+        steps.append({"calculate": f"{words}{scaled}", "as": column})
+        if len(keys) > 1:
+            steps.append({"filter": f"datum[{json.dumps(column)}] !== {absent}"})
+    return steps
+
+
+def _summed(view: View, index: JobsIndex) -> Iterator[tuple[Sum | SumProduct, str]]:
+    for metric in view.metrics:
+        if isinstance(metric, Sum | SumProduct):
+            yield metric, _known(index, _first(metric)).names[0]
+        elif not isinstance(metric, Count):
+            raise ValueError(f"of jobs are counts and sums asked, not '{metric.name}'")
+
+
+def _first(metric: Sum | SumProduct) -> str:
+    return metric.left if isinstance(metric, SumProduct) else metric.field
+
+
+def _value(metric: Any, group: str, factors: dict[str, float]) -> str:
+    if isinstance(metric, Count):
+        return f"{group}.doc_count"
+    value = f"{group}[{json.dumps(metric.name)}].value"
+    if factors[metric.name] != 1:
+        value = f"{value} * {factors[metric.name]!r}"
+    return f"{value} * datum[{json.dumps(metric.right)}]" if isinstance(metric, SumProduct) else value
+
+
+def _known(index: JobsIndex, column: str) -> Known:
+    return index.known[column]
+
+
+def coverage_of(columns: Sequence[str], index: JobsIndex, prefix: str, name: str = "") -> Source:
+    """How many jobs there are, and how many have each of some fields: a row each, in their order."""
+    view = View("jobs")
+    filters: list[dict[str, Any]] = [{"match_all": {}}]
+    for column in columns:
+        known = index.known.get(column, Known(()))
+        there = [{"exists": {"field": place}} for place in known.names]
+        bool_: dict[str, Any] = {"should": there, "minimum_should_match": 1}
+        if known.unset is not None:
+            bool_["must_not"] = [{"term": {place: known.unset}} for place in known.names]
+        filters.append({"bool": bool_} if there else {"match_none": {}})
+    body = {
+        "size": 0,
+        "query": {"bool": _query(view, index, context=True)},
+        "aggs": {_GROUPS: {"filters": {"filters": filters}}},
+    }
+    called = {"name": name} if name else {}
+    url = {"index": index.name(prefix), "body": body}
+    return Source({**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}})
