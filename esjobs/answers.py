@@ -66,6 +66,23 @@ class Answers:
         ranked = flags.select(["confirmed", "verdict", "deviation", "name"]).to_pylist()
         return flags.take(sorted(range(len(ranked)), key=lambda number: _rank(ranked[number])))
 
+    def open_flags(self, states: Names | None = None) -> pa.Table:
+        """What stands open, a row a name; as :meth:`Session.open_flags`."""
+        from esjobs.watch.overview import open_flags
+        from esjobs.watch.tables import STANDING_OPEN, STATES
+
+        chosen = STANDING_OPEN if states is None else listed(states)
+        return open_flags(self._store, spelling.as_stored("there is no state", chosen, STATES))
+
+    def flag_history(
+        self, name: str, *, level: Names | None = None, processing_type: Names | None = None
+    ) -> pa.Table:
+        """What happened to the flags of a name; as :meth:`Session.flag_history`."""
+        from esjobs.watch.overview import flag_history
+
+        levels, kinds = _chosen("level", level), _chosen("processing_type", processing_type)
+        return flag_history(self._store, name, levels, kinds)
+
     def query(
         self,
         by: Names,

@@ -1,7 +1,7 @@
 """What the Python interface takes in several forms: windows, names, conditions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TypedDict
@@ -33,6 +33,22 @@ class Filters(TypedDict, total=False):
 def window_of(window: WindowLike) -> Window | None:
     """The window, if one is given."""
     return None if window is None else Window.of(window)
+
+
+def day_of(day: date | str) -> date:
+    """A day, or its ISO text; :class:`UsageError` for what is none.
+
+    >>> day_of("2018-08-01")
+    datetime.date(2018, 8, 1)
+    """
+    if isinstance(day, datetime):
+        return day.date()
+    if isinstance(day, date):
+        return day
+    try:
+        return date.fromisoformat(day)
+    except (TypeError, ValueError):
+        raise UsageError(f"{day!r:.60} is no day; expected one such as 2018-08-01") from None
 
 
 def listed(values: Names) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
 from esjobs.speed.tables import SPEED
+from esjobs.watch.tables import WATCH_TABLES
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Capability:
 
 CAPABILITIES: tuple[Capability, ...] = (
     Capability("speed", SPEED.tables, SPEED),
+    Capability("watch", WATCH_TABLES),
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
     Capability("references", (REFERENCES,)),

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import dashboards, files, nights, results, steps, system, why
+from esjobs.commands import dashboards, files, flags, nights, results, steps, system, why
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -206,6 +206,8 @@ for _command in (
     steps.correlate,
     steps.flag,
     steps.run,
+    flags.watch,
+    flags.flags,
     results.show,
     results.compare,
     steps.prune,

@@ -1,6 +1,7 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -11,7 +12,17 @@ import pyarrow as pa
 
 from esjobs import capabilities
 from esjobs.answers import Answers
-from esjobs.arguments import Names, Where, WindowLike, conditions, count_of_runs, listed, paths, window_of
+from esjobs.arguments import (
+    Names,
+    Where,
+    WindowLike,
+    conditions,
+    count_of_runs,
+    day_of,
+    listed,
+    paths,
+    window_of,
+)
 from esjobs.capabilities import KINDS
 from esjobs.core import fields
 from esjobs.core.clock import Clock, system_clock
@@ -270,6 +281,82 @@ class Session(ResultTables):
     ) -> list[RunReport]:
         """Aggregate, fit, correlate and flag; the results become visible together, at the end."""
         return self._chain().run(self._question(window, tasks, where), rebuild=rebuild)
+
+    def watch(self, night: date | str | None = None) -> RunReport:
+        """Bring the memory of flags up to a night, the day that its windows end with; None: the latest run's.
+
+        What opens, closes, or is reopened then stands in ``flag_events``, what every flag is after the last
+        night in ``flag_states``. A night that is watched again gives the same rows. Raises
+        :class:`NoResultError` when no complete run of everything ends with the night.
+        """
+        from esjobs.watch.nights import watch
+
+        asked = None if night is None else day_of(night)
+        return watch(self.store, asked, self.settings.watch, self.settings.nights.headline)
+
+    def open_flags(self, states: Names | None = None) -> "pd.DataFrame":
+        """What stands open, a row a name; ``states``: others than open and acknowledged."""
+        return frame_of(self.arrow.open_flags(states))
+
+    def flag_history(
+        self, name: str, *, level: Names | None = None, processing_type: Names | None = None
+    ) -> "pd.DataFrame":
+        """Everything that happened to the flags of a name: rows of ``flag_events``, oldest first."""
+        return frame_of(self.arrow.flag_history(name, level=level, processing_type=processing_type))
+
+    def acknowledge_flag(
+        self,
+        name: str,
+        *,
+        until: date | str,
+        by: str,
+        note: str = "",
+        level: str | None = None,
+        processing_type: str | None = None,
+    ) -> RunReport:
+        """Keep quiet about the open flags of a name until a night; then they are open again.
+
+        ``processing_type``: only about that kind of work. Raises :class:`NoResultError` when nothing of the
+        name is open, :class:`UsageError` for a day that has passed.
+        """
+        from esjobs.watch.notes import acknowledge
+
+        return acknowledge(
+            self.store,
+            name,
+            self.settings.watch,
+            self.settings.nights.headline,
+            until=day_of(until),
+            by=by,
+            text=note,
+            level=level,
+            processing_type=processing_type,
+            now=self._clock(),
+        )
+
+    def answer_flag(
+        self,
+        name: str,
+        *,
+        text: str,
+        by: str | None = None,
+        level: str | None = None,
+        processing_type: str | None = None,
+    ) -> RunReport:
+        """Keep what a site answered about the flags of a name; ``by``: the WLCG site unless given."""
+        from esjobs.watch.notes import answer
+
+        return answer(
+            self.store,
+            name,
+            self.settings.watch,
+            self.settings.nights.headline,
+            text=text,
+            by=by,
+            level=level,
+            processing_type=processing_type,
+            now=self._clock(),
+        )
 
     def prune(
         self,

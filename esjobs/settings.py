@@ -33,6 +33,7 @@ from esjobs.nights.settings import NightsSettings
 from esjobs.setting_types import Count, Number, no_flag
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
+from esjobs.watch.settings import WatchSettings
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)
@@ -157,6 +158,7 @@ class Settings(BaseSettings):
     rules: CleaningRules = CleaningRules()
     retention: RetentionSettings = RetentionSettings()
     nights: NightsSettings = NightsSettings()
+    watch: WatchSettings = WatchSettings()
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -307,6 +309,7 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
         "rules": (field.name for field in dataclasses.fields(CleaningRules)),
         "retention": RetentionSettings.model_fields,
         "nights": NightsSettings.model_fields,
+        "watch": WatchSettings.model_fields,
     }
     for section, known in sections.items():
         given = values if not section else values.get(section)

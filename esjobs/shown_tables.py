@@ -3,7 +3,9 @@
 Files and frames have every row and every column; what is left out or put into words here is in them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,6 +48,41 @@ def compared_for_people(rows: pa.Table, methods: Collection[str] = ()) -> tuple[
     worded["change"] = _intervals(shown, "change", "change_err")
     shown, title = _titled(_with_texts(shown, worded).select(_COMPARED.split()))
     return _renamed(shown, "change"), title
+
+
+def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
+    """What stands open, for a terminal: a line a name, calm; with a title that says as of when."""
+    listed = rows.to_pylist()
+    nights = {row["night"] for row in listed}
+    counts = Counter(row["state"] for row in listed)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    title = f"{states}, as of the night of {max(nights)}" if listed else "nothing is open"
+    shown = [
+        {
+            "name": row["name"],
+            "WLCG site": row["rc_site"],
+            "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
+            "since": row["since"],
+            "nights": row["nights"],
+            "deviation (90 %)": _spanned(row),
+            "declared": row["corepower"],
+            "kinds of work": row["kinds"],
+        }
+        for row in listed
+    ]
+    columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
+    return pa.table(columns), title
+
+
+def _acknowledged(row: Mapping[str, Any]) -> str:
+    return f"acknowledged by {row['acknowledged_by']} until {row['acknowledged_until']}"
+
+
+def _spanned(row: Mapping[str, Any]) -> str | None:
+    if row["deviation"] is None or row["deviation_low"] is None:
+        return None
+    low, high = (f"{100 * row[name]:+z.0f}" for name in ("deviation_low", "deviation_high"))
+    return f"{100 * row['deviation']:+z.0f} % ({low} to {high} %)"
 
 
 def _of_methods(rows: pa.Table, methods: Collection[str]) -> pa.Table:

@@ -8,12 +8,14 @@ from esjobs.nights.aggregating import aggregate_inputs, aggregate_night
 from esjobs.nights.files import ingest_files
 from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window
 from esjobs.nights.retention import prune_night
+from esjobs.nights.watching import watch_night
 from esjobs.nights.work import NightStep
 
 NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("ingest", ingest_files, idle=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
+    NightStep("watch", watch_night),
     NightStep("prune", prune_night, idle=True),
 )
 """Between fit and prune, in this order: drift, reasons, watch, notify.

@@ -1,0 +1,1 @@
+"""Flags with memory: what became of a deviation from night to night, and what people said to it."""
