@@ -11,6 +11,7 @@ from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
+from esjobs.notify.tables import NOTIFICATIONS
 from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
@@ -35,6 +36,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("references", (REFERENCES,)),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
+    Capability("notify", (NOTIFICATIONS,)),
 )
 """In the order in which people read of them."""
 

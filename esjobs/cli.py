@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import dashboards, files, flags, nights, results, steps, system, why
+from esjobs.commands import dashboards, files, flags, nights, notify, results, steps, system, why
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -222,6 +222,7 @@ for _command in (
     nights.nights,
     nights.catch_up,
     nights.rerun,
+    notify.notify,
     system.demo,
     system.setup,
     system.doctor,

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from esjobs.ingest.base import Source
     from esjobs.nights.condition import Condition
     from esjobs.nights.nights import Nights
+    from esjobs.notify.notifier import Notifier
     from esjobs.output.jobs import ExportFormat
     from esjobs.runs.stored import StoredRun
     from esjobs.speed.chain import Chain
@@ -408,6 +409,16 @@ class Session(ResultTables):
         from esjobs.nights.condition import condition
 
         return condition(self.store, self._clock(), self.settings.nights.ingest_stopped_h)
+
+    @property
+    def notifier(self) -> "Notifier":
+        """Messages to people: ``s.notifier.send(night)``; also ``preview``, ``test`` and ``log``."""
+        from esjobs.notify.notifier import Notifier
+        from esjobs.notify.step import Office
+
+        settings = self.settings
+        office = Office(settings.notify, settings.fit.deviation_limit, self._clock, settings.place)
+        return Notifier(lambda: self.store, office)
 
     def query(
         self,

@@ -30,6 +30,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
 from esjobs.nights.settings import NightsSettings
+from esjobs.notify.settings import NotifySettings
 from esjobs.setting_types import Count, Number, no_flag
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
@@ -159,6 +160,7 @@ class Settings(BaseSettings):
     retention: RetentionSettings = RetentionSettings()
     nights: NightsSettings = NightsSettings()
     watch: WatchSettings = WatchSettings()
+    notify: NotifySettings = NotifySettings()
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -275,6 +277,8 @@ def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
     key = ".".join(parts[:2])
     variables = ("ESJOBS_" + "__".join(parts[:2]).upper(), "ESJOBS_" + parts[0].upper())
     variable = next((name for name in os.environ if name.upper() in variables), None)
+    if parts[0] == "notify":  # any value may be a secret, also one that stands in a wrong place
+        return SettingsError(f"setting '{_dotted(parts)}' is not accepted: {accepted}")
     if parts[0] == "store" or (parts[0] == "cluster" and key not in _SHOWN):  # may be, or contain, a secret
         return SettingsError(f"setting '{key}' ({variables[0]}) is not accepted: {accepted}")
     if variable is not None and variable.upper() == variables[0]:
@@ -283,6 +287,11 @@ def _unaccepted(error: ValidationError, config: Path | None) -> SettingsError:
         what = f"setting '{key}'"
         where = f"the environment ({variable})" if variable else str(config) if config else "the settings"
     return SettingsError(f"{what} in {where}: {accepted}, found {_short(value)}")
+
+
+def _dotted(parts: Iterable[str]) -> str:
+    """The way to a value in a file: the tables of a list are counted from 1."""
+    return ".".join(f"[{int(part) + 1}]" if part.isdecimal() else part for part in parts).replace(".[", "[")
 
 
 _SHOWN = {
@@ -310,6 +319,7 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
         "retention": RetentionSettings.model_fields,
         "nights": NightsSettings.model_fields,
         "watch": WatchSettings.model_fields,
+        "notify": NotifySettings.model_fields,
     }
     for section, known in sections.items():
         given = values if not section else values.get(section)
@@ -331,7 +341,7 @@ def _named_in_environment() -> dict[str, object]:
             if key:
                 inner = named.setdefault(section, {})
                 if isinstance(inner, dict):
-                    inner[key] = None
+                    inner[key.partition("__")[0]] = None
             else:
                 named.setdefault(section, None)
     return named

@@ -94,6 +94,7 @@ ROOMS = {
         *("esjobs.watch", "esjobs.notify", "esjobs.session", "esjobs.settings"),
     },
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},
+    "esjobs.notify": {*_CAPABILITY, "esjobs.notify"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},
@@ -156,6 +157,10 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.speed": _CALCULATING,
     "esjobs.nights": _CALCULATING,
     "esjobs.watch": {"pyarrow", "pydantic"},
+    "esjobs.notify": {
+        *("pyarrow", "pydantic", "jinja2", "markupsafe", "PIL"),
+        *("requests", "urllib3", "tenacity"),
+    },
     "esjobs.demo": {"numpy", "pyarrow"},
     "fitters.layout": {"numpy"},
     "fitters.fit": {"numpy", "scipy", "iminuit", "threadpoolctl"},
@@ -188,7 +193,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "opensearchpy": "esjobs/store/elastic/transport/opensearch_client.py",
     "msgspec": "esjobs/store/elastic/",
     "orjson": "esjobs/store/elastic/",
-    "tenacity": "esjobs/store/elastic/transport/patience.py",
+    "tenacity": ("esjobs/store/elastic/transport/patience.py", "esjobs/notify/sending.py"),
     "numba": "fitters/compiled.py",
     "iminuit": "fitters/",
     "threadpoolctl": "fitters/fit/threads.py",
@@ -200,10 +205,12 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     ),
     "pydantic_settings": "esjobs/settings.py",
     "altair": "esjobs/session.py",
-    "jinja2": "dashboards/targets/html/",
-    "requests": "dashboards/servers/client.py",
     "apscheduler": "scheduler/",
     "prometheus_client": "scheduler/metrics.py",
+    "jinja2": ("dashboards/targets/html/", "esjobs/notify/wording.py"),
+    "PIL": "esjobs/notify/picture.py",
+    "requests": ("dashboards/servers/client.py", "esjobs/notify/channels/web.py"),
+    "smtplib": "esjobs/notify/channels/mail.py",
 }
 """Library -> the only place (start of the path) that imports it."""
 

@@ -7,6 +7,7 @@ the few lines above the list that call it, make it a step. What a step promises:
 from esjobs.nights.aggregating import aggregate_inputs, aggregate_night
 from esjobs.nights.files import ingest_files
 from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window
+from esjobs.nights.notifying import notify_night
 from esjobs.nights.retention import prune_night
 from esjobs.nights.watching import watch_night
 from esjobs.nights.work import NightStep
@@ -16,6 +17,7 @@ NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
     NightStep("watch", watch_night),
+    NightStep("notify", notify_night, idle=True, after_failure=True),
     NightStep("prune", prune_night, idle=True),
 )
 """Between fit and prune, in this order: drift, reasons, watch, notify.

@@ -1,0 +1,31 @@
+"""Telling people, as a step of the night; also of one that failed."""
+
+from esjobs.nights.ledger import Ledger
+from esjobs.nights.night import NO_JOBS
+from esjobs.nights.work import NightAccount, NightWork
+from esjobs.notify.gathering import ingest_stopped, night_notices
+from esjobs.notify.notices import Notice
+
+
+def notify_night(work: NightWork) -> NightAccount:
+    """Tell what the night changed, and what went wrong; send what waits in the outbox."""
+    if not work.settings.notify.recipients:
+        return NightAccount()
+    report = work.session.notifier.send(work.night, alerts=_alerts(work))
+    told = tuple(f"{count} {name}" for name, count in report.counts.items())
+    return NightAccount(report.rows_in, report.rows_out, (*told, *report.notes))
+
+
+def _alerts(work: NightWork) -> list[Notice]:
+    """What no table tells yet: that this very night has no jobs, and that none arrive any more."""
+    alerts = []
+    row = Ledger(work.store).night(work.night)
+    if not work.windows and row is not None and row["state"] == "running":
+        alerts += night_notices(
+            [{"night": work.night, "state": "missing", "reason": NO_JOBS}], since=work.night
+        )
+    now, hours = work.clock(), work.settings.nights.ingest_stopped_h
+    last = work.store.span().last
+    if last is not None and (now - last).total_seconds() > 3600 * hours:
+        alerts.append(ingest_stopped(last, hours, now))
+    return alerts

@@ -1,0 +1,169 @@
+"""A message as its templates see it: notices in groups, numbers in the words that people read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from esjobs.core.text import visible
+from esjobs.core.words import ALL_TYPES, noun
+from esjobs.notify.notices import KINDS, Kind, Notice
+from esjobs.notify.settings import Role
+
+MOST_LINES = 150
+"""Flags of one kind in one message; of the others it says how many they are."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A flag in a message. Texts only; ``-`` where there is nothing to say. ``slower``: None: not known."""
+
+    name: str
+    site: str
+    noun: str
+    work: str
+    declared: str
+    ran_like: str
+    deviation: str
+    interval: str
+    since: str
+    window: str
+    sentence: str
+    evidence: str
+    reasons: tuple[str, ...]
+    slower: bool | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The flags of one kind; ``more``: how many others there are."""
+
+    kind: Kind
+    lines: tuple[Line, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something about the service itself, or a test."""
+
+    kind: Kind
+    severity: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a message tells, to whom.
+
+    ``whose``: the WLCG site or queues that it is about, empty when they are many. ``slower``, ``faster``:
+    whether a deviation in it goes that way, for what is to be checked. ``nights``: first and last.
+    """
+
+    id: str
+    recipient: str
+    role: Role
+    groups: tuple[Group, ...]
+    alerts: tuple[Alert, ...]
+    nights: tuple[date, date]
+    whose: str
+    slower: bool
+    faster: bool
+
+    def of(self, *kinds: str) -> tuple[Line, ...]:
+        """All lines of these kinds."""
+        return tuple(line for group in self.groups if group.kind in kinds for line in group.lines)
+
+    def count(self, *kinds: str) -> int:
+        """How many names there are of these kinds; a name with several kinds of work counts once."""
+        more = sum(group.more for group in self.groups if group.kind in kinds)
+        return len({(line.noun, line.name) for line in self.of(*kinds)}) + more
+
+    @property
+    def days(self) -> str:
+        """The nights in words."""
+        first, last = self.nights
+        return f"{last}" if first == last else f"{first} to {last}"
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is sent to see whether it arrives."""
+        return bool(self.alerts) and all(alert.kind == "test" for alert in self.alerts)
+
+
+def digest_of(name: str, recipient: str, role: Role, notices: Sequence[Notice]) -> Digest:
+    """The message of some notices; ``name``: that of the notification."""
+    flags = [notice for notice in notices if notice.is_flag]
+    groups = []
+    for kind in KINDS:
+        of_kind = sorted((notice for notice in flags if notice.kind == kind), key=_order)
+        if of_kind:
+            shown = of_kind[:MOST_LINES]
+            groups.append(Group(kind, tuple(map(line_of, shown)), len(of_kind) - len(shown)))
+    alerts = sorted((n for n in notices if not n.is_flag), key=lambda n: (KINDS.index(n.kind), n.night, n.id))
+    moved = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
+    sites = {notice.rc_site or notice.name or "" for notice in flags}
+    names = {notice.name or "" for notice in flags}
+    return Digest(
+        id=name,
+        recipient=recipient,
+        role=role,
+        groups=tuple(groups),
+        alerts=tuple(Alert(n.kind, n.severity, visible(n.subject), visible(n.text)) for n in alerts),
+        nights=(min(notice.night for notice in notices), max(notice.night for notice in notices)),
+        whose=visible(names.pop() if len(names) == 1 else sites.pop() if len(sites) == 1 else ""),
+        slower=any(deviation < 0 for deviation in moved),
+        faster=any(deviation > 0 for deviation in moved),
+    )
+
+
+def _order(notice: Notice) -> tuple[str, str, bool, str, str]:
+    """Queues before CPU models, by site and name, all kinds of work together first."""
+    return (
+        "" if notice.level == "site" else notice.level or "",
+        (notice.rc_site or notice.name or "") + "\0" + (notice.name or ""),
+        notice.processing_type != ALL_TYPES,
+        notice.processing_type or "",
+        notice.id,
+    )
+
+
+def line_of(notice: Notice) -> Line:
+    """A flag in words."""
+    low, high = notice.deviation_low, notice.deviation_high
+    unit = f" {visible(notice.benchmark)}" if notice.benchmark else ""
+    work = notice.processing_type or ""
+    return Line(
+        name=visible(notice.name or "-"),
+        site=visible(notice.rc_site or "-"),
+        noun=noun(notice.level or "site", 1),
+        work="all work" if work == ALL_TYPES else visible(work) or "-",
+        declared="-" if notice.corepower is None else f"{notice.corepower:.2f}{unit}",
+        ran_like="-" if notice.proposal is None else f"{notice.proposal:.1f}{unit}",
+        deviation="-" if notice.deviation is None else percent(notice.deviation),
+        interval="-" if low is None or high is None else f"{percent(low)} to {percent(high)}",
+        since="-" if notice.since is None else notice.since.isoformat(),
+        window=_window(notice),
+        sentence=visible(notice.text),
+        evidence=visible(notice.evidence or ""),
+        reasons=tuple(map(visible, notice.reasons)),
+        slower=None if not notice.deviation else notice.deviation < 0,
+    )
+
+
+def _window(notice: Notice) -> str:
+    if notice.window_start is None or notice.window_end is None:
+        return "-"
+    last = notice.window_end - timedelta(microseconds=1)
+    days = (notice.window_end - notice.window_start).days
+    return f"{notice.window_start:%Y-%m-%d} to {last:%Y-%m-%d} ({days} day{'' if days == 1 else 's'})"
+
+
+def percent(value: float) -> str:
+    """A relative number in whole percent with its sign.
+
+    >>> percent(-0.314), percent(0.0001), percent(1.5)
+    ('-31 %', '0 %', '+150 %')
+    """
+    digits = f"{100 * value:+.0f}"
+    return f"{'0' if digits in ('+0', '-0') else digits} %"

@@ -1,0 +1,226 @@
+"""The outbox in the store: rows are written before anything is sent, and marked after each message.
+
+A night is rewritten at once, and only by who holds the right to send. What a row tells stands in it, so that
+a message that is tried again, by whatever process, is the same message under the same name.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+
+from esjobs.core.identity import content_id
+from esjobs.core.query import Days, Filter, In
+from esjobs.notify.notices import Notice, read, written
+from esjobs.notify.rules import takes
+from esjobs.notify.settings import WEEKDAYS, NotifySettings, Recipient
+from esjobs.notify.tables import NOTIFICATIONS
+from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.store.base import JobStore
+
+WAITING = ("queued", "failed")
+"""States of what is still to be sent."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of ``notifications``."""
+
+    notification: str
+    night: date
+    recipient: str
+    channel: str
+    state: str
+    attempts: int
+    first_at: datetime
+    sent_at: datetime | None
+    subject: str
+    notices: str
+    error: str | None
+    address: str
+    tried_at: datetime | None
+    due: date | None
+    bundle: str | None
+    content: str
+
+    @property
+    def told(self) -> tuple[Notice, ...]:
+        """What it tells."""
+        return read(self.content)
+
+
+class Outbox:
+    """The rows of a store. Who changes them holds the right to send; see :mod:`esjobs.notify.step`."""
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+        self._nights: dict[date, dict[str, Entry]] = {}
+
+    def of_night(self, night: date) -> Mapping[str, Entry]:
+        """Entries of a night by their names; read once."""
+        if night not in self._nights:
+            rows = self._read([In("night", (night.isoformat(),))])
+            self._nights[night] = {entry.notification: entry for entry in rows}
+        return self._nights[night]
+
+    def between(self, first: date, last: date) -> list[Entry]:
+        """Entries of the nights from one to another, both included."""
+        return self._read([Days("night", first, last)])
+
+    def in_states(self, states: Sequence[str]) -> list[Entry]:
+        """Entries of all nights in these states, the oldest first."""
+        return sorted(
+            self._read([In("state", tuple(states))]),
+            key=lambda entry: (entry.first_at, entry.recipient, entry.notification),
+        )
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Write entries, new or changed, all of them in one step."""
+        nights: set[date] = set()
+        for entry in entries:
+            self.of_night(entry.night)
+            if self._nights[entry.night].get(entry.notification) != entry:
+                self._nights[entry.night][entry.notification] = entry
+                nights.add(entry.night)
+        if not nights:
+            return
+        changes = []
+        for night in sorted(nights):
+            ordered = sorted(self._nights[night].values(), key=lambda entry: entry.notification)
+            rows = rows_table(NOTIFICATIONS, [vars(entry) for entry in ordered])
+            changes.append(self._store.replace(NOTIFICATIONS, night.isoformat(), rows.to_batches()))
+        self._store.publish(changes)
+        tidy(self._store)
+
+    def _read(self, where: Sequence[Filter]) -> list[Entry]:
+        return [Entry(**row) for row in read_table(self._store, NOTIFICATIONS, where).to_pylist()]
+
+
+Subject = Callable[[Recipient, Sequence[Notice]], str]
+"""Gives the subject of a message."""
+
+
+def entry_of(
+    recipient: Recipient, notices: Sequence[Notice], *, night: date, now: datetime, subject: str, address: str
+) -> Entry:
+    """A message of these notices to a recipient, queued; its name follows from both."""
+    ids = sorted(notice.id for notice in notices)
+    return Entry(
+        notification=content_id({"recipient": recipient.name, "notices": ids}, 20),
+        night=night,
+        recipient=recipient.name,
+        channel=recipient.channel,
+        state="queued",
+        attempts=0,
+        first_at=now,
+        sent_at=None,
+        subject=subject,
+        notices=" ".join(ids),
+        error=None,
+        address=address,
+        tried_at=None,
+        due=None,
+        bundle=None,
+        content=written(notices),
+    )
+
+
+def queued(
+    settings: NotifySettings,
+    notices: Sequence[Notice],
+    there: Collection[Entry],
+    *,
+    night: date,
+    now: datetime,
+    subject: Subject,
+    address: Callable[[Recipient], str],
+) -> list[Entry]:
+    """The new entries of a night: per recipient one, of what it takes and was not told by those ``there``."""
+    entries = []
+    for recipient in settings.recipients:
+        known = {
+            notice for entry in there if entry.recipient == recipient.name for notice in entry.notices.split()
+        }
+        told = tuple(notice for notice in notices if notice.id not in known and takes(recipient, notice))
+        if not told:
+            continue
+        entry = entry_of(
+            recipient,
+            told,
+            night=night,
+            now=now,
+            subject=subject(recipient, told),
+            address=address(recipient),
+        )
+        age = (now.date() - night).days
+        if age > settings.within_days:
+            entry = replace(
+                entry,
+                state="given up",
+                error=f"night {night} was {age} days ago; not sent beyond {settings.within_days} days "
+                "(notify.within_days)",
+            )
+        elif recipient.digest == "weekly":
+            entry = replace(entry, state="collected", due=digest_day(night, now, settings.weekly_on))
+        entries.append(entry)
+    return entries
+
+
+def digest_day(night: date, now: datetime, weekday: str) -> date:
+    """The day on which a weekly digest has what is known of a night: the first of its name that can.
+
+    >>> from datetime import UTC
+    >>> digest_day(date(2026, 11, 15), datetime(2026, 11, 16, 3, tzinfo=UTC), "monday").isoformat()
+    '2026-11-16'
+    >>> digest_day(date(2026, 11, 16), datetime(2026, 11, 17, 3, tzinfo=UTC), "monday").isoformat()
+    '2026-11-23'
+    """
+    first = max(night + timedelta(days=1), now.date())
+    return first + timedelta(days=(WEEKDAYS.index(weekday) - first.weekday()) % 7)
+
+
+def bundled(
+    settings: NotifySettings,
+    collected: Iterable[Entry],
+    *,
+    night: date,
+    now: datetime,
+    subject: Subject,
+    address: Callable[[Recipient], str],
+) -> list[Entry]:
+    """Weekly digests that are due: one new entry per recipient, and what went into it, marked.
+
+    A recipient that is not in the settings any more has its entries given up.
+    """
+    due: dict[str, list[Entry]] = {}
+    for entry in collected:
+        if entry.due is None or entry.due <= now.date():
+            due.setdefault(entry.recipient, []).append(entry)
+    changed: list[Entry] = []
+    for name, entries in due.items():
+        recipient = settings.recipient(name)
+        if recipient is None:
+            changed += [given_up(entry, GONE) for entry in entries]
+            continue
+        told = tuple({notice.id: notice for entry in entries for notice in entry.told}.values())
+        if len(entries) == 1:
+            changed.append(replace(entries[0], state="queued"))
+            continue
+        digest = entry_of(
+            recipient,
+            told,
+            night=night,
+            now=now,
+            subject=subject(recipient, told),
+            address=address(recipient),
+        )
+        changed += [replace(entry, state="bundled", bundle=digest.notification) for entry in entries]
+        changed.append(digest)
+    return changed
+
+
+GONE = "there is no recipient of this name in the settings any more"
+
+
+def given_up(entry: Entry, error: str) -> Entry:
+    """An entry that is not tried again, and why."""
+    return replace(entry, state="given up", error=error)

@@ -1,0 +1,161 @@
+"""The step of a night that tells people: notices into the outbox, what is due out of it, by one process."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from esjobs.core.clock import Clock
+from esjobs.core.report import RunReport
+from esjobs.notify.gathering import undelivered
+from esjobs.notify.notices import Notice
+from esjobs.notify.outbox import WAITING, Entry, Outbox, bundled, queued
+from esjobs.notify.sending import Post, deliver_all
+from esjobs.notify.settings import NotifySettings
+from esjobs.notify.sources import notices_of
+from esjobs.store.base import JobStore
+from esjobs.store.lease import Lease
+
+STEP = "notify"
+WAIT_S = 60.0
+"""How long one process waits for another that sends."""
+
+
+@dataclass(frozen=True)
+class Office:
+    """What sends for a store: settings, the limit that pictures show, clock, place of the store, patience."""
+
+    settings: NotifySettings
+    limit: float
+    clock: Clock
+    location: str
+    pause: Callable[[float], None] = time.sleep
+    wait_s: float = WAIT_S
+
+    @property
+    def post(self) -> Post:
+        """What words and delivers a message."""
+        return Post(self.settings, self.limit, self.clock)
+
+    def lease(self, store: JobStore) -> Lease:
+        """The right to send; it outlasts the longest attempt, so that two never send at once."""
+        longest = self.settings.timeout_s * 2 + 60.0
+        return Lease(store, self.location, what="sending notifications", request_s=longest)
+
+
+def notify_night(
+    store: JobStore, office: Office, night: date, *, alerts: Sequence[Notice] = (), retry: bool = False
+) -> RunReport:
+    """Tell of a night what was not told yet, and send whatever waits in the outbox.
+
+    ``alerts``: notices that no table has. ``retry``: also what was given up after attempts. Run again it
+    sends nothing twice and changes no row. A message that cannot be delivered is no error: it waits, or is
+    given up, with the reason in the report and in ``notifications``. Raises :class:`StoreBusyError` while
+    another process sends.
+    """
+    began = time.perf_counter()
+    settings = office.settings
+    if not settings.recipients:
+        return RunReport(STEP, f"{night}", 0, 0, time.perf_counter() - began, "notices", "messages sent")
+    lease = office.lease(store)
+    with lease.turn(office.wait_s):
+        outbox = Outbox(store)
+        today = office.clock().date()
+        oldest = min(night, today - timedelta(days=settings.within_days))
+        there = outbox.between(oldest, max(night, today) + timedelta(days=1))
+        told = {identity for entry in there for identity in entry.notices.split()}
+        notices = notices_of(store, night, settings, today=today, told=told, alerts=alerts)
+        outbox.put(
+            queued(
+                settings,
+                notices,
+                there,
+                night=max([night, *(notice.night for notice in notices)]),
+                now=office.clock(),
+                subject=office.post.subject,
+                address=office.post.address,
+            )
+        )
+        _queue_digests(outbox, office, night)
+        if retry:
+            outbox.put(_queued_again(outbox.in_states(["given up"])))
+        ended = _send(outbox, office, lease, night)
+    return _report(night, notices, ended, time.perf_counter() - began)
+
+
+def _queue_digests(outbox: Outbox, office: Office, night: date) -> None:
+    outbox.put(
+        bundled(
+            office.settings,
+            outbox.in_states(["collected"]),
+            night=night,
+            now=office.clock(),
+            subject=office.post.subject,
+            address=office.post.address,
+        )
+    )
+
+
+def _queued_again(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that were tried; what was never to be sent, because its night is long ago, stays."""
+    return [replace(entry, state="queued", due=None) for entry in entries if entry.attempts]
+
+
+def _send(outbox: Outbox, office: Office, lease: Lease, night: date) -> list[Entry]:
+    """Deliver what waits; operators are told at once of what is given up on the way."""
+    ended: list[Entry] = []
+
+    def mark(entry: Entry) -> None:
+        lease.keep()
+        changed = [entry]
+        if entry.state == "given up":
+            changed += _told_of(entry, outbox, office, night)
+        outbox.put(changed)
+
+    # the second time for what the first has given up
+    for _ in range(2):
+        waiting = [entry for entry in outbox.in_states(WAITING) if entry.notification not in _names(ended)]
+        if waiting:
+            ended += deliver_all(office.post, waiting, mark, pause=office.pause, alive=lease.keep)
+    return ended
+
+
+def _names(entries: Iterable[Entry]) -> set[str]:
+    return {entry.notification for entry in entries}
+
+
+def _told_of(entry: Entry, outbox: Outbox, office: Office, night: date) -> list[Entry]:
+    """What others are told of a message that is given up; about such a notice itself nobody is."""
+    if all(notice.kind in ("undelivered", "test") for notice in entry.told):
+        return []
+    notice = undelivered(entry.notification, entry.recipient, entry.subject, entry.error or "", night)
+    others = office.settings.model_copy(
+        update={"recipients": tuple(one for one in office.settings.recipients if one.name != entry.recipient)}
+    )
+    return queued(
+        others,
+        [notice],
+        list(outbox.of_night(night).values()),
+        night=night,
+        now=office.clock(),
+        subject=office.post.subject,
+        address=office.post.address,
+    )
+
+
+def _report(night: date, notices: Sequence[Notice], ended: Sequence[Entry], seconds: float) -> RunReport:
+    states = Counter(entry.state for entry in ended)
+    return RunReport(
+        STEP,
+        f"{night}",
+        len(notices),
+        states["sent"],
+        seconds,
+        rows_are="notices",
+        rows_become="messages sent",
+        counts={f"messages {state}": states[state] for state in ("failed", "given up") if states[state]},
+        notes=tuple(
+            f"{entry.recipient}: {entry.state}, {entry.error}" for entry in ended if entry.state != "sent"
+        ),
+    )

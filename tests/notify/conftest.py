@@ -1,0 +1,43 @@
+"""Servers and stores that tests of notifications share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
+from esjobs.notify.tables import NOTIFICATIONS
+from esjobs.store.duck.store import DuckStore
+from esjobs.watch.tables import WATCH_TABLES
+from tests.notify.servers import Listener, MailServer, listener, mail_server
+from tests.servers.certificates import Authority
+
+TABLES = (NOTIFICATIONS, NIGHTS, NIGHT_STEPS, *WATCH_TABLES)
+"""What the step reads and writes."""
+
+
+@pytest.fixture
+def store() -> Iterator[DuckStore]:
+    """An empty store in memory."""
+    opened = DuckStore(None, tables=TABLES)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def server() -> Iterator[MailServer]:
+    """A mail server that takes everything from everybody."""
+    with mail_server() as running:
+        yield running
+
+
+@pytest.fixture
+def hook() -> Iterator[Listener]:
+    """A listener without TLS."""
+    with listener() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Certificates for this machine."""
+    return Authority.at(tmp_path_factory.mktemp("authority") / "ca")
