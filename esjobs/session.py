@@ -536,6 +536,12 @@ class Session(ResultTables):
 
         return report_page(self.store, run, method)
 
+    def export_html(self, out: str | Path) -> Path:
+        """Write the pages of dashboards into a folder of HTML that needs no network; the page to open."""
+        from esjobs.html_pages import write_pages
+
+        return write_pages(self.store, out)
+
     def plot_line(
         self,
         level: str = "site",

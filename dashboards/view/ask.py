@@ -8,6 +8,7 @@ from dashboards.view.rows import Row, plain_row, select, sort_rows
 from esjobs.core.fields import Field
 from esjobs.core.query import Either, Filter, In, Missing, Present, Query, Range
 from esjobs.core.tables import Table
+from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 
 
@@ -22,8 +23,10 @@ class Answer(Protocol):
 class Readable(Protocol):
     """What a view needs of a store."""
 
-    def read(self, table: Table, filters: Sequence[Filter] = ()) -> Iterable[Any]:
-        """Visible rows of a result table, as Arrow batches."""
+    def read(
+        self, table: Table, filters: Sequence[Filter] = (), columns: Sequence[str] = ()
+    ) -> Iterable[Any]:
+        """Visible rows of a result table, as Arrow batches; all columns when none are named."""
 
     def aggregate(self, query: Query) -> Answer:
         """Rows of a result table grouped and added up."""
@@ -64,28 +67,53 @@ def _filter(column: Field, condition: Where) -> Filter | None:
 
 
 def asked(
-    store: Readable, view: View, processing_type: str = ALL_TYPES, method: str | None = None
+    store: Readable,
+    view: View,
+    processing_type: str = ALL_TYPES,
+    method: str | None = None,
+    columns: Sequence[str] = (),
+    window: Window | None = None,
 ) -> list[Row]:
-    """The rows of a view, or its groups, as a store holds them now; all runs that are visible."""
+    """The rows of a view, or its groups, as a store holds them now; all runs that are visible.
+
+    ``columns``: those that are wanted of rows as they are; none named: all. What the view asks by is read
+    beside them. ``window``: of jobs, those that ended in it; None: all.
+    """
     conditions, complete = filters(view, processing_type, method)
     metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
     if view.table == JOBS.name:
-        return _groups_of_jobs(store, view, conditions)
+        return _groups_of_jobs(store, view, conditions, window)
     if view.by and complete and metrics == view.metrics:
         query = Query(view.by, metrics, where=conditions, over=table(view.table))
         return sort_rows([plain_row(row) for row in store.aggregate(query).table.to_pylist()], view.sort)
-    return select(view, list(_rows(store, view, conditions)), processing_type, method)
+    read = columns_read(view, columns) if columns else ()
+    return select(view, list(_rows(store, view, conditions, read)), processing_type, method)
 
 
-def _groups_of_jobs(store: Readable, view: View, conditions: Sequence[Filter]) -> list[Row]:
+def _groups_of_jobs(
+    store: Readable, view: View, conditions: Sequence[Filter], window: Window | None
+) -> list[Row]:
     """Groups of jobs, of a day each where the view goes over time; jobs are never read one by one."""
     metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
     day = ("day",) if view.over else ()
-    rows = store.aggregate(Query((*view.by, *day), metrics, where=tuple(conditions))).table.to_pylist()
+    query = Query((*view.by, *day), metrics, window, where=tuple(conditions))
+    rows = store.aggregate(query).table.to_pylist()
     renamed = [{view.over if name == "day" else name: value for name, value in row.items()} for row in rows]
     return sort_rows([plain_row(row) for row in renamed], view.sort)
 
 
-def _rows(store: Readable, view: View, conditions: Sequence[Filter]) -> Iterator[Row]:
-    for batch in store.read(table(view.table), conditions):
+def columns_read(view: View, columns: Sequence[str]) -> tuple[str, ...]:
+    """Some columns of the table of a view, and those by which its rows are chosen, grouped and sorted."""
+    sorted_by = [column.lstrip("-").strip("|") for column in view.sort]
+    asked_by = [condition.column for condition in (*view.where, *view.first)]
+    wanted = {*columns, *_OF_ALL, *sorted_by, *asked_by, *view.by, view.over}
+    return tuple(column for column in table(view.table).column_names if column in wanted)
+
+
+_OF_ALL = ("level", "processing_type", "method")
+"""Columns by which the rows of every view are chosen, where its table has them."""
+
+
+def _rows(store: Readable, view: View, conditions: Sequence[Filter], columns: Sequence[str]) -> Iterator[Row]:
+    for batch in store.read(table(view.table), conditions, columns):
         yield from (plain_row(row) for row in batch.to_pylist())

@@ -21,9 +21,10 @@ def dashboards() -> None:
 @click.option(
     "--target",
     "targets",
-    type=click.Choice(["portable", "kibana"]),
+    type=click.Choice(["portable", "kibana", "html"]),
     multiple=True,
-    help="portable: for both products; kibana: Kibana 8.12 or newer alone. Default: both.",
+    help="portable: for both products; kibana: Kibana 8.12 or newer alone; html: as export-html. "
+    "Default: both bundles.",
 )
 @click.option(
     "--out",
@@ -31,19 +32,51 @@ def dashboards() -> None:
     type=click.Path(path_type=Path),
     default=Path("kibana_objects"),
     show_default=True,
-    help="Folder for the files TARGET.ndjson; - writes one target to standard output.",
+    help="Folder for the files TARGET.ndjson and the folder html; - writes one bundle to standard output.",
 )
 @click.pass_obj
 def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
     """Write the bundles: data views, panels and dashboards over the indices of the prefix in the settings.
 
-    Nothing is asked of a store. The jobs' data view is that of --jobs-index and --field-map.
+    For bundles nothing is asked of a store, html has the rows of the store in it. The jobs' data view is that
+    of --jobs-index and --field-map.
     """
     from esjobs.bundles import TARGETS, write_bundles
 
-    for name, count in write_bundles(out, targets or TARGETS, obj.settings()):
-        if not obj.quiet:
-            click.echo(f"{count} objects written to {name}", err=True)
+    bundles = [target for target in targets if target != "html"]
+    if bundles or not targets:
+        for name, count in write_bundles(out, bundles or TARGETS, obj.settings()):
+            if not obj.quiet:
+                click.echo(f"{count} objects written to {name}", err=True)
+    if "html" in targets:
+        _write_pages(obj, out if str(out) == "-" else out / "html")
+
+
+@dashboards.command("export-html")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Folder for the pages; those of before are replaced, nothing else in it is touched.",
+)
+@click.pass_obj
+def export_html(obj: Context, out: Path) -> None:
+    """Write the same pages as HTML, with their rows: for a browser alone, with no server and no network.
+
+    Open index.html in the folder, from disk or from any web server.
+    """
+    _write_pages(obj, out)
+
+
+def _write_pages(obj: Context, out: Path) -> None:
+    from esjobs.core.text import visible
+
+    with obj.session() as session:
+        first = session.export_html(out)
+    if not obj.quiet:
+        click.echo(f"pages written; open {visible(str(first))}", err=True)
 
 
 @dashboards.command()

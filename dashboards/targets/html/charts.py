@@ -102,9 +102,7 @@ def scatter_line(
         frame.name: place_labels(spots, _fitting(named, frame), x_axis, y_axis, _HEIGHT, frame.width)
         for frame in frames
     }
-    order = {item: place for place, item in enumerate(EVERY_LOOK)}
-    rare_last = sorted(rows, key=lambda row: -order[look(panel, row)])
-    marks = [told(panel, row, {"name": _name(row)}) for row in rare_last]
+    marks = [told(panel, row, {"name": _name(row)}) for row in rare_last(panel, rows)]
     benchmark = visible(str(line["benchmark"])) if line is not None and line["benchmark"] else ""
     paint = Paint(
         x=scale_of(x_axis),
@@ -120,9 +118,17 @@ def scatter_line(
     )
     (join,) = panel.joins
     known = [shown(line, (join.on, *join.columns))] if line is not None else []
-    more = {join.name: known, "edges": _edge_rows(slope, limit, x_axis, y_axis), **_label_rows(placed)}
+    names = [_name(row) for row in rows]
+    labels = _label_rows(placed, names)
+    more = {join.name: known, "edges": _edge_rows(slope, limit, x_axis, y_axis), **labels}
     edges = _texts("edges", {"align": "right", "color": MUTED, "fontSize": 11, "dx": -4, "dy": 12})
     return drawing(panel, marks, paint, more, [edges, *_label_layers(placed)])
+
+
+def rare_last(panel: Panel, rows: Sequence[Row]) -> list[Row]:
+    """Rows in the order in which they are painted: looks that matter most lie on top."""
+    order = {item: place for place, item in enumerate(EVERY_LOOK)}
+    return sorted(rows, key=lambda row: -order[look(panel, row)])
 
 
 def _texts(data: str, mark: Spec, fields: tuple[str, str] = ("x", "y"), name: str = "") -> Spec:
@@ -175,9 +181,14 @@ Placed = Mapping[str, Sequence[Label]]
 """Labels by the name of the frame for which they were placed."""
 
 
-def _label_rows(placed: Placed) -> dict[str, list[Row]]:
+def _label_rows(placed: Placed, names: Sequence[str]) -> dict[str, list[Row]]:
+    """The texts by frame and side, each with the name of its mark."""
     return {
-        f"{frame}_{side}": [{"x": at.x, "y": at.y, "label": at.text} for at in labels if at.side == side]
+        f"{frame}_{side}": [
+            {"x": at.x, "y": at.y, "label": at.text, "name": names[at.mark]}
+            for at in labels
+            if at.side == side
+        ]
         for frame, labels in placed.items()
         for side in ("left", "right")
     }
@@ -227,18 +238,27 @@ def dots_with_errors(
         for mark in marks
         if not axis.holds(mark[field.column])
     ]
-    step = ROW_HEIGHT if len(rows) < DENSE_FROM else DENSE_ROW_HEIGHT
-    paint = Paint(
+    paint = dots_paint(panel, len(marks), axis, limit)
+    return drawing(panel, marks, paint, {"beyond": beyond}, [beyond_layer("name")])
+
+
+def dots_paint(panel: Panel, names: int, axis: Axis, limit: float) -> Paint:
+    """How a chart of so many names from top to bottom is painted."""
+    step = ROW_HEIGHT if names < DENSE_FROM else DENSE_ROW_HEIGHT
+    return Paint(
         x=scale_of(axis),
         limit=limit,
         told=True,
         legend=False,
         size=40,
-        height=max(step * len(marks), 2 * step),
-        description=f"{panel.title}: {len(marks)} names with error bars.",
+        height=max(step * names, 2 * step),
+        description=f"{panel.title}: {names} names with error bars.",
     )
-    layer = _texts("beyond", {"align": "right", "dx": -8, "color": INK, "fontSize": 10}, ("x", "name"))
-    return drawing(panel, marks, paint, {"beyond": beyond}, [layer])
+
+
+def beyond_layer(row: str) -> Spec:
+    """The texts of values that lie beyond the axis; ``row``: the column that names the rows of the chart."""
+    return _texts("beyond", {"align": "right", "dx": -8, "color": INK, "fontSize": 10}, ("x", row))
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
@@ -265,6 +285,7 @@ def siblings(panel: Panel, rows: list[Row], *, frames: Sequence[Frame] = (ROOMY,
     x_axis, y_axis = (ratio_axis([item[n] for item in related]) for n in (1, 2))
     spots = [(visible(str(row[group])), x_axis.clip(x), y_axis.clip(y)) for row, x, y in related]
     placed = {frame.name: _group_labels(spots, x_axis, y_axis, frame) for frame in frames}
+    names = [spot[0] for spot in spots]
     marks = [told(panel, row) for row, _, _ in related]
     paint = Paint(
         x=scale_of(x_axis, ratio_ticks(x_axis)),
@@ -274,7 +295,7 @@ def siblings(panel: Panel, rows: list[Row], *, frames: Sequence[Frame] = (ROOMY,
         height=_SIBLINGS_HEIGHT,
         description=f"{panel.title}: {len(marks)} queues.",
     )
-    return drawing(panel, marks, paint, _label_rows(placed), _label_layers(placed))
+    return drawing(panel, marks, paint, _label_rows(placed, names), _label_layers(placed))
 
 
 def _group_labels(
@@ -292,7 +313,7 @@ def _group_labels(
     right, high = (Axis(math.log(axis.low), math.log(axis.high)) for axis in (across, up))
     named = [(place, _short(group)) for group, place in ends.items()]
     placed = place_labels(logs, _fitting(named, frame), right, high, _SIBLINGS_HEIGHT, frame.width)
-    return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side) for at in placed]
+    return [Label(math.exp(at.x), math.exp(at.y), at.text, at.side, at.mark) for at in placed]
 
 
 def scatter(panel: Panel, rows: Sequence[Row]) -> Drawing:

@@ -8,7 +8,8 @@ from typing import Any
 
 from dashboards.panels import REPORT, panel, tables_read
 from dashboards.spec import Panel, View
-from dashboards.targets.html.cells import count, level_name, number, readable_json
+from dashboards.targets.html.captions import line_caption
+from dashboards.targets.html.cells import count, level_name, readable_json
 from dashboards.targets.html.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
 from dashboards.targets.html.evidence import (
     curve_parts,
@@ -57,8 +58,6 @@ _SUMMARY = (
 )
 """What the line of a processing type counts, by the columns of its conclusion."""
 _ONE_COLUMN, _TWO_COLUMNS = 20, 90
-_LEAST_SCATTER = 0.05
-"""The line takes no smaller scatter of declarations than this; see the method."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ class Composer:
             chosen = [row for row in rows if row["benchmark"] == benchmark]
             line = next((row for row in lines if row["benchmark"] == benchmark), None)
             drawing = scatter_line(each, chosen, line, self.data.limit, frames=PAGE_FRAMES)
-            caption = _line_caption(line, benchmark, each.view.level)
+            caption = line_caption(line, benchmark, each.view.level)
             figure = FigurePart(
                 (self.charts.add(drawing),), len(chosen), each.title, caption, looks_of(each, chosen)
             )
@@ -328,25 +327,6 @@ class Composer:
             f"{source} ({benchmark}, {count(n)} names)" for (source, benchmark), n in sources.items()
         )
         return [("Imported declarations", visible(text) if text else "none; values come from the records")]
-
-
-def _line_caption(line: Row | None, benchmark: Any, level: object) -> str:
-    name = visible(str(benchmark or "corepower"))
-    models = level == "cpu_model"
-    if line is None or not line["slope"]:
-        few = "CPU models have a reference score" if models else "queues declare a value of their own"
-        return f"No line for {name}: too few {few}."
-    text = f"Line: k = ({number(line['slope'], line['slope_err'])}) × {name}"
-    if models:
-        text += f", from the reference scores of {count(line['n_entries'])} CPU models."
-    else:
-        text += f", from {count(line['n_entries'])} declared values of {count(line['n_sites'])} WLCG sites."
-    if line["tau"] is not None:
-        least = ", the least that is assumed" if line["tau"] <= _LEAST_SCATTER else ""
-        text += f" Scatter beyond the errors: {100 * line['tau']:.0f} %{least}."
-    if line["status"] != "ok":
-        text += f" Dashed, because no verdict rests on it: {visible(str(line['reason'] or line['status']))}."
-    return text
 
 
 def _siblings_caption(rows: list[Row], group: str, across: str, up: str) -> str:

@@ -36,12 +36,13 @@ class Frame:
 
 @dataclass(frozen=True)
 class Label:
-    """A text and where it stands, in the units of the axes; ``side`` of its mark."""
+    """A text and where it stands, in the units of the axes; ``side`` of its ``mark``, which is a number."""
 
     x: float
     y: float
     text: str
     side: Side
+    mark: int
 
 
 def place_labels(
@@ -75,7 +76,7 @@ def place_labels(
         best = int(np.argmin(cost))
         taken[len(marks) + order] = boxes[best]
         lift, side = _SPOTS[best]
-        placed.append(Label(marks[mark][0], marks[mark][1] - lift * _LINE * unit, text, side))
+        placed.append(Label(marks[mark][0], marks[mark][1] - lift * _LINE * unit, text, side, mark))
     return placed
 
 

@@ -241,7 +241,7 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
     ]
     columns = [entry for entry in found if entry.show not in {"sentence", "shared"}]
     sentences = [entry for entry in found if entry.show == "sentence"]
-    headings = tuple(Heading(entry.title, _style(entry), entry.note) for entry in columns)
+    headings = tuple(Heading(entry.title, style_of(entry), entry.note) for entry in columns)
     body = tuple(
         TableRow(
             tuple(_cell(row, entry) for entry in columns),
@@ -264,7 +264,7 @@ def _shared(entries: Iterable[Entry], rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _style(entry: Entry) -> str:
+def style_of(entry: Entry) -> str:
     if numeric(entry):
         return "n"
     if entry.show == "name":

@@ -1,14 +1,7 @@
 "use strict";
 (function () {
+  const { options, hidden, shorten, reveal, watch, bringForward, compare, missing } = SHARED;
   const specs = JSON.parse(document.getElementById("charts").textContent);
-  const options = {
-    renderer: "svg",
-    ast: true,
-    actions: false,
-    defaultStyle: false,
-    tooltip: { disableDefaultStyle: true, theme: "report" },
-  };
-
   const views = new Map();
 
   function unpack(spec) {
@@ -30,10 +23,6 @@
   // A chart is drawn for a page somewhat wider than A4 and shrunk with its letters; heights against the screen's.
   const PAPER = { width: 860, gap: 24, height: 0.86 };
 
-  function hidden(element) {
-    return element.parentElement.closest("details:not([open])") !== null;
-  }
-
   function draw(element) {
     if (element.dataset.state || hidden(element)) return;
     element.dataset.state = "drawing";
@@ -54,52 +43,6 @@
   function drawAll() {
     document.querySelectorAll(".chart").forEach(draw);
     document.querySelectorAll(".long").forEach(shorten);
-  }
-
-  // Without this script nothing is cut: a text is shortened only where a button can open it again.
-  function shorten(text) {
-    if (text.dataset.state || hidden(text)) return;
-    text.classList.add("cut");
-    if (text.scrollHeight <= text.clientHeight + 1) {
-      text.classList.remove("cut");
-      return;
-    }
-    text.dataset.state = "cut";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "more";
-    button.setAttribute("aria-expanded", "false");
-    button.textContent = "show all";
-    text.after(button);
-  }
-
-  function reveal(button) {
-    const open = button.previousElementSibling.classList.toggle("cut") === false;
-    button.setAttribute("aria-expanded", String(open));
-    button.textContent = open ? "show less" : "show all";
-  }
-
-  // What does not scroll is no stop for the keyboard, and shows no cue.
-  function cue(region) {
-    const room = region.scrollWidth - region.clientWidth;
-    const frame = region.parentElement;
-    frame.classList.toggle("over-wide", room > 1);
-    frame.classList.toggle("more-left", room > 1 && region.scrollLeft > 1);
-    frame.classList.toggle("more-right", room > 1 && region.scrollLeft < room - 1);
-    if (room > 1 || region.scrollHeight > region.clientHeight + 1) region.tabIndex = 0;
-    else region.removeAttribute("tabindex");
-  }
-
-  function bringForward(button) {
-    const figure = button.closest("figure");
-    const chosen = button.getAttribute("aria-pressed") === "true" ? null : button;
-    figure.querySelectorAll(".legend button").forEach((each) => {
-      each.setAttribute("aria-pressed", String(each === chosen));
-    });
-    figure.querySelectorAll(".marks_marks > path, .bars_marks > line").forEach((mark) => {
-      const other = chosen !== null && mark.getAttribute("stroke") !== chosen.dataset.colour;
-      mark.classList.toggle("dimmed", other);
-    });
   }
 
   let opened = [];
@@ -135,14 +78,6 @@
     const cell = row.cells[place];
     if (cell.dataset.v === undefined) return cell.textContent.trim();
     return cell.dataset.v === "" ? null : Number(cell.dataset.v);
-  }
-
-  function compare(a, b) {
-    return typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true });
-  }
-
-  function missing(key) {
-    return key === null || key === "–";
   }
 
   function sort(heading) {
@@ -186,13 +121,6 @@
   document.addEventListener("toggle", drawAll, true);
   window.addEventListener("beforeprint", toPaper);
   window.addEventListener("afterprint", toScreen);
-  const sizes = new ResizeObserver((entries) => {
-    entries.forEach((entry) => cue(entry.target.closest(".scroll")));
-  });
-  document.querySelectorAll(".scroll").forEach((region) => {
-    sizes.observe(region);
-    Array.from(region.children).forEach((child) => sizes.observe(child));
-    region.addEventListener("scroll", () => cue(region), { passive: true });
-  });
+  document.querySelectorAll(".scroll").forEach(watch);
   drawAll();
 })();

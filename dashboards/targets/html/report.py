@@ -39,7 +39,7 @@ def render(data: ReportData) -> str:
     """
     composer = Composer(data)
     sections = composer.sections()
-    scripts = [_library(), _read("report.js")]
+    scripts = [_library(), _read("shared.js"), _read("report.js")]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -2,6 +2,8 @@
 
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
+from dashboards.targets.vegalite.sums import SERIES
+from dashboards.targets.vegalite.words import GREEN, RED, YELLOW
 
 _GROUND = (
     ("paper", PAPER, "#16191d"),
@@ -49,3 +51,24 @@ def palette_css() -> str:
         f":root{{color-scheme:light dark;{light}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{bound}{verdicts}"
     )
+
+
+_SERIES_DARK = ("#5aaee0", "#f08a4b", "#3fc6a0", "#e39cc4", "#9ad4f5", "#d1b345", "#ab9be0", "#b3b9c2")
+_LIGHTS = (("go", GREEN, "#5cc39b"), ("care", YELLOW, "#e0b445"), ("stop", RED, "#f2894f"))
+
+
+def series_css() -> str:
+    """Colours of names over time and of the light, in the way of :func:`palette_css`."""
+    series = (
+        (f"series-{place}", light, dark)
+        for place, (light, dark) in enumerate(zip(SERIES, _SERIES_DARK, strict=True))
+    )
+    colours = [*series, *_LIGHTS]
+    light = "".join(f"--{name}:{value};" for name, value, _ in colours)
+    dark = "".join(f"--{name}:{value};" for name, _, value in colours)
+    bound = "".join(
+        f'.chart [{side}="{value}"]{{{side}:var(--{name})}}'
+        for name, value, _ in colours
+        for side in ("fill", "stroke")
+    )
+    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{bound}"

@@ -49,9 +49,8 @@ def shares(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint
         "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
         "encoding": {"x": amount("mean", field.title, ".0%")},
     }
-    return assembled(
-        source, steps, [*named_bars(panel, field.title, ".0%", ".0%", by=field.per), mean], paint
-    )
+    bars, numbers = named_bars(panel, field.title, ".0%", ".0%", by=field.per)
+    return assembled(source, steps, [bars, mean, numbers], paint)
 
 
 def waste(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -75,6 +74,20 @@ def largest(column: str, most: int) -> list[Step]:
         {"window": [{"op": "row_number", "as": "place"}], "sort": order},
         {"filter": f"datum.place <= {most}"},
     ]
+
+
+def totals(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A sum, a bar per name in the order of the groups.
+
+    Bundles have their servers draw these bars; only where there is none, Vega-Lite does.
+    """
+    field = panel.entry("x")
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(field.column),
+        {"calculate": _datum(field.column), "as": "value"},
+    ]
+    return assembled(source, steps, named_bars(panel, field.title, "~s", ",.0f"), paint)
 
 
 def names_axis(column: str) -> Spec:
@@ -120,7 +133,8 @@ def named_bars(
 def amount(column: str, title: str, form: str) -> Spec:
     """The axis of bars that begin at 0."""
     # room behind the longest bar for its number
-    return across(column, title, {"zero": True, "padding": 34}, format=form, tickCount=6, orient="top")
+    room = 34 if form.endswith("%") else 56
+    return across(column, title, {"zero": True, "padding": room}, format=form, tickCount=6, orient="top")
 
 
 def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

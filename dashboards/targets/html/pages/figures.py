@@ -1,0 +1,213 @@
+"""Panels as charts of a page: the specification, which rows it draws, what stands beside it.
+
+Axes are those of all rows, so that a chart stays where it is when a reader chooses some of them. Rows stand
+in the pool of the panel; a figure says which of them, in which order, and with which columns.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dashboards.spec import Kind, Mean, Panel, View
+from dashboards.targets.html.captions import line_caption
+from dashboards.targets.html.charts import (
+    PAGE_FRAMES,
+    beyond_layer,
+    dots_axis,
+    dots_paint,
+    rare_last,
+    scatter_line,
+)
+from dashboards.targets.html.marks import (
+    DENSE_FROM,
+    DENSE_ROW_HEIGHT,
+    ROW_HEIGHT,
+    SCHEMA,
+    drawing,
+    shown,
+)
+from dashboards.targets.html.pages.columns import PLACE, Columns
+from dashboards.targets.html.pages.pools import Pool, fields_of
+from dashboards.targets.vegalite.charts import CHARTS, Drawn
+from dashboards.targets.vegalite.marks import Paint, Spec, category_of, columns_of
+from dashboards.targets.vegalite.sources import ROWS, dataset
+from dashboards.targets.vegalite.sums import SERIES, totals
+from dashboards.view.rows import Row, keeps
+from esjobs.core.query import Count, Maximum, Metric, Minimum
+
+Figure = dict[str, Any]
+Joined = Callable[[View], list[Row]]
+"""Gives all rows of a view that a chart looks something up in."""
+
+DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}
+"""Kinds of panel that are charts here."""
+
+BARS: tuple[Kind, ...] = ("shares", "waste", "bars")
+GROUPED: tuple[Kind, ...] = (*BARS, "trend")
+"""Kinds whose rows are groups of those that a reader chose."""
+
+_BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
+"""Pixels: of a bar, of a row of the grid; what stands in a panel beside its chart; the lowest chart."""
+
+
+@dataclass(frozen=True)
+class Drawable:
+    """What a figure is made of: a panel so many rows of the grid high, the rows that it shows, its pool."""
+
+    panel: Panel
+    height: int
+    rows: list[Row]
+    pool: Pool
+    columns: Columns
+    joined: Joined
+    limit: float
+
+    @property
+    def pixels(self) -> float:
+        """The height of a chart that is as high as its panel."""
+        return max(_LEAST, self.height * _GRID_ROW - _BESIDE)
+
+
+def figures_of(given: Drawable) -> list[Figure]:
+    """The charts of a panel: one, or one for each benchmark; none without rows."""
+    if not given.rows:
+        return []
+    match given.panel.kind:
+        case "scatter-line":
+            return _against_lines(given)
+        case "dots-with-errors":
+            return [_dots(given)]
+        case kind if kind in GROUPED:
+            return [_of_groups(given)]
+        case _:
+            return [_plain(given)]
+
+
+def _against_lines(given: Drawable) -> list[Figure]:
+    """A chart per benchmark, as in the report; where several types are shown they share one file of rows."""
+    panel = replace(given.panel, view=replace(given.panel.view, types="main"))
+    (join,) = panel.joins
+    lines = given.joined(replace(join.view, types=given.panel.view.types))
+    found = []
+    for benchmark in dict.fromkeys(row["benchmark"] for row in given.rows):
+        rows = [row for row in given.rows if row["benchmark"] == benchmark]
+        types = {row["processing_type"] for row in rows}
+        mine = [row for row in lines if row["benchmark"] == benchmark and row["processing_type"] in types]
+        line = mine[0] if len(mine) == 1 else None
+        drawn = scatter_line(panel, rows, line, given.limit, frames=PAGE_FRAMES)
+        more = {name: held for name, held in drawn.datasets.items() if name != ROWS}
+        found.append(
+            _marked(given, drawn.spec, rare_last(panel, rows), more)
+            | {"caption": line_caption(line, benchmark, panel.view.level)}
+        )
+    return found
+
+
+def _dots(given: Drawable) -> Figure:
+    """Names from top to bottom; what lies beyond the axis is written at its end."""
+    panel = given.panel
+    axis = dots_axis(panel, given.rows, given.limit)
+    row = "row" if any(field.role == "group" for field in panel.fields) else panel.entry("label").column
+    drawn = drawing(panel, [], dots_paint(panel, 1, axis, given.limit), {"beyond": []}, [beyond_layer(row)])
+    field = panel.entry("x")
+    keys = [panel.entry("label").column, *(each.column for each in panel.fields if each.role == "group")]
+    beyond = {
+        "value": field.column,
+        "low": axis.low,
+        "high": axis.high,
+        "text": f"text_{panel.fields.index(field)}",
+        "row": row,
+        "keys": keys,
+    }
+    figure = _marked(given, drawn.spec, given.rows, {})
+    return figure | {
+        "beyond": beyond,
+        "step": {"row": ROW_HEIGHT, "dense": DENSE_ROW_HEIGHT, "from": DENSE_FROM},
+        "per": row,
+        "keys": keys,
+    }
+
+
+def _marked(given: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[str, list[Row]]) -> Figure:
+    """A chart with a mark per row, whose tooltips are texts of the pool."""
+    panel, columns = given.panel, given.columns
+    own = [field for field in panel.fields if not field.table]
+    return {
+        "spec": spec,
+        "data": dict(more),
+        "rows": places(rows),
+        "columns": {name: columns.value(name) for name in columns_of(panel, told=True)},
+        "texts": [columns.text(field) if field in own else None for field in panel.fields],
+        "look": columns.look(panel) if category_of(panel) else None,
+    }
+
+
+def _of_groups(given: Drawable) -> Figure:
+    """A chart of what is added up over the rows that a reader chose."""
+    panel, view = given.panel, given.panel.view
+    bars = panel.kind in BARS
+    paint = Paint(limit=given.limit, legend=False, height=given.pixels, description=panel.title)
+    spec = {**DRAWN[panel.kind](panel, dataset(ROWS), {}, paint), "$schema": SCHEMA}
+    largest = view.sort[0].lstrip("-") if view.sort else ""
+    grouping: dict[str, Any] = {
+        "by": {name: given.columns.value(name) for name in view.by},
+        "metrics": [_metric(each, given) for each in view.metrics],
+        "largest": largest if largest in {each.name for each in view.metrics} else None,
+    }
+    if view.over:
+        grouping["over"] = [view.over, given.columns.value(view.over)]
+    if view.first:
+        said = f"first of {panel.id}"
+        grouping["first"] = given.columns.made(said, lambda row: int(keeps(row, view.first)))
+    figure: Figure = {"spec": spec, "data": {}, "rows": places(given.rows), "groups": grouping}
+    if bars:
+        figure["step"] = {"row": _BAR_HEIGHT, "dense": _BAR_HEIGHT, "from": DENSE_FROM}
+        figure["keys"] = list(view.by)
+    else:
+        figure["series"] = {"column": panel.entry("label").column, "colours": list(SERIES)}
+        spec["layer"] = [_without_legend(layer) for layer in spec["layer"]]
+    return figure
+
+
+def _metric(metric: Metric | Mean, given: Drawable) -> dict[str, str]:
+    """How a metric is made of rows: of groups that a store has added up, from their own."""
+    if given.pool.summed:
+        source, how = metric.name, {Maximum: "max", Minimum: "min"}.get(type(metric), "sum")
+    else:
+        (source,) = fields_of(metric) or ("",)
+        how = {Mean: "mean", Maximum: "max", Minimum: "min", Count: "count"}.get(type(metric), "sum")
+    return {"name": metric.name, "how": how, "from": given.columns.value(source) if source else ""}
+
+
+def _without_legend(layer: Spec) -> Spec:
+    """A layer whose colours a legend of the page explains."""
+    encoding = layer["encoding"]
+    if "legend" not in encoding.get("color", {}):
+        return layer
+    return {**layer, "encoding": {**encoding, "color": {**encoding["color"], "legend": None}}}
+
+
+def _plain(given: Drawable) -> Figure:
+    """Any other chart, as a notebook would draw it."""
+    panel = given.panel
+    paint = Paint(limit=given.limit, height=given.pixels, description=panel.title)
+    joins = {join.name: dataset(join.name) for join in panel.joins}
+    spec = {**DRAWN[panel.kind](panel, dataset(ROWS), joins, paint), "$schema": SCHEMA}
+    more = {
+        join.name: [shown(row, (join.on, *join.columns)) for row in given.joined(join.view)]
+        for join in panel.joins
+    }
+    return {
+        "spec": spec,
+        "data": json.loads(json.dumps(more, default=str)),
+        "rows": places(given.rows),
+        "columns": {name: given.columns.value(name) for name in columns_of(panel)},
+        "texts": [],
+        "look": None,
+    }
+
+
+def places(rows: Sequence[Row]) -> list[int]:
+    """Where rows stand in their pool."""
+    return [row[PLACE] for row in rows]

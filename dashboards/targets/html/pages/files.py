@@ -1,0 +1,256 @@
+"""The pages as files: one of HTML each, a script and a style sheet for all, rows in files beside them.
+
+Rows stand in scripts, because a browser that opens a page from disk lets it load nothing else. A page whose
+panels all have a column of which one value is chosen has a file of rows for each value; the others have one.
+The pages are as safe as the report: text is only ever set as text, Vega evaluates no code, and a content
+security policy admits scripts beside the page alone.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from dashboards.spec import EVERY_LOOK, LOOKS, Choice, Page, Panel
+from dashboards.targets.html.pages.columns import Columns, numbered
+from dashboards.targets.html.pages.figures import GROUPED, Drawable
+from dashboards.targets.html.pages.panels import panel_of, slug, words_of
+from dashboards.targets.html.pages.pools import Pool, Reader, pools_of, shown_view
+from dashboards.targets.html.theme import SHAPES, look_names, palette_css, series_css
+from dashboards.view.rows import Row, select
+from esjobs.core.text import visible
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
+
+_HERE = Path(__file__).parent
+_SCRIPTS = ("rows.js", "choices.js", "tables.js", "charts.js", "page.js")
+FIRST = "index.html"
+"""The page on which a reader starts."""
+MARK = '<meta name="generator" content="esjobs pages">'
+"""By which a file of ours is known among others."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all pages say: the accepted deviation, and facts about the run that they show, as text by term."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+    limit: float = DEVIATION_LIMIT
+
+
+@dataclass(frozen=True)
+class Site:
+    """All pages as files.
+
+    ``pages``: by name, the files that a reader opens. ``parts``: by name, what they load, all below
+    ``folder``, whose name tells these contents from any other.
+    """
+
+    folder: str
+    pages: dict[str, str]
+    parts: dict[str, str]
+
+
+def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting()) -> Site:
+    """All pages. The same rows give the same files, to the byte."""
+    parts = dict(_shared())
+    described: dict[str, dict[str, Any]] = {}
+    for page in pages:
+        described[page.id], rows = _page(page, pages, reader, setting)
+        parts |= {f"{page.id}-{number}.js": _call("rows", number, held) for number, held in enumerate(rows)}
+    digest = hashlib.sha256()
+    for name, text in sorted(parts.items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    digest.update(json.dumps(described, sort_keys=True).encode())
+    folder = f"esjobs-pages-{digest.hexdigest()[:12]}"
+    template = _environment().from_string(_read("page.html.jinja"))
+    written = {
+        file_of(page, pages): template.render(
+            page=page,
+            pages=[(each.title, file_of(each, pages), each.id == page.id) for each in pages],
+            facts=setting.facts,
+            folder=folder,
+            mark=Markup(MARK),  # noqa: S704 - our own text
+            description=Markup(_inside(described[page.id])),  # noqa: S704 - escaped there
+        ).lstrip()
+        for page in pages
+    }
+    return Site(folder, written, parts)
+
+
+def file_of(page: Page, pages: Sequence[Page]) -> str:
+    """The name of the file of a page; that of the first is found by a server that is asked for the folder."""
+    return FIRST if page.id == pages[0].id else f"{page.id}.html"
+
+
+def _page(
+    page: Page, pages: Sequence[Page], reader: Reader, setting: Setting
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the script has to know of a page, and its rows, a part for each value of its main choice."""
+    pools, of_panel = pools_of(page)
+    read = {pool.name: pool.read(reader) for pool in pools}
+    main = next((choice for choice in page.choices if choice.single and choice.chosen), None)
+    values = _values(main, pools, read) if main is not None else [None]
+    leads_to = next((each for each in pages if each.id == page.leads_to), None)
+    found = []
+    for value in values:
+        chosen = {
+            pool.name: pool.kept(
+                [row for row in read[pool.name] if main is None or row[main.column] == value]
+            )
+            for pool in pools
+        }
+        found.append(_part(page, pools, of_panel, chosen, reader, setting, leads_to))
+    description = {
+        "id": page.id,
+        "files": {each.id: file_of(each, pages) for each in pages},
+        "titles": {each.id: each.title for each in pages},
+        "leadsTo": file_of(leads_to, pages) if leads_to else "",
+        "leadsToKeys": [slug(choice.title) for choice in leads_to.choices] if leads_to else [],
+        "choices": [_choice(choice, pools) for choice in page.choices],
+        "main": None if main is None else slug(main.title),
+        "values": [None if value is None else visible(str(value)) for value in values],
+        "panels": [_described(placed.panel, placed.w, setting.limit) for placed in page.places],
+    }
+    return description, found
+
+
+def _values(main: Choice, pools: Sequence[Pool], read: dict[str, list[Row]]) -> list[Any]:
+    """The values of the main choice, that which is chosen at first before the others."""
+    found = {row[main.column] for pool in pools for row in read[pool.name] if main.column in pool.choices}
+    others = sorted(found - {main.chosen, None}, key=str)
+    return [main.chosen, *others, *([None] if None in found else [])]
+
+
+def _choice(choice: Choice, pools: Sequence[Pool]) -> dict[str, Any]:
+    """A filter: its key in the address, and the pools whose values can be chosen."""
+    able = [pool.name for pool in pools if choice.column in pool.choices]
+    own = [pool.name for pool in pools if pool.name in able and pool.view.table == choice.table]
+    latest = [pool.name for pool in pools if pool.name in own and pool.view.runs == "latest"]
+    return {
+        "key": slug(choice.title),
+        "title": choice.title,
+        "column": choice.column,
+        "single": choice.single,
+        "chosen": choice.chosen,
+        "pools": latest or own or able,
+    }
+
+
+def _described(panel: Panel, width: int, limit: float) -> dict[str, Any]:
+    said = {
+        "id": panel.id,
+        "title": panel.title,
+        "kind": panel.kind,
+        "about": panel.description,
+        "empty": panel.empty or "There are no rows for what is chosen.",
+        "width": width,
+    }
+    return said | (words_of(panel, limit) if not panel.view.table else {})
+
+
+def _part(
+    page: Page,
+    pools: Sequence[Pool],
+    of_panel: dict[str, Pool],
+    read: dict[str, list[Row]],
+    reader: Reader,
+    setting: Setting,
+    leads_to: Page | None,
+) -> dict[str, Any]:
+    """One file of rows: pools, and what each panel makes of them."""
+    columns = {name: Columns(numbered(rows)) for name, rows in read.items()}
+    made = {}
+    for placed in page.places:
+        panel = placed.panel
+        if not panel.view.table:
+            continue
+        pool = of_panel[panel.id]
+        rows = _selected(panel, pool, columns[pool.name].rows)
+        given = Drawable(
+            panel, placed.h, rows, pool, columns[pool.name], lambda view: reader.rows(view, ()), setting.limit
+        )
+        made[panel.id] = panel_of(given, page, leads_to) | {"pool": pool.name}
+    return {
+        "pools": {
+            pool.name: {
+                "n": len(read[pool.name]),
+                "choices": {column: columns[pool.name].value(column) for column in pool.choices},
+                "columns": columns[pool.name].packed,
+            }
+            for pool in pools
+        },
+        "panels": made,
+    }
+
+
+def _selected(panel: Panel, pool: Pool, rows: Sequence[Row]) -> list[Row]:
+    """The rows of a pool that a panel is about, in its order; of groups all, for they are made later."""
+    view = shown_view(panel)
+    if panel.kind in GROUPED:
+        view = replace(view, by=(), metrics=(), sort=())
+        return list(rows) if pool.summed else select(view, list(rows))
+    return select(view, list(rows))
+
+
+def _call(name: str, number: int, held: dict[str, Any]) -> str:
+    """A script that hands over rows."""
+    text = json.dumps(held, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return f"esjobs.{name}({number},{text});\n"
+
+
+def _inside(held: dict[str, Any]) -> str:
+    """JSON in which no character can end the element that holds it."""
+    text = json.dumps(held, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+@cache
+def _shared() -> tuple[tuple[str, str], ...]:
+    """What all pages have in common."""
+    looks = {
+        look.label: {
+            "name": look_names()[look.label],
+            "glyph": look.glyph,
+            "colour": look.light,
+            "path": SHAPES[look.shape],
+            "filled": look.filled,
+        }
+        for look in EVERY_LOOK
+    }
+    verdicts = {key: look.label for key, look in LOOKS.items()}
+    known = {"looks": looks, "verdicts": verdicts, "everything": ALL_TYPES}
+    shared = (_HERE.parent / "shared.js").read_text(encoding="utf-8")
+    scripts = "\n".join([shared, *(_read(name) for name in _SCRIPTS)])
+    return (
+        ("vega.js", (_HERE.parent / "library" / "vega.js").read_text(encoding="utf-8")),
+        ("pages.js", f'"use strict";\nconst KNOWN = {json.dumps(known)};\n{scripts}'),
+        ("pages.css", palette_css() + series_css() + _shared_style() + _read("pages.css")),
+    )
+
+
+def _shared_style() -> str:
+    return (_HERE.parent / "report.css").read_text(encoding="utf-8")
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def files_of(site: Site) -> Iterator[tuple[str, str]]:
+    """Everything by its name below the folder of the pages: what is loaded first, then the pages."""
+    yield from ((f"{site.folder}/{name}", text) for name, text in site.parts.items())
+    yield from site.pages.items()

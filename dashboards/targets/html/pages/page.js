@@ -1,0 +1,231 @@
+// The page: its panels in their places, filled from the rows that are chosen.
+const page = {};
+const parts = new Map();
+const esjobs = {
+  rows(number, held) {
+    parts.set(number, {
+      pools: Object.fromEntries(Object.entries(held.pools).map(([name, packed]) => [name, new Pool(packed)])),
+      panels: held.panels,
+    });
+    if (page.choices && page.choices.part === number) show();
+  },
+};
+
+const library = new Promise((ready) => {
+  if (window.vegaEmbed) ready();
+  else document.getElementById("vega").addEventListener("load", () => ready());
+});
+
+function start() {
+  page.described = JSON.parse(document.getElementById("page").textContent);
+  page.choices = new Choices(page.described.choices, page.described.main, page.described.values);
+  page.form = new ChoicesForm(document.getElementById("choices"), page.choices);
+  page.drawer = new Drawer();
+  page.panels = page.described.panels.map(placed);
+  document.getElementById("results").replaceChildren(...page.panels.map((panel) => panel.block));
+  page.panels.filter((panel) => panel.described.terms).forEach((panel) => panel.body.append(termsOf(panel)));
+  followLinks();
+}
+
+function placed(described) {
+  const block = element("section", "block kind-" + described.kind);
+  block.id = described.id;
+  block.dataset.panel = described.id;
+  block.style.setProperty("--span", described.width);
+  const heading = element("h2", "", described.title);
+  heading.id = "title-" + described.id;
+  block.setAttribute("aria-labelledby", heading.id);
+  block.append(heading);
+  const about = element("p", "about", described.about);
+  if (described.about) block.append(about);
+  const body = element("div", "body");
+  block.append(body);
+  return { described, block, body, table: null };
+}
+
+function termsOf(panel) {
+  const list = element("dl", "terms");
+  const files = page.described.files;
+  for (const [term, text] of panel.described.terms) {
+    if (!term) {
+      list.append(element("dd", "alone", text));
+      continue;
+    }
+    const name = element("dt");
+    const file = files[Object.keys(files).find((id) => page.described.titles[id] === term)];
+    if (file) {
+      const link = element("a", "way", term);
+      link.dataset.file = file;
+      name.append(link);
+    } else name.textContent = term;
+    list.append(name, element("dd", "", text));
+  }
+  return list;
+}
+
+// Links to other pages take along what was chosen.
+function followLinks() {
+  document.querySelectorAll("nav a, a.way").forEach((link) => {
+    link.dataset.file ??= link.getAttribute("href");
+    link.href = address(link.dataset.file, page.choices.state);
+  });
+}
+
+function wanted() {
+  page.choices.read();
+  followLinks();
+  const number = page.choices.part;
+  if (parts.has(number)) show();
+  else load(number);
+}
+
+function load(number) {
+  const script = element("script");
+  script.src = document.body.dataset.folder + "/" + page.described.id + "-" + number + ".js";
+  document.body.dataset.loading = "";
+  document.head.append(script);
+}
+
+function show() {
+  delete document.body.dataset.loading;
+  const { pools, panels } = parts.get(page.choices.part);
+  page.form.follow(pools);
+  const chosen = Object.fromEntries(
+    Object.entries(pools).map(([name, pool]) => [name, new Set(page.choices.rows(pool, pools))])
+  );
+  const charts = [];
+  for (const panel of page.panels) {
+    const made = panels[panel.described.id];
+    if (!made) continue;
+    fillPanel(panel, { ...made, kind: panel.described.kind }, pools[made.pool], pools, chosen[made.pool], charts);
+  }
+  page.drawer.draw(charts);
+  document.body.dataset.shown = String(page.choices.part);
+}
+
+function fillPanel(panel, made, pool, pools, chosen, charts) {
+  const rows = made.rows.filter((row) => chosen.has(row));
+  if (!rows.length && made.kind !== "tiles") {
+    panel.table = null;
+    panel.body.replaceChildren(empty(panel, page.choices.unknownTo(pool, pools)));
+    return;
+  }
+  const maker = MAKERS[made.kind] || figures;
+  maker(panel, made, pool, rows, chosen, charts);
+}
+
+function empty(panel, unknown) {
+  const more = unknown.length ? " These rows do not say: " + unknown.join(", ") + "." : "";
+  return element("p", "empty", panel.described.empty + more);
+}
+
+const MAKERS = {
+  tiles(panel, made, pool, rows, chosen) {
+    const list = element("ul", "tiles");
+    const share = element("div", "share");
+    share.setAttribute("aria-hidden", "true");
+    for (const tile of made.tiles) {
+      const met = tile.rows.filter((row) => chosen.has(row));
+      const held = tile.column ? met.map((row) => pool.column(tile.column)[row]).filter((each) => each !== null) : null;
+      const n = held ? (held.length ? Math.max(...held) : null) : met.length;
+      const known = tile.look && KNOWN.looks[KNOWN.verdicts[tile.look]];
+      const item = element("li", known ? known.name : "");
+      if (tile.note) item.title = tile.note;
+      item.append(element("b", "", n === null ? "–" : number(n)));
+      const label = element("span");
+      if (known) {
+        const glyph = element("i", "", known.glyph);
+        glyph.setAttribute("aria-hidden", "true");
+        label.append(glyph, " ");
+        if (n) {
+          const bar = element("i", known.name);
+          bar.style.flexGrow = n;
+          share.append(bar);
+        }
+      }
+      label.append(n === 1 ? tile.one : tile.label);
+      item.append(label);
+      list.append(item);
+    }
+    panel.body.replaceChildren(list, share);
+  },
+
+  statement(panel, made, pool, rows) {
+    const [row] = rows;
+    const texts = made.texts.map((column) => pool.column(column)[row]).filter((text) => text !== null);
+    panel.body.replaceChildren(...texts.map((text, place) => element("p", place ? "further-words" : "loud", text)));
+  },
+
+  light(panel, made, pool, rows, chosen, charts) {
+    const held = datasets(made.figures[0], pool, chosen, made);
+    const spec = { ...made.figures[0].spec, datasets: { ...held.more, rows: held.rows } };
+    const answered = workedOut(spec, "word").then((answer) => {
+      const light = element("div", "light");
+      light.dataset.word = answer.word;
+      const word = element("b", "", answer.word);
+      light.append(swatch({ name: LIGHTS[answer.word][0], path: LIGHTS[answer.word][1], filled: true }), word);
+      light.style.setProperty("--light", "var(--" + LIGHTS[answer.word][0] + ")");
+      panel.body.replaceChildren(light, element("p", "", answer.small.replace(/\s*\n/g, " ").trim()));
+    });
+    charts.push({ answered });
+  },
+
+  table: table,
+  rows: table,
+};
+MAKERS.sentence = MAKERS.statement;
+
+const LIGHTS = {
+  Yes: ["go", CIRCLE],
+  "With care": ["care", "M0,-4.6L4.8,3.7H-4.8Z"],
+  No: ["stop", "M0,-5L5,0L0,5L-5,0Z"],
+};
+
+function table(panel, made, pool, rows) {
+  if (!panel.table) {
+    const holder = element("div", "table");
+    panel.body.replaceChildren(holder);
+    panel.table = new Table(holder, panel.described.title);
+  }
+  panel.table.show(pool, made, rows);
+  if (made.of) panel.table.told.textContent = "The first " + number(rows.length) + " of " + number(made.of) + " rows.";
+}
+
+function figures(panel, made, pool, rows, chosen, charts) {
+  const found = made.figures.map((figure) => figureOf(figure, pool, chosen, made, panel.described.title)).filter(Boolean);
+  if (!found.length) {
+    panel.body.replaceChildren(empty(panel, []));
+    return;
+  }
+  panel.body.replaceChildren(...found.map((each) => each.holder));
+  const follow = made.names_lead_to
+    ? (event, item) => {
+        const name = item && item.datum && item.datum[made.names_lead_to.column];
+        if (item && item.mark && item.mark.name && item.mark.name.startsWith("marks") && name) location.href = leadingTo(made.names_lead_to.key, name);
+      }
+    : null;
+  charts.push(...found.map((each) => ({ ...each, follow })));
+}
+
+document.addEventListener("click", (event) => {
+  const more = event.target.closest(".more");
+  if (more) SHARED.reveal(more);
+  const entry = event.target.closest(".legend button");
+  if (entry) SHARED.bringForward(entry);
+  const skip = event.target.closest(".skip");
+  if (skip) {
+    event.preventDefault();
+    document.getElementById("results").focus();
+  }
+});
+window.addEventListener("error", (event) => {
+  if (event.target instanceof HTMLScriptElement) {
+    const words = "A part of this page is not there. It was replaced while you were reading, perhaps: load the page again.";
+    document.getElementById("results").prepend(element("p", "empty gone", words));
+  }
+}, true);
+window.addEventListener("popstate", wanted);
+window.addEventListener("beforeprint", () => page.drawer.paper(680));
+window.addEventListener("afterprint", () => window.dispatchEvent(new Event("resize")));
+start();
+wanted();

@@ -1,0 +1,140 @@
+"""A panel as what the script of the pages draws: which columns, which rows, by its kind."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dashboards.spec import LOOKS, Entry, Kind, Page, Panel
+from dashboards.targets.html.cells import numeric, value_of
+from dashboards.targets.html.pages.columns import Columns
+from dashboards.targets.html.pages.figures import DRAWN, Drawable, figures_of, places
+from dashboards.targets.html.parts import style_of
+from dashboards.view.rows import keeps
+from esjobs.capabilities import table
+from esjobs.core.words import STANDINGS
+
+Made = dict[str, Any]
+
+MOST_ROWS = 1000
+"""Rows that a table shows at most where nobody can choose some of them."""
+
+
+def panel_of(given: Drawable, page: Page, leads_to: Page | None) -> Made:
+    """A panel about rows of a page; ``leads_to``: the page that opens when one of its names is clicked."""
+    made = _MAKERS[given.panel.kind](given)
+    if leads_to is not None and given.panel.view.level in (None, "site"):
+        _lead(made, given.panel, leads_to)
+    if given.panel.kind in ("table", "rows") and not page.choices and len(made["rows"]) > MOST_ROWS:
+        made |= {"of": len(made["rows"]), "rows": made["rows"][:MOST_ROWS]}
+    return made
+
+
+def words_of(panel: Panel, limit: float) -> Made:
+    """A panel of words alone."""
+    said = f"{100 * limit:.3g} %"
+    return {"terms": [[term, text.replace("{limit}", said)] for term, text in panel.text]}
+
+
+def _tiles(given: Drawable) -> Made:
+    """Numbers: rows counted by condition, or the largest value of a column over rows."""
+    tiles = []
+    for tile in given.panel.tiles:
+        met = [row for row in given.rows if keeps(row, tile.where)]
+        tiles.append(
+            {
+                "label": tile.label,
+                "one": tile.one or tile.label,
+                "look": tile.verdict if tile.verdict in LOOKS else "",
+                "note": tile.note,
+                "rows": places(met),
+                "column": given.columns.value(tile.column) if tile.column else None,
+            }
+        )
+    return {"tiles": tiles, "rows": places(given.rows)}
+
+
+def _statement(given: Drawable) -> Made:
+    """Texts of one row, a paragraph each, the first of them large."""
+    texts = [given.columns.value(field.column) for field in given.panel.fields]
+    return {"texts": texts, "rows": places(given.rows)}
+
+
+def _table(given: Drawable) -> Made:
+    """Rows in columns. Those without a value in any row are left out, unless they always stand."""
+    panel, columns = given.panel, given.columns
+    label = next((field for field in panel.fields if field.role == "label"), panel.fields[0])
+    fields = [
+        field
+        for field in panel.fields
+        if not field.table
+        and (field is label or field.always or any(value_of(row, field) is not None for row in given.rows))
+    ]
+    return {
+        "columns": [_column(field, panel, columns) for field in fields],
+        "rows": places(given.rows),
+        "most": panel.most[0] if panel.most else None,
+    }
+
+
+def _column(field: Entry, panel: Panel, columns: Columns) -> Made:
+    """One column of a table: its heading, its texts, what it sorts by, how it looks."""
+    made: Made = {
+        "title": field.title,
+        "note": field.note,
+        "style": style_of(field),
+        "text": columns.text(field),
+        "column": field.column,
+    }
+    if field.show in ("sentence", "shared"):
+        made["place"] = field.show
+    if numeric(field):
+        made["order"] = _ordered(field, columns)
+    elif field.show == "verdict" or _is_standing(field, panel):
+        made["look"] = columns.verdict(field.column)
+    return made
+
+
+def _ordered(field: Entry, columns: Columns) -> str:
+    if not field.per:
+        return columns.value(field.column)
+    return columns.made(f"{field.column} per {field.per}", lambda row: value_of(row, field))
+
+
+def _is_standing(field: Entry, panel: Panel) -> bool:
+    """Whether a column holds what people read for verdicts."""
+    return table(panel.view.table).column(field.column).values == STANDINGS
+
+
+def _lead(made: Made, panel: Panel, leads_to: Page) -> None:
+    """Names and sites lead to the page where they can be chosen, from tables and from marks of charts."""
+    keys = {choice.column: slug(choice.title) for choice in leads_to.choices}
+    for column in made.get("columns", ()):
+        if column["column"] in keys and "look" not in column:
+            column["leads_to"] = keys[column["column"]]
+    label = next((field.column for field in panel.fields if field.role == "label"), "")
+    if "figures" in made and label in keys:
+        made["names_lead_to"] = {"column": label, "key": keys[label]}
+
+
+def slug(title: str) -> str:
+    """A title as a part of an address.
+
+    >>> slug("WLCG site"), slug("Cores: single or multi")
+    ('wlcg-site', 'cores-single-or-multi')
+    """
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in title.lower()).split())
+
+
+def _figures(given: Drawable) -> Made:
+    most = given.panel.most[0] if given.panel.most else None
+    return {"figures": figures_of(given), "rows": places(given.rows), "most": most}
+
+
+_MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {
+    **dict.fromkeys(DRAWN, _figures),
+    "tiles": _tiles,
+    "statement": _statement,
+    "sentence": _statement,
+    "table": _table,
+    "rows": _table,
+}
+"""What is made of each kind of panel that is about rows; a kind that is not here cannot stand on a page."""

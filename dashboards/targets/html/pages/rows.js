@@ -1,0 +1,81 @@
+// Rows as the files beside the page hold them: columns decoded when they are first asked for, groups added up.
+class Pool {
+  constructor(packed) {
+    this.packed = packed;
+    this.decoded = new Map();
+    this.size = packed.n;
+  }
+
+  column(name) {
+    if (!this.decoded.has(name)) {
+      const held = this.packed.columns[name];
+      this.decoded.set(name, held.v || held.i.map((place) => held.d[place]));
+    }
+    return this.decoded.get(name);
+  }
+
+  // The column that a choice is about; null where these rows do not have it.
+  chosenBy(column) {
+    const name = this.packed.choices[column];
+    return name === undefined ? null : this.column(name);
+  }
+}
+
+// The groups of some rows, as an index makes them: the first, or the largest, come first; without a name is none.
+function grouped(pool, rows, groups, most) {
+  const by = Object.entries(groups.by).map(([name, column]) => [name, pool.column(column)]);
+  const over = groups.over && pool.column(groups.over[1]);
+  const first = groups.first && pool.column(groups.first);
+  const metrics = groups.metrics.map((each) => ({ ...each, values: each.from ? pool.column(each.from) : null }));
+  const found = new Map();
+  for (const row of rows) {
+    const keys = by.map(([, values]) => values[row]);
+    if (keys.includes(null)) continue;
+    const key = JSON.stringify(keys);
+    if (!found.has(key)) found.set(key, { keys, rows: [], first: 0 });
+    const group = found.get(key);
+    group.rows.push(row);
+    if (first) group.first += first[row];
+  }
+  let wanted = Array.from(found.values());
+  if (first) wanted = wanted.filter((group) => group.first > 0);
+  const made = (group, chosen) => {
+    const record = {};
+    by.forEach(([name], place) => { record[name] = group.keys[place]; });
+    for (const metric of metrics) record[metric.name] = measured(metric, chosen);
+    return record;
+  };
+  const total = (group) => measured(metrics.find((each) => each.name === groups.largest), group.rows) ?? -Infinity;
+  const ranked = groups.largest ? wanted.map((group) => [total(group), group]) : null;
+  if (ranked) wanted = ranked.sort((a, b) => b[0] - a[0]).map(([, group]) => group);
+  else if (over) wanted.sort((a, b) => b.first - a.first || b.rows.length - a.rows.length);
+  const count = wanted.length;
+  if (most) wanted = wanted.slice(0, most);
+  if (!over) return { count, shown: wanted.length, records: wanted.map((group) => made(group, group.rows)) };
+  const records = [];
+  for (const group of wanted) {
+    const days = new Map();
+    for (const row of group.rows) {
+      const day = over[row] === null ? null : over[row].slice(0, 10);
+      if (day === null) continue;
+      if (!days.has(day)) days.set(day, []);
+      days.get(day).push(row);
+    }
+    for (const day of Array.from(days.keys()).sort()) {
+      records.push({ ...made(group, days.get(day)), [groups.over[0]]: day });
+    }
+  }
+  return { count, shown: wanted.length, records };
+}
+
+function measured(metric, rows) {
+  if (metric.how === "count") return rows.length;
+  const known = rows.map((row) => metric.values[row]).filter((value) => value !== null);
+  if (!known.length) return null;
+  switch (metric.how) {
+    case "max": return known.reduce((a, b) => (b > a ? b : a));
+    case "min": return known.reduce((a, b) => (b < a ? b : a));
+    case "mean": return known.reduce((a, b) => a + b, 0) / known.length;
+    default: return known.reduce((a, b) => a + b, 0);
+  }
+}

@@ -1,0 +1,94 @@
+"""The pages of dashboards of a store as a folder of HTML."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dashboards.pages import HEADLINE, PAGES
+from dashboards.spec import View, Where
+from dashboards.targets.html.pages.files import MARK, Setting, Site, files_of, site_of
+from dashboards.view.ask import asked
+from dashboards.view.rows import Row, keeps
+from esjobs import __version__
+from esjobs.capabilities import KINDS, kind_of, table
+from esjobs.core.words import ALL_TYPES
+from esjobs.output.folders import write_folder
+from esjobs.runs.latest import latest_run
+from esjobs.runs.stored import StoredRun
+from esjobs.speed.question import SpeedQuestion
+from esjobs.speed.tables import SPEED
+from esjobs.store.base import JobStore
+
+
+def write_pages(store: JobStore, out: str | Path) -> Path:
+    """Write the pages of a store into a folder, in place of those of before; the page to open.
+
+    Files that are not of pages stay as they are. Without a run the pages say so. Raises
+    :class:`InputError` when the folder cannot be written, or a file of somebody else has a name of ours.
+    """
+    site = pages_of(store)
+    write_folder(out, files_of(site), site.folder, MARK)
+    return Path(out) / next(iter(site.pages))
+
+
+def pages_of(store: JobStore) -> Site:
+    """The pages of a store as files; the same rows give the same files."""
+    runs = {kind.name: latest_run(store, kind) for kind in KINDS}
+    shown = runs[SPEED.name]
+    if shown is None:
+        return site_of(PAGES, Stored(store, {}, HEADLINE), Setting(_facts(None)))
+    fit = SpeedQuestion.of_run(shown).fit
+    reader = Stored(store, {name: run.run for name, run in runs.items() if run is not None}, fit.methods[0])
+    return site_of(PAGES, reader, Setting(_facts(shown), fit.deviation_limit))
+
+
+def _facts(run: StoredRun | None) -> tuple[tuple[str, str], ...]:
+    """What the head of every page says of where its numbers are from."""
+    written = ("esjobs", __version__)
+    if run is None:
+        return ("Run", "none yet"), written
+    return ("Window", str(run.window).replace("/", " to ")), ("Run", run.run), written
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rows for pages out of a store. ``latest``: the latest run by its kind; ``method``: whose results."""
+
+    store: JobStore
+    latest: Mapping[str, str]
+    method: str
+
+    def rows(self, view: View, columns: Sequence[str]) -> list[Row]:
+        """The rows of a view as they are, with some columns; none named: all. With ``first``, its groups'.
+
+        What ``first`` leaves out is left in the store: of a long history a few names are wanted.
+        """
+        of_run = self._of_latest(view)
+        if of_run is None:
+            return []
+        plain = replace(of_run, by=(), first=())
+        if not view.first:
+            return asked(self.store, plain, ALL_TYPES, self.method, columns)
+        known = [*view.by, *(where.column for where in view.first)]
+        seen = asked(self.store, plain, ALL_TYPES, self.method, known)
+        wanted = [{row[column] for row in seen if keeps(row, view.first)} for column in view.by]
+        if not all(wanted):
+            return []
+        values = [tuple(sorted(each - {None}, key=str)) for each in wanted]
+        narrow = tuple(Where(column, each) for column, each in zip(view.by, values, strict=True))
+        return asked(
+            self.store, replace(plain, where=(*plain.where, *narrow)), ALL_TYPES, self.method, columns
+        )
+
+    def groups(self, view: View) -> list[Row]:
+        """The groups of a view, as the store adds them up."""
+        of_run = self._of_latest(view)
+        return [] if of_run is None else asked(self.store, of_run, ALL_TYPES, self.method)
+
+    def _of_latest(self, view: View) -> View | None:
+        """A view of the latest run, where runs make its table; None where there is no such run."""
+        kind = kind_of(table(view.table))
+        if kind is None or view.runs == "every":
+            return view
+        run = self.latest.get(kind.name)
+        return None if run is None else replace(view, where=(*view.where, Where("run", (run,))))

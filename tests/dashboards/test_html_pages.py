@@ -1,0 +1,167 @@
+"""The pages in a browser: every panel is drawn, nothing is fetched, numbers are those of the store."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import esjobs
+from dashboards.pages import PAGES
+from dashboards.spec import Page
+from esjobs.demonstration import demonstrate
+from esjobs.session import Session
+from tests.dashboards.opened_pages import again, open_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The results of two nights of the demo."""
+    folder = tmp_path_factory.mktemp("demo")
+    demonstrate(folder, jobs=60_000, seed=3)
+    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+        session.run("2025-06-01/2025-06-25")
+        yield session
+
+
+@pytest.fixture(scope="module")
+def folder(demo: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of the demo."""
+    return demo.export_html(tmp_path_factory.mktemp("pages")).parent
+
+
+def file_of(page: Page) -> str:
+    return "index" if page is PAGES[0] else page.id
+
+
+def judged(demo: Session, kind: str | None = "all") -> "pd.DataFrame":
+    """The verdicts of the headline on queues, as a notebook reads them."""
+    return demo.flags(level="site", type=kind, method="gamma")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.id)
+def test_every_panel_of_a_page_is_drawn(browser: "Browser", folder: Path, page: Page) -> None:
+    opened = open_file(browser, folder, file_of(page))
+    panels = opened.page.locator("[data-panel]").evaluate_all(
+        """(all) => all.map((each) => ({
+            id: each.dataset.panel,
+            title: each.querySelector('h2').textContent,
+            filled: each.querySelector('.body').childElementCount,
+            empty: each.querySelector('.empty') !== null,
+            charts: [...each.querySelectorAll('.chart')].map((chart) => chart.dataset.state),
+        }))"""
+    )
+    assert [each["id"] for each in panels] == [placed.panel.id for placed in page.places]
+    for each, placed in zip(panels, page.places, strict=True):
+        assert each["title"] == placed.panel.title
+        assert each["filled"], each["id"]
+        assert set(each["charts"]) <= {"drawn"}, each["id"]
+        assert not each["empty"], each["id"]
+    assert opened.complaints == []
+    inside = folder.as_uri()
+    assert all(url.startswith(f"{inside}/") for url in opened.requests)
+
+
+def test_the_confirmed_queues_are_those_of_the_store(browser: "Browser", folder: Path, demo: Session) -> None:
+    opened = open_file(browser, folder, "sites")
+    flags = judged(demo)
+    confirmed = set(flags[flags["confirmed"].eq(True)]["name"])
+    assert confirmed
+    table = opened.page.locator("#sites-to-declare tbody tr:first-child td:first-child")
+    assert set(table.all_inner_texts()) == confirmed
+    chart = opened.page.locator("#sites-scatter svg text").all_text_contents()
+    assert confirmed <= set(chart)
+    counts = flags["standing"].value_counts()
+    told = dict(
+        opened.page.locator("#sites-counts .tiles li").evaluate_all(
+            "(all) => all.map((each) => [each.querySelector('span').textContent, "
+            "Number(each.querySelector('b').textContent)])"
+        )
+    )
+    assert told["◆ confirmed"] == len(confirmed) == counts["confirmed"]
+    assert told["● ok"] == counts["ok"]
+    assert told["fitted"] == flags["k"].notna().sum()
+
+
+def test_another_type_shows_its_own_numbers(browser: "Browser", folder: Path, demo: Session) -> None:
+    opened = open_file(browser, folder, "sites")
+    opened.page.get_by_role("combobox", name="Processing type").select_option("evgen")
+    again(opened)
+    assert opened.page.evaluate("location.hash") == "#processing-type=evgen"
+    flags = judged(demo, "evgen")
+    confirmed = set(flags[flags["confirmed"].eq(True)]["name"])
+    table = opened.page.locator("#sites-to-declare tbody tr:first-child td:first-child")
+    assert set(table.all_inner_texts()) == confirmed
+    assert opened.complaints == []
+
+
+def test_a_choice_narrows_the_page_and_goes_along(browser: "Browser", folder: Path, demo: Session) -> None:
+    opened = open_file(browser, folder, "sites")
+    page = opened.page
+    page.get_by_role("combobox", name="Verdict").select_option("ok")
+    again(opened)
+    flags = judged(demo)
+    ok = flags[flags["standing"] == "ok"]
+    names = page.locator("#sites-in-words tbody tr:first-child td:first-child")
+    assert set(names.all_inner_texts()) == set(ok["name"])
+    marks = page.locator("#sites-scatter .marks_marks > path")
+    assert marks.count() == len(ok)
+    assert page.locator("#sites-to-declare .empty").inner_text() == "No deviation of a queue is confirmed."
+    page.locator("nav a", has_text="Trust").click()
+    page.wait_for_function("() => document.body.dataset.drawn !== undefined")
+    assert page.url.endswith("trust.html#verdict=ok")
+    page.locator("nav a", has_text="Sites").click()
+    page.wait_for_function("() => document.body.dataset.drawn !== undefined")
+    assert page.get_by_role("combobox", name="Verdict").input_value() == "ok"
+    page.get_by_role("button", name="Show all").click()
+    again(opened)
+    assert page.get_by_role("combobox", name="Verdict").input_value() == "*"
+    assert "#" not in page.url
+    assert opened.complaints == []
+
+
+def test_a_name_leads_to_its_site(browser: "Browser", folder: Path, demo: Session) -> None:
+    opened = open_file(browser, folder, "sites")
+    page = opened.page
+    first = page.locator("#sites-to-declare tbody td a").first
+    name = first.inner_text()
+    first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/site.html#*")
+    page.wait_for_function("() => document.body.dataset.drawn !== undefined")
+    assert page.get_by_role("combobox", name="Queue").input_value() == name
+    assert page.locator("#site-queues tbody td:first-child").all_inner_texts() == [name]
+    flags = judged(demo, None)
+    types = set(flags[(flags["name"] == name)]["processing_type"])
+    rows = page.locator("#site-rows tbody tr:first-child td:nth-child(3)").all_inner_texts()
+    assert set(rows) == types
+    assert page.locator("#site-k-over-time .marks_marks > path").count() == 2
+    assert opened.complaints == []
+
+
+def test_a_table_is_sorted_and_searched(browser: "Browser", folder: Path, demo: Session) -> None:
+    opened = open_file(browser, folder, "sites")
+    table = opened.page.locator("#sites-in-words")
+    heading = table.locator("th", has_text="Deviation")
+    for direction, sign in (("ascending", 1), ("descending", -1)):
+        heading.locator("button").focus()
+        opened.page.keyboard.press("Enter")
+        assert heading.get_attribute("aria-sort") == direction
+        shown = table.locator("tbody tr:first-child td:nth-child(3)").evaluate_all(
+            "(all) => all.map((each) => each.dataset.v)"
+        )
+        numbers = [sign * float(value) for value in shown if value]
+        assert numbers == sorted(numbers)
+        assert all(value == "" for value in shown[len(numbers) :])
+    table.locator("input").fill("undeclared default")
+    flags = judged(demo)
+    found = flags[flags["standing"].eq("undeclared") & flags["sentence"].str.contains("default")]
+    names = table.locator("tbody tr:first-child td:first-child").all_inner_texts()
+    assert set(names) == set(found["name"])
+    assert table.locator(".shown").inner_text() == f"{len(found)} of {len(flags)}"
