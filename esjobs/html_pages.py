@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.spec import View, Where
+from dashboards.spec import JOBS, OWN, JobsIndex, View, Where, table
 from dashboards.targets.html.pages.files import MARK, Setting, Site, files_of, site_of
-from dashboards.view.ask import asked
+from dashboards.view.ask import asked, groups
 from dashboards.view.rows import Row, keeps
 from esjobs import __version__
-from esjobs.capabilities import KINDS, kind_of, table
+from esjobs.capabilities import KINDS, kind_of
+from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
 from esjobs.output.folders import write_folder
 from esjobs.runs.latest import latest_run
@@ -20,26 +21,29 @@ from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore
 
 
-def write_pages(store: JobStore, out: str | Path) -> Path:
+def write_pages(store: JobStore, out: str | Path, jobs: JobsIndex = OWN) -> Path:
     """Write the pages of a store into a folder, in place of those of before; the page to open.
 
-    Files that are not of pages stay as they are. Without a run the pages say so. Raises
-    :class:`InputError` when the folder cannot be written, or a file of somebody else has a name of ours.
+    ``jobs``: where the jobs are and what is known of them; what is asked of the jobs themselves is about the
+    window of the latest run. Files that are not of pages stay as they are. Without a run the pages say so.
+    Raises :class:`InputError` when the folder cannot be written, or has a file of somebody else under a name
+    of ours.
     """
-    site = pages_of(store)
+    site = pages_of(store, jobs)
     write_folder(out, files_of(site), site.folder, MARK)
     return Path(out) / next(iter(site.pages))
 
 
-def pages_of(store: JobStore) -> Site:
+def pages_of(store: JobStore, jobs: JobsIndex = OWN) -> Site:
     """The pages of a store as files; the same rows give the same files."""
     runs = {kind.name: latest_run(store, kind) for kind in KINDS}
     shown = runs[SPEED.name]
     if shown is None:
-        return site_of(PAGES, Stored(store, {}, HEADLINE), Setting(_facts(None)))
+        return site_of(PAGES, Stored(store, {}, HEADLINE), Setting(_facts(None), jobs=jobs))
     fit = SpeedQuestion.of_run(shown).fit
-    reader = Stored(store, {name: run.run for name, run in runs.items() if run is not None}, fit.methods[0])
-    return site_of(PAGES, reader, Setting(_facts(shown), fit.deviation_limit))
+    latest = {name: run.run for name, run in runs.items() if run is not None}
+    reader = Stored(store, latest, fit.methods[0], shown.window)
+    return site_of(PAGES, reader, Setting(_facts(shown), fit.deviation_limit, jobs))
 
 
 def _facts(run: StoredRun | None) -> tuple[tuple[str, str], ...]:
@@ -52,11 +56,16 @@ def _facts(run: StoredRun | None) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Stored:
-    """Rows for pages out of a store. ``latest``: the latest run by its kind; ``method``: whose results."""
+    """Rows for pages out of a store.
+
+    ``latest``: the latest run by its kind. ``method``: whose results. ``window``: of the jobs themselves,
+    those that ended in it; None: all.
+    """
 
     store: JobStore
     latest: Mapping[str, str]
     method: str
+    window: Window | None = None
 
     def rows(self, view: View, columns: Sequence[str]) -> list[Row]:
         """The rows of a view as they are, with some columns; none named: all. With ``first``, its groups'.
@@ -80,14 +89,16 @@ class Stored:
             self.store, replace(plain, where=(*plain.where, *narrow)), ALL_TYPES, self.method, columns
         )
 
-    def groups(self, view: View) -> list[Row]:
-        """The groups of a view, as the store adds them up."""
+    def groups(self, view: View, most: int | None = None) -> list[Row] | None:
+        """The groups of a view, as the store adds them up; None when there are more than ``most``."""
         of_run = self._of_latest(view)
-        return [] if of_run is None else asked(self.store, of_run, ALL_TYPES, self.method)
+        if of_run is None:
+            return []
+        return groups(self.store, of_run, ALL_TYPES, self.method, window=self.window, most=most)
 
     def _of_latest(self, view: View) -> View | None:
         """A view of the latest run, where runs make its table; None where there is no such run."""
-        kind = kind_of(table(view.table))
+        kind = None if view.table == JOBS.name else kind_of(table(view.table))
         if kind is None or view.runs == "every":
             return view
         run = self.latest.get(kind.name)

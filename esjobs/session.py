@@ -538,9 +538,11 @@ class Session(ResultTables):
 
     def export_html(self, out: str | Path) -> Path:
         """Write the pages of dashboards into a folder of HTML that needs no network; the page to open."""
+        from esjobs.bundles import jobs_of
         from esjobs.html_pages import write_pages
 
-        return write_pages(self.store, out)
+        cluster = self.settings.cluster
+        return write_pages(self.store, out, jobs_of(cluster.jobs_index, cluster.field_map))
 
     def plot_line(
         self,

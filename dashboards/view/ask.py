@@ -81,25 +81,42 @@ def asked(
     """
     conditions, complete = filters(view, processing_type, method)
     metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
-    if view.table == JOBS.name:
-        return _groups_of_jobs(store, view, conditions, window)
-    if view.by and complete and metrics == view.metrics:
-        query = Query(view.by, metrics, where=conditions, over=table(view.table))
-        return sort_rows([plain_row(row) for row in store.aggregate(query).table.to_pylist()], view.sort)
+    if view.table == JOBS.name or (view.by and complete and metrics == view.metrics):
+        return groups(store, view, processing_type, method, window=window) or []
     read = columns_read(view, columns) if columns else ()
     return select(view, list(_rows(store, view, conditions, read)), processing_type, method)
 
 
-def _groups_of_jobs(
-    store: Readable, view: View, conditions: Sequence[Filter], window: Window | None
-) -> list[Row]:
-    """Groups of jobs, of a day each where the view goes over time; jobs are never read one by one."""
+def groups(
+    store: Readable,
+    view: View,
+    processing_type: str = ALL_TYPES,
+    method: str | None = None,
+    *,
+    window: Window | None = None,
+    most: int | None = None,
+) -> list[Row] | None:
+    """The groups of a view as a store adds them up, of a day each where a view on jobs goes over time.
+
+    None when there are more than ``most`` of them. Jobs are never read one by one; ``window``: those that
+    ended in it; None: all.
+    """
+    conditions, _ = filters(view, processing_type, method)
     metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
-    day = ("day",) if view.over else ()
-    query = Query((*view.by, *day), metrics, window, where=tuple(conditions))
-    rows = store.aggregate(query).table.to_pylist()
-    renamed = [{view.over if name == "day" else name: value for name, value in row.items()} for row in rows]
-    return sort_rows([plain_row(row) for row in renamed], view.sort)
+    if view.table == JOBS.name:
+        day = ("day",) if view.over else ()
+        query = Query((*view.by, *day), metrics, window, where=conditions)
+    else:
+        query = Query(view.by, metrics, where=conditions, over=table(view.table))
+    answer = store.aggregate(query).table
+    if most is not None and answer.num_rows > most:
+        return None
+    days = view.over if view.table == JOBS.name else ""
+    rows = [
+        plain_row({days if name == "day" and days else name: value for name, value in row.items()})
+        for row in answer.to_pylist()
+    ]
+    return sort_rows(rows, view.sort)
 
 
 def columns_read(view: View, columns: Sequence[str]) -> tuple[str, ...]:

@@ -134,7 +134,8 @@ def amount(column: str, title: str, form: str) -> Spec:
     """The axis of bars that begin at 0."""
     # room behind the longest bar for its number
     room = 34 if form.endswith("%") else 56
-    return across(column, title, {"zero": True, "padding": room}, format=form, tickCount=6, orient="top")
+    scale = {"domainMin": 0, "padding": room}
+    return across(column, title, scale, format=form, tickCount=6, orient="top")
 
 
 def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:

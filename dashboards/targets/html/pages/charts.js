@@ -3,11 +3,17 @@ const MARKED = { unnamed: "unnamed" };
 
 // The rows of a figure as Vega-Lite takes them.
 function datasets(figure, pool, chosen, made) {
-  if (figure.groups) {
-    const found = grouped(pool, figure.rows.filter((row) => chosen.has(row)), figure.groups, made.most);
-    return { rows: found.records, more: {}, shown: found.shown, count: found.count };
-  }
   let rows = figure.rows.filter((row) => chosen.has(row));
+  if (figure.groups) {
+    const found = grouped(pool, rows, figure.groups);
+    const more = {};
+    for (const name of figure.every || []) more[name] = grouped(pool, figure.rows, figure.groups).records;
+    return { rows: found.records, more, shown: found.shown, count: found.count };
+  }
+  if (figure.counts) {
+    const total = (column) => rows.reduce((sum, row) => sum + pool.column(column)[row], 0);
+    return { rows: figure.counts.map((column) => ({ doc_count: total(column) })), more: {}, shown: 0, count: 0 };
+  }
   const count = rows.length;
   if (made.most && made.kind === "dots-with-errors") rows = rows.slice(0, made.most);
   const columns = Object.entries(figure.columns).map(([name, column]) => [name, pool.column(column)]);
@@ -125,14 +131,14 @@ function figureOf(figure, pool, chosen, made, title) {
     if (list) holder.append(list);
   }
   const chart = element("div", "chart");
-  chart.style.minHeight = spec.height + "px";
+  if (typeof spec.height === "number") chart.style.minHeight = spec.height + "px";
   spec.datasets = { ...held.more, rows: held.rows };
   holder.append(chart);
   if (figure.caption) holder.append(element("figcaption", "", figure.caption));
   if (held.shown < held.count) {
     holder.append(element("p", "cut-off", "The first " + number(held.shown) + " of " + number(held.count) + " are shown."));
   }
-  return { holder, chart, spec };
+  return { holder, chart, spec, each: figure.each };
 }
 
 // One after the other, so that a reader can go on meanwhile; what is no longer wanted is left out.
@@ -152,7 +158,7 @@ class Drawer {
         this.views.delete(chart);
       }
     }
-    for (const { chart, spec, follow, answered } of charts) {
+    for (const { chart, spec, each, follow, answered } of charts) {
       await answered;
       if (turn !== this.turn) return;
       if (!chart) continue;
@@ -164,6 +170,7 @@ class Drawer {
           return;
         }
         this.views.set(chart, result.view);
+        if (each) result.view.height(each * Math.max(result.view.scale("y").domain().length, 2)).run();
         if (follow) result.view.addEventListener("click", follow);
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dashboards.spec import Kind, Mean, Panel, View
+from dashboards.spec import JOBS, Kind, Mean, Panel, View
 from dashboards.targets.html.captions import line_caption
 from dashboards.targets.html.charts import (
     PAGE_FRAMES,
@@ -28,8 +28,9 @@ from dashboards.targets.html.marks import (
     shown,
 )
 from dashboards.targets.html.pages.columns import PLACE, Columns
-from dashboards.targets.html.pages.pools import Pool, fields_of
+from dashboards.targets.html.pages.pools import ALL, Pool, counted, fields_of
 from dashboards.targets.vegalite.charts import CHARTS, Drawn
+from dashboards.targets.vegalite.jobs import MOST_GROUPS as JOBS_GROUPS
 from dashboards.targets.vegalite.marks import Paint, Spec, category_of, columns_of
 from dashboards.targets.vegalite.sources import ROWS, dataset
 from dashboards.targets.vegalite.sums import SERIES, totals
@@ -43,9 +44,8 @@ Joined = Callable[[View], list[Row]]
 DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}
 """Kinds of panel that are charts here."""
 
-BARS: tuple[Kind, ...] = ("shares", "waste", "bars")
-GROUPED: tuple[Kind, ...] = (*BARS, "trend")
-"""Kinds whose rows are groups of those that a reader chose."""
+BARS: tuple[Kind, ...] = ("shares", "waste", "bars", "amounts", "ends", "coverage", "ranked")
+"""Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names."""
 
 _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
 """Pixels: of a bar, of a row of the grid; what stands in a panel beside its chart; the lowest chart."""
@@ -78,10 +78,13 @@ def figures_of(given: Drawable) -> list[Figure]:
             return _against_lines(given)
         case "dots-with-errors":
             return [_dots(given)]
-        case kind if kind in GROUPED:
-            return [_of_groups(given)]
+        case "coverage":
+            made = _of_coverage(given)
+        case _ if given.panel.view.by or given.panel.view.over:
+            made = _of_groups(given)
         case _:
-            return [_plain(given)]
+            made = _plain(given)
+    return [made | {"each": _BAR_HEIGHT} if given.panel.kind in BARS else made]
 
 
 def _against_lines(given: Drawable) -> list[Figure]:
@@ -146,14 +149,13 @@ def _marked(given: Drawable, spec: Spec, rows: Sequence[Row], more: Mapping[str,
 def _of_groups(given: Drawable) -> Figure:
     """A chart of what is added up over the rows that a reader chose."""
     panel, view = given.panel, given.panel.view
-    bars = panel.kind in BARS
-    paint = Paint(limit=given.limit, legend=False, height=given.pixels, description=panel.title)
-    spec = {**DRAWN[panel.kind](panel, dataset(ROWS), {}, paint), "$schema": SCHEMA}
+    spec = _spec(given)
     largest = view.sort[0].lstrip("-") if view.sort else ""
     grouping: dict[str, Any] = {
         "by": {name: given.columns.value(name) for name in view.by},
         "metrics": [_metric(each, given) for each in view.metrics],
         "largest": largest if largest in {each.name for each in view.metrics} else None,
+        "most": JOBS_GROUPS if view.table == JOBS.name else panel.most[0] if panel.most else None,
     }
     if view.over:
         grouping["over"] = [view.over, given.columns.value(view.over)]
@@ -161,13 +163,28 @@ def _of_groups(given: Drawable) -> Figure:
         said = f"first of {panel.id}"
         grouping["first"] = given.columns.made(said, lambda row: int(keeps(row, view.first)))
     figure: Figure = {"spec": spec, "data": {}, "rows": places(given.rows), "groups": grouping}
-    if bars:
-        figure["step"] = {"row": _BAR_HEIGHT, "dense": _BAR_HEIGHT, "from": DENSE_FROM}
-        figure["keys"] = list(view.by)
-    else:
+    if panel.joins:  # the same of everything, whatever is chosen
+        figure["every"] = [join.name for join in panel.joins]
+    if panel.kind == "trend":
         figure["series"] = {"column": panel.entry("label").column, "colours": list(SERIES)}
         spec["layer"] = [_without_legend(layer) for layer in spec["layer"]]
     return figure
+
+
+def _spec(given: Drawable) -> Spec:
+    """The chart of a panel as a notebook would draw it."""
+    panel = given.panel
+    paint = Paint(limit=given.limit, height=given.pixels, description=panel.title)
+    joins = {join.name: dataset(join.name) for join in panel.joins}
+    return {**DRAWN[panel.kind](panel, dataset(ROWS), joins, paint), "$schema": SCHEMA}
+
+
+def _of_coverage(given: Drawable) -> Figure:
+    """Of how many jobs each field is known: all of them first, then a row per field."""
+    counts = [
+        given.columns.value(name) for name in (ALL, *(counted(field.column) for field in given.panel.fields))
+    ]
+    return {"spec": _spec(given), "data": {}, "rows": places(given.rows), "counts": counts}
 
 
 def _metric(metric: Metric | Mean, given: Drawable) -> dict[str, str]:
@@ -191,15 +208,12 @@ def _without_legend(layer: Spec) -> Spec:
 def _plain(given: Drawable) -> Figure:
     """Any other chart, as a notebook would draw it."""
     panel = given.panel
-    paint = Paint(limit=given.limit, height=given.pixels, description=panel.title)
-    joins = {join.name: dataset(join.name) for join in panel.joins}
-    spec = {**DRAWN[panel.kind](panel, dataset(ROWS), joins, paint), "$schema": SCHEMA}
     more = {
         join.name: [shown(row, (join.on, *join.columns)) for row in given.joined(join.view)]
         for join in panel.joins
     }
     return {
-        "spec": spec,
+        "spec": _spec(given),
         "data": json.loads(json.dumps(more, default=str)),
         "rows": places(given.rows),
         "columns": {name: given.columns.value(name) for name in columns_of(panel)},

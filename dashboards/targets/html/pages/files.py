@@ -17,9 +17,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from dashboards.spec import EVERY_LOOK, LOOKS, Choice, Page, Panel
+from dashboards.spec import EVERY_LOOK, LOOKS, OWN, Choice, JobsIndex, Page, Panel, lacking
 from dashboards.targets.html.pages.columns import Columns, numbered
-from dashboards.targets.html.pages.figures import GROUPED, Drawable
+from dashboards.targets.html.pages.figures import Drawable
 from dashboards.targets.html.pages.panels import panel_of, slug, words_of
 from dashboards.targets.html.pages.pools import Pool, Reader, pools_of, shown_view
 from dashboards.targets.html.theme import SHAPES, look_names, palette_css, series_css
@@ -37,10 +37,15 @@ MARK = '<meta name="generator" content="esjobs pages">'
 
 @dataclass(frozen=True)
 class Setting:
-    """What all pages say: the accepted deviation, and facts about the run that they show, as text by term."""
+    """What all pages go by.
+
+    ``facts``: what they say about the run that they show, as text by term. ``limit``: the accepted deviation.
+    ``jobs``: the index of jobs, which may lack fields that panels need.
+    """
 
     facts: tuple[tuple[str, str], ...] = ()
     limit: float = DEVIATION_LIMIT
+    jobs: JobsIndex = OWN
 
 
 @dataclass(frozen=True)
@@ -92,17 +97,14 @@ def _page(
     page: Page, pages: Sequence[Page], reader: Reader, setting: Setting
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the script has to know of a page, and its rows, a part for each value of its main choice."""
-    pools, of_panel = pools_of(page)
-    read = {pool.name: pool.read(reader) for pool in pools}
+    pools, of_panel = pools_of(page, reader, setting.jobs)
     main = next((choice for choice in page.choices if choice.single and choice.chosen), None)
-    values = _values(main, pools, read) if main is not None else [None]
+    values = _values(main, pools) if main is not None else [None]
     leads_to = next((each for each in pages if each.id == page.leads_to), None)
     found = []
     for value in values:
         chosen = {
-            pool.name: pool.kept(
-                [row for row in read[pool.name] if main is None or row[main.column] == value]
-            )
+            pool.name: pool.kept([row for row in pool.rows if main is None or row[main.column] == value])
             for pool in pools
         }
         found.append(_part(page, pools, of_panel, chosen, reader, setting, leads_to))
@@ -120,16 +122,17 @@ def _page(
     return description, found
 
 
-def _values(main: Choice, pools: Sequence[Pool], read: dict[str, list[Row]]) -> list[Any]:
+def _values(main: Choice, pools: Sequence[Pool]) -> list[Any]:
     """The values of the main choice, that which is chosen at first before the others."""
-    found = {row[main.column] for pool in pools for row in read[pool.name] if main.column in pool.choices}
+    able = [pool for pool in pools if main.column in dict(pool.choices)]
+    found = {row[main.column] for pool in able for row in pool.rows}
     others = sorted(found - {main.chosen, None}, key=str)
     return [main.chosen, *others, *([None] if None in found else [])]
 
 
 def _choice(choice: Choice, pools: Sequence[Pool]) -> dict[str, Any]:
     """A filter: its key in the address, and the pools whose values can be chosen."""
-    able = [pool.name for pool in pools if choice.column in pool.choices]
+    able = [pool.name for pool in pools if choice.column in dict(pool.choices)]
     own = [pool.name for pool in pools if pool.name in able and pool.view.table == choice.table]
     latest = [pool.name for pool in pools if pool.name in own and pool.view.runs == "latest"]
     return {
@@ -170,6 +173,9 @@ def _part(
         panel = placed.panel
         if not panel.view.table:
             continue
+        if panel.id not in of_panel:
+            made[panel.id] = {"lacking": lacking(panel, setting.jobs), "rows": []}
+            continue
         pool = of_panel[panel.id]
         rows = _selected(panel, pool, columns[pool.name].rows)
         given = Drawable(
@@ -180,7 +186,7 @@ def _part(
         "pools": {
             pool.name: {
                 "n": len(read[pool.name]),
-                "choices": {column: columns[pool.name].value(column) for column in pool.choices},
+                "choices": {column: columns[pool.name].value(own) for column, own in pool.choices},
                 "columns": columns[pool.name].packed,
             }
             for pool in pools
@@ -192,10 +198,9 @@ def _part(
 def _selected(panel: Panel, pool: Pool, rows: Sequence[Row]) -> list[Row]:
     """The rows of a pool that a panel is about, in its order; of groups all, for they are made later."""
     view = shown_view(panel)
-    if panel.kind in GROUPED:
-        view = replace(view, by=(), metrics=(), sort=())
-        return list(rows) if pool.summed else select(view, list(rows))
-    return select(view, list(rows))
+    if pool.summed:
+        return list(rows)
+    return select(replace(view, by=(), metrics=(), sort=() if view.by else view.sort), list(rows))
 
 
 def _call(name: str, number: int, held: dict[str, Any]) -> str:

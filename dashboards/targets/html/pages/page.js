@@ -97,6 +97,11 @@ function show() {
   for (const panel of page.panels) {
     const made = panels[panel.described.id];
     if (!made) continue;
+    if (made.lacking) {
+      const words = "The jobs say nothing that can be added up of: " + made.lacking.join(", ") + ".";
+      panel.body.replaceChildren(element("p", "empty", words));
+      continue;
+    }
     fillPanel(panel, { ...made, kind: panel.described.kind }, pools[made.pool], pools, chosen[made.pool], charts);
   }
   page.drawer.draw(charts);
@@ -154,6 +159,11 @@ const MAKERS = {
     const [row] = rows;
     const texts = made.texts.map((column) => pool.column(column)[row]).filter((text) => text !== null);
     panel.body.replaceChildren(...texts.map((text, place) => element("p", place ? "further-words" : "loud", text)));
+  },
+
+  caption(panel, made, pool, rows) {
+    const words = rows.length === 1 ? "1 " + made.one : number(rows.length) + " " + made.label;
+    panel.body.replaceChildren(element("p", "further-words", words));
   },
 
   light(panel, made, pool, rows, chosen, charts) {

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dashboards.spec import LOOKS, Entry, Kind, Page, Panel
+from dashboards.spec import LOOKS, Entry, Kind, Page, Panel, table
 from dashboards.targets.html.cells import numeric, value_of
 from dashboards.targets.html.pages.columns import Columns
 from dashboards.targets.html.pages.figures import DRAWN, Drawable, figures_of, places
 from dashboards.targets.html.parts import style_of
 from dashboards.view.rows import keeps
-from esjobs.capabilities import table
 from esjobs.core.words import STANDINGS
 
 Made = dict[str, Any]
@@ -50,6 +49,12 @@ def _tiles(given: Drawable) -> Made:
             }
         )
     return {"tiles": tiles, "rows": places(given.rows)}
+
+
+def _caption(given: Drawable) -> Made:
+    """How many rows another panel has, as a sentence."""
+    (tile,) = given.panel.tiles
+    return {"label": tile.label, "one": tile.one or tile.label, "rows": places(given.rows)}
 
 
 def _statement(given: Drawable) -> Made:
@@ -132,6 +137,7 @@ def _figures(given: Drawable) -> Made:
 _MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {
     **dict.fromkeys(DRAWN, _figures),
     "tiles": _tiles,
+    "caption": _caption,
     "statement": _statement,
     "sentence": _statement,
     "table": _table,

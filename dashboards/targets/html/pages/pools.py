@@ -1,15 +1,28 @@
 """Which rows the panels of a page need: read once for all panels that are about the same rows."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from dashboards.spec import Entry, Mean, Page, Panel, View
+from dashboards.spec import JOBS, Entry, JobsIndex, Mean, Page, Panel, View, Where, lacking, table
 from dashboards.targets.vegalite.charts import CHARTS
 from dashboards.targets.vegalite.marks import columns_of
 from dashboards.view.rows import Row, keeps
-from esjobs.capabilities import table
-from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, metric_fields
+from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, SumProduct, metric_fields
+
+MOST_GROUPS = 60_000
+"""Groups that are kept for the panels of a page that are about the same rows; see :func:`pools_of`."""
+
+_ADDED_UP = (Sum, SumProduct, Count, Minimum, Maximum)
+"""Metrics that can be made of those of smaller groups."""
+
+ALL = "n_all"
+"""The number of jobs of a group, whatever is known of them."""
+
+
+def counted(column: str) -> str:
+    """The name of the number of jobs of which a column is known."""
+    return f"n_{column}"
 
 
 class Reader(Protocol):
@@ -18,12 +31,8 @@ class Reader(Protocol):
     def rows(self, view: View, columns: Sequence[str]) -> list[Row]:
         """The rows of a view as they are, with some columns; with ``first``, those of its groups."""
 
-    def groups(self, view: View) -> list[Row]:
-        """The groups of a view."""
-
-
-_ADDED_UP = (Sum, Count, Minimum, Maximum)
-"""Metrics that can be made of those of smaller groups."""
+    def groups(self, view: View, most: int | None = None) -> list[Row] | None:
+        """The groups of a view; None when there are more than ``most``."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +40,16 @@ class Pool:
     """Rows that several panels share.
 
     ``name``: its name among the pools of a page. ``view``: what is asked. ``columns``: what is kept of each
-    row. ``choices``: the columns among them by which a reader may filter. ``summed``: whether its rows are
-    groups, the smallest that a reader can choose.
+    row. ``choices``: the columns by which a reader may filter, each with the one that holds it here.
+    ``summed``: whether the rows are groups, the smallest that a reader can choose.
     """
 
     name: str
     view: View
     columns: tuple[str, ...]
-    choices: tuple[str, ...]
+    choices: tuple[tuple[str, str], ...]
     summed: bool = False
-
-    def read(self, reader: Reader) -> list[Row]:
-        """Its rows."""
-        return reader.groups(self.view) if self.summed else reader.rows(self.view, self.columns)
+    rows: list[Row] = field(default_factory=list, compare=False, repr=False)
 
     def kept(self, rows: list[Row]) -> list[Row]:
         """Some of its rows without groups of which a panel wants none, whatever a reader chooses of them."""
@@ -57,17 +63,26 @@ def _key(view: View, row: Row) -> tuple[object, ...]:
     return tuple(row[column] for column in view.by)
 
 
-def pools_of(page: Page) -> tuple[tuple[Pool, ...], dict[str, Pool]]:
-    """The pools of a page, and that of each panel that is about rows, by the id of the panel."""
-    alike: dict[tuple[bool, View], list[Panel]] = {}
+def pools_of(page: Page, reader: Reader, jobs: JobsIndex) -> tuple[tuple[Pool, ...], dict[str, Pool]]:
+    """The pools of a page with their rows, and that of each panel that is about rows, by its id.
+
+    Groups that are too many together are made for each panel alone; of those that are too many still, the
+    last filters of the page are given up, one by one, which the page then says. A panel on jobs that their
+    index cannot answer has no pool.
+    """
+    alike: dict[tuple[object, ...], list[Panel]] = {}
     for placed in page.places:
-        if placed.panel.view.table:
-            alike.setdefault(_shape(shown_view(placed.panel)), []).append(placed.panel)
+        panel = placed.panel
+        if panel.view.table and not (panel.view.table == JOBS.name and lacking(panel, jobs)):
+            alike.setdefault(_shape(panel), []).append(panel)
+    found: list[Pool] = []
     of_panel: dict[str, Pool] = {}
-    for number, (shape, panels) in enumerate(alike.items()):
-        pool = _pool(f"{shape[1].table}-{number}", page, shape, panels)
-        of_panel |= {panel.id: pool for panel in panels}
-    return tuple(dict.fromkeys(of_panel.values())), of_panel
+    for panels in alike.values():
+        for part in _read(page, panels, reader, jobs):
+            named = replace(part[1], name=f"{part[1].view.table}-{len(found)}")
+            found.append(named)
+            of_panel |= {panel.id: named for panel in part[0]}
+    return tuple(found), of_panel
 
 
 def shown_view(panel: Panel) -> View:
@@ -77,49 +92,130 @@ def shown_view(panel: Panel) -> View:
     return panel.view
 
 
-def _shape(view: View) -> tuple[bool, View]:
-    """What two panels have in common that share their rows; first, whether rows are groups."""
-    if not view.by and not view.over:
-        return False, View(view.table, runs=view.runs)
-    if not view.over and all(isinstance(metric, _ADDED_UP) for metric in view.metrics):
-        return True, replace(view, by=(), metrics=(), sort=())
-    return False, replace(view, metrics=(), sort=(), over="", by=view.by if view.first else ())
+def _is_summed(view: View) -> bool:
+    """Whether the rows of a view are made of groups: always of jobs, which nobody reads one by one."""
+    if view.table == JOBS.name:
+        return True
+    return bool(view.by) and not view.over and all(isinstance(each, _ADDED_UP) for each in view.metrics)
 
 
-def _pool(name: str, page: Page, shape: tuple[bool, View], panels: Sequence[Panel]) -> Pool:
-    summed, view = shape
-    asked = table(view.table)
-    choices = tuple(
-        dict.fromkeys(choice.column for choice in page.choices if choice.column in asked.column_names)
-    )
+def _shape(panel: Panel) -> tuple[object, ...]:
+    """What two panels have in common that share their rows."""
+    view = shown_view(panel)
+    if panel.kind == "coverage":
+        return ("coverage", panel.id)
+    if _is_summed(view):
+        return ("groups", replace(view, by=(), metrics=(), sort=()))
+    if view.by or view.over:
+        bare = replace(view, metrics=(), sort=(), over="", by=view.by if view.first else ())
+        return ("history", bare)
+    return ("rows", View(view.table, runs=view.runs))
+
+
+def _read(
+    page: Page, panels: Sequence[Panel], reader: Reader, jobs: JobsIndex
+) -> Iterator[tuple[Sequence[Panel], Pool]]:
+    """The pool of panels of one shape, or several where their groups are too many."""
     views = [shown_view(panel) for panel in panels]
-    wanted = [column for panel in panels for column in needed(panel)]
-    if summed:
-        keys = dict.fromkeys([*(column for each in views for column in each.by), *choices])
-        metrics: dict[str, Metric | Mean] = {each.name: each for view in views for each in view.metrics}
-        view = replace(view, by=tuple(keys), metrics=tuple(metrics.values()))
-        return Pool(name, view, (*keys, *metrics), choices, summed=True)
+    choices = chosen_by(page, views[0], jobs)
+    if panels[0].kind == "coverage":
+        yield panels, _covered(panels[0], choices, reader)
+    elif not _is_summed(views[0]):
+        pool = _plain(panels, views, choices)
+        yield panels, replace(pool, rows=reader.rows(pool.view, pool.columns))
+    elif (together := _summed(views, choices, reader, MOST_GROUPS)) is not None:
+        yield panels, together
+    else:
+        for panel, view in zip(panels, views, strict=True):
+            yield [panel], _fewer(view, choices, reader)
+
+
+def _fewer(view: View, choices: tuple[tuple[str, str], ...], reader: Reader) -> Pool:
+    """The groups of one panel by as many filters as there is room for."""
+    for some in range(len(choices), -1, -1):
+        most = MOST_GROUPS if some else None
+        if (pool := _summed([view], choices[:some], reader, most)) is not None:
+            return pool
+    raise LookupError(f"the groups of '{view.table}' were not given")
+
+
+def _summed(
+    views: Sequence[View], choices: tuple[tuple[str, str], ...], reader: Reader, most: int | None
+) -> Pool | None:
+    keys = dict.fromkeys([*(column for view in views for column in view.by), *(own for _, own in choices)])
+    metrics: dict[str, Metric | Mean] = {each.name: each for view in views for each in view.metrics}
+    asked = replace(views[0], by=tuple(keys), metrics=tuple(metrics.values()), sort=())
+    rows = reader.groups(asked, most)
+    if rows is None:
+        return None
+    over = [asked.over] if asked.over else []
+    return Pool("", asked, (*keys, *over, *metrics), choices, summed=True, rows=rows)
+
+
+def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader) -> Pool:
+    """How many jobs there are of each smallest group, and of how many each field is known."""
+    for some in range(len(choices), -1, -1):
+        kept = choices[:some]
+        keys = tuple(dict.fromkeys(own for _, own in kept))
+        view = replace(panel.view, by=keys, metrics=(Count(ALL),), sort=())
+        every = reader.groups(view, MOST_GROUPS if kept else None)
+        if every is None:
+            continue
+        rows = {tuple(row[key] for key in keys): row for row in every}
+        for entry in panel.fields:
+            name = counted(entry.column)
+            known = replace(view, where=(*view.where, Where(entry.column)), metrics=(Count(name),))
+            found = {tuple(row[key] for key in keys): row for row in reader.groups(known) or []}
+            for group, row in rows.items():
+                row[name] = found.get(group, {}).get(name, 0)
+        return Pool("", view, (*keys, ALL), kept, summed=True, rows=list(rows.values()))
+    raise LookupError(f"the groups of '{panel.id}' were not given")
+
+
+def _plain(panels: Sequence[Panel], views: Sequence[View], choices: tuple[tuple[str, str], ...]) -> Pool:
+    """Rows as they are; of history those of one panel, of the latest run those of several."""
+    view = views[0]
     if not any(each.by or each.over for each in views):
         levels = {each.level for each in views}
         every = any(each.types == "every" for each in views)
-        view = replace(
-            view, level=levels.pop() if len(levels) == 1 else None, types="every" if every else "main"
-        )
-    columns = dict.fromkeys([*wanted, *choices])
-    return Pool(name, view, tuple(each for each in asked.column_names if each in columns), choices)
+        level = levels.pop() if len(levels) == 1 else None
+        view = View(view.table, runs=view.runs, level=level, types="every" if every else "main")
+    else:
+        view = replace(view, metrics=(), sort=(), over="", by=view.by if view.first else ())
+    wanted = [column for panel in panels for column in needed(panel)]
+    columns = dict.fromkeys([*wanted, *(own for _, own in choices)])
+    names = table(view.table).column_names
+    return Pool("", view, tuple(each for each in names if each in columns), choices)
+
+
+def chosen_by(page: Page, view: View, jobs: JobsIndex) -> tuple[tuple[str, str], ...]:
+    """The columns of the choices of a page that rows of a view have, each with its name there.
+
+    What results call ``name``, jobs call ``site``; an index of jobs may lack some.
+    """
+    found: dict[str, str] = {}
+    names = table(view.table).column_names
+    for choice in page.choices:
+        column = choice.column
+        if view.table == JOBS.name:
+            column = "site" if column == "name" else column
+            if not jobs.known.get(column) or not jobs.known[column].names:
+                continue
+        if column in names and not (view.table == JOBS.name and column == "rc_site"):
+            found[choice.column] = column
+    return tuple(found.items())
 
 
 def needed(panel: Panel) -> tuple[str, ...]:
     """The columns of its own table that a panel reads."""
     view = panel.view
-    own = [field for field in panel.fields if not field.table]
-    found = [column for field in own for column in columns_of_entry(field)]
+    own = [entry for entry in panel.fields if not entry.table]
+    found = [column for entry in own for column in columns_of_entry(entry)]
     found += [tile.column for tile in panel.tiles]
-    found += [
-        where.column for where in (*view.where, *view.first, *(w for t in panel.tiles for w in t.where))
-    ]
+    conditions = [*view.where, *view.first, *(where for tile in panel.tiles for where in tile.where)]
+    found += [where.column for where in conditions]
     found += [column.lstrip("-").strip("|") for column in view.sort]
-    found += [field for metric in view.metrics for field in fields_of(metric)]
+    found += [column for metric in view.metrics for column in fields_of(metric)]
     found += [*view.by, view.over, *(join.on for join in panel.joins)]
     if panel.kind in CHARTS:
         found += columns_of(panel)

@@ -22,7 +22,7 @@ class Pool {
 }
 
 // The groups of some rows, as an index makes them: the first, or the largest, come first; without a name is none.
-function grouped(pool, rows, groups, most) {
+function grouped(pool, rows, groups) {
   const by = Object.entries(groups.by).map(([name, column]) => [name, pool.column(column)]);
   const over = groups.over && pool.column(groups.over[1]);
   const first = groups.first && pool.column(groups.first);
@@ -46,12 +46,16 @@ function grouped(pool, rows, groups, most) {
     return record;
   };
   const total = (group) => measured(metrics.find((each) => each.name === groups.largest), group.rows) ?? -Infinity;
-  const ranked = groups.largest ? wanted.map((group) => [total(group), group]) : null;
-  if (ranked) wanted = ranked.sort((a, b) => b[0] - a[0]).map(([, group]) => group);
-  else if (over) wanted.sort((a, b) => b.first - a.first || b.rows.length - a.rows.length);
-  const count = wanted.length;
-  if (most) wanted = wanted.slice(0, most);
-  if (!over) return { count, shown: wanted.length, records: wanted.map((group) => made(group, group.rows)) };
+  if (groups.largest) {
+    const totals = new Map();
+    for (const group of wanted) totals.set(group.keys[0], (totals.get(group.keys[0]) ?? 0) + total(group));
+    wanted.sort((a, b) => totals.get(b.keys[0]) - totals.get(a.keys[0]));
+  } else if (over) wanted.sort((a, b) => b.first - a.first || b.rows.length - a.rows.length);
+  const names = Array.from(new Set(wanted.map((group) => group.keys[0])));
+  const count = names.length;
+  const kept = new Set(groups.most ? names.slice(0, groups.most) : names);
+  wanted = wanted.filter((group) => kept.has(group.keys[0]));
+  if (!over) return { count, shown: kept.size, records: wanted.map((group) => made(group, group.rows)) };
   const records = [];
   for (const group of wanted) {
     const days = new Map();
@@ -65,7 +69,7 @@ function grouped(pool, rows, groups, most) {
       records.push({ ...made(group, days.get(day)), [groups.over[0]]: day });
     }
   }
-  return { count, shown: wanted.length, records };
+  return { count, shown: kept.size, records };
 }
 
 function measured(metric, rows) {
