@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from dashboards.panels.columns import COREPOWER, JOBS, NAME, RC_SITE, TASKS, K
+from dashboards.panels.flags import OPEN_FLAGS
 from dashboards.panels.verdicts import CONCLUSION, DEVIATIONS, SCATTER
 from dashboards.spec import Choice, Entry, Mean, Page, Panel, Tile, View, Where, stacked
 from esjobs.core.query import Maximum
@@ -151,6 +152,30 @@ IN_WORDS = Panel(
     empty="No verdicts were made.",
 )
 
+OPEN = replace(
+    OPEN_FLAGS,
+    id="sites-open-flags",
+    title="Open flags, as of the last night: since when, and on how many nights (90 % intervals)",
+    kind="rows",
+    section="Sites",
+    view=replace(OPEN_FLAGS.view, types="every"),
+    fields=(
+        NAME,
+        RC_SITE,
+        TYPE,
+        Entry("state", "State", "name"),
+        Entry("since", "Since", "time"),
+        Entry("nights", "Nights", "count"),
+        Entry("deviation", "Deviation", "percent"),
+        Entry("deviation_low", "from", "percent"),
+        Entry("deviation_high", "to", "percent"),
+        Entry("acknowledged_until", "Acknowledged until", "time"),
+        Entry("sentence", "In words", "sentence"),
+    ),
+    given=(),
+    empty="No flag is open for these filters.",
+)
+
 SITES = Page(
     "sites",
     "Sites",
@@ -162,6 +187,7 @@ SITES = Page(
         (26, ((AGAINST, 26), (SORTED, 22))),
         (3, ((HOW_MANY, 48),)),
         (16, ((TO_DECLARE, 48),)),
+        (14, ((OPEN, 48),)),
         (16, ((OVER_TIME, 48),)),
         (18, ((IN_WORDS, 48),)),
     ),

@@ -24,6 +24,7 @@ from dashboards.panels.factors import (
     FACTORS_SITE_TABLE,
     WITHOUT,
 )
+from dashboards.panels.flags import OPEN_FLAGS
 from dashboards.panels.verdicts import (
     CANDIDATES,
     CONCLUSION,
@@ -46,6 +47,7 @@ REPORT: tuple[Panel, ...] = (
     DEVIATING,
     DEVIATING_MODELS,
     CANDIDATES,
+    OPEN_FLAGS,
     SCATTER,
     DEVIATIONS,
     FLAGS_TABLE,

@@ -18,6 +18,7 @@ from dashboards.panels.columns import (
     VIA,
     K,
 )
+from dashboards.panels.flags import SINCE, STATE
 from dashboards.spec import Entry, Join, Panel, Tile, View, Where
 from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90, Level
 
@@ -73,6 +74,8 @@ _FLAG_COLUMNS = (
     VIA,
     JOBS,
     TASKS,
+    STATE,
+    SINCE,
 )
 
 _LIST_COLUMNS = (NAME, COREPOWER, ORIGIN, K, DEVIATION, JOBS, TASKS, SENTENCE)
@@ -178,6 +181,8 @@ DEVIATING = Panel(
         VIA,
         JOBS,
         TASKS,
+        STATE,
+        SINCE,
         FINDING,
         ADVICE,
     ),
@@ -230,6 +235,8 @@ CANDIDATES = Panel(
         VIA,
         JOBS,
         TASKS,
+        STATE,
+        SINCE,
         SENTENCE,
     ),
     empty="There is no candidate.",

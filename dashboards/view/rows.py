@@ -217,6 +217,10 @@ def _measured(metric: Metric | Mean, rows: Sequence[Row]) -> Any:
             return float(sum(value for value, *_ in known))
 
 
+_OF_NAMES = ("level", "name", "processing_type", "method")
+"""What tells the rows of tables of names apart."""
+
+
 def joined(
     rows: list[Row],
     fields: Iterable[Entry],
@@ -226,18 +230,17 @@ def joined(
 ) -> list[Row]:
     """The rows with the columns that fields take from other tables of names; missing where there is no row.
 
-    A row without a processing type or method of its own belongs to those that are given.
+    A row without a processing type or method of its own belongs to those that are given; a table without
+    methods says the same beside each of them.
     """
     result = rows
     for name, columns in _borrowed(fields).items():
-        known = {
-            tuple(row.get(key) for key in ("level", "name", "processing_type", "method")): row
-            for row in tables[name]
-        }
+        keys = [key for key in _OF_NAMES if key in table(name).column_names]
+        known = {tuple(row.get(key) for key in keys): row for row in tables[name]}
+        given = {"processing_type": processing_type, "method": method}
         extended = []
         for row in result:
-            kind, way = row.get("processing_type", processing_type), row.get("method", method)
-            other = known.get((row.get("level"), row.get("name"), kind, way), {})
+            other = known.get(tuple(row.get(key, given.get(key)) for key in keys), {})
             extended.append({**row, **{column: other.get(column) for column in columns}})
         result = extended
     return result

@@ -38,7 +38,7 @@ def test_every_column_exists_in_its_table(each: Panel) -> None:
     for field in each.fields:
         if field.table:
             assert named((field,)) <= set(table(field.table).column_names)
-            assert {"level", "name", "processing_type", "method"} <= set(table(field.table).column_names)
+            assert {"level", "name", "processing_type"} <= set(table(field.table).column_names)
     for tile in each.tiles:
         assert {tile.column, *(column for column, _ in tile.parts)} <= set(
             table(each.view.table).column_names
