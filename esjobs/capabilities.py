@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
+from esjobs.drift.tables import DAILY_FACTORS, DRIFT
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
 from esjobs.notify.tables import NOTIFICATIONS
@@ -34,6 +35,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
     Capability("references", (REFERENCES,)),
+    Capability("drift", (*DRIFT.tables, DAILY_FACTORS), DRIFT),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
     Capability("notify", (NOTIFICATIONS,)),

@@ -208,6 +208,7 @@ for _command in (
     steps.run,
     flags.watch,
     flags.flags,
+    why.drift,
     results.show,
     results.compare,
     steps.prune,

@@ -359,6 +359,17 @@ class Session(ResultTables):
             now=self._clock(),
         )
 
+    def drift(self, window: WindowLike = None) -> RunReport:
+        """Look for days from which on queues or CPU models ran faster or slower; publish what is found.
+
+        ``window``: one that was run, without restriction; None: that of the latest run. Raises
+        :class:`NoResultError` when there is none.
+        """
+        from esjobs.drift.drift import drift
+
+        chosen = None if window is None else self._days(window)
+        return drift(self.store, self._clock, self.settings, chosen)
+
     def prune(
         self,
         keep: int | None = None,

@@ -29,6 +29,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
+from esjobs.drift.settings import DriftSettings
 from esjobs.nights.settings import NightsSettings
 from esjobs.notify.settings import NotifySettings
 from esjobs.setting_types import Count, Number, no_flag
@@ -161,6 +162,7 @@ class Settings(BaseSettings):
     nights: NightsSettings = NightsSettings()
     watch: WatchSettings = WatchSettings()
     notify: NotifySettings = NotifySettings()
+    drift: DriftSettings = DriftSettings()
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -320,6 +322,7 @@ def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
         "nights": NightsSettings.model_fields,
         "watch": WatchSettings.model_fields,
         "notify": NotifySettings.model_fields,
+        "drift": DriftSettings.model_fields,
     }
     for section, known in sections.items():
         given = values if not section else values.get(section)

@@ -3,6 +3,9 @@
 Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows nothing of jobs or stores.
 """
 
+from fitters.change.alignment import align_days
+from fitters.change.noise import Noise, measure_noise
+from fitters.change.steps import Series, Step, find_steps
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.fit.bridges import Bridges, find_bridges
 from fitters.fit.comparison import compare
@@ -49,10 +52,14 @@ __all__ = [
     "LineResult",
     "LinearResponse",
     "Mixtures",
+    "Noise",
+    "Series",
     "SettingError",
+    "Step",
     "UnitCosts",
     "Units",
     "UnknownNameError",
+    "align_days",
     "benjamini_hochberg",
     "bucket_slopes",
     "bucket_table",
@@ -63,6 +70,7 @@ __all__ = [
     "factorise",
     "find_bridges",
     "find_mixtures",
+    "find_steps",
     "fit_line",
     "fit_speed_factors",
     "fixed_cost_residuals",
@@ -72,5 +80,6 @@ __all__ = [
     "kind_scatter",
     "kind_shares",
     "linked_groups",
+    "measure_noise",
     "unit_costs",
 ]

@@ -95,6 +95,7 @@ ROOMS = {
     },
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},
     "esjobs.notify": {*_CAPABILITY, "esjobs.notify"},
+    "esjobs.drift": {*_LATEST, "esjobs.speed", "esjobs.drift"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},
@@ -102,6 +103,7 @@ ROOMS = {
     "fitters.line": {"fitters.layout", "fitters.line", *FITTERS_GROUND},
     "fitters.fixed_cost": {"fitters.layout", "fitters.variance", "fitters.fixed_cost", *FITTERS_GROUND},
     "fitters.mixture": {"fitters.layout", "fitters.mixture", *FITTERS_GROUND},
+    "fitters.change": {"fitters.layout", "fitters.change", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
     "fitters": {
         "fitters",
@@ -111,6 +113,7 @@ ROOMS = {
         "fitters.fixed_cost",
         "fitters.mixture",
         "fitters.variance",
+        "fitters.change",
     }
     | FITTERS_GROUND,
     "dashboards.spec": {"dashboards.spec", *_TABLES},
@@ -155,6 +158,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.references": {"numpy", "pyarrow"},
     "esjobs.jobs": {"numpy", "pyarrow"},
     "esjobs.speed": _CALCULATING,
+    "esjobs.drift": _CALCULATING,
     "esjobs.nights": _CALCULATING,
     "esjobs.watch": {"pyarrow", "pydantic"},
     "esjobs.notify": {
@@ -168,6 +172,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters.fixed_cost": {"numpy"},
     "fitters.mixture": {"numpy", "scipy"},
     "fitters.variance": {"numpy", "scipy"},
+    "fitters.change": {"numpy", "scipy"},
     "fitters.errors": set(),
     "fitters.robust": set(),
     "fitters.compiled": {"numba"},

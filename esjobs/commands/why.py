@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from esjobs.commands.options import Context, emit_reports
+from esjobs.commands.options import Context, emit_reports, rows_options, window_option
 
 REFERENCE_FORMS = ("hepix-hs23", "hepix-hs06", "atlas-hs06", "atlas-factors")
 
@@ -38,3 +38,17 @@ def remove_references(obj: Context, import_id: str) -> None:
     with obj.session() as session:
         report = session.remove_references(import_id)
     emit_reports([report], "table", "-")
+
+
+@click.command()
+@window_option
+@rows_options
+@click.pass_obj
+def drift(obj: Context, window: str | None, form: str, out: str) -> None:
+    """Look for days from which on queues or CPU models ran faster or slower, and for what changed then.
+
+    Of the window of a run; default: the latest. esjobs show drifts has what was seen.
+    """
+    with obj.session() as session:
+        report = session.drift(window)
+    emit_reports([report], form, out)

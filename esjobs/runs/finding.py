@@ -68,6 +68,28 @@ def find_run(
     )
 
 
+def run_of_everything(store: JobStore, kind: Kind, step: str, window: Window | None = None) -> StoredRun:
+    """The latest unrestricted run that took the step, of all or of this window; else :class:`NoResultError`.
+
+    For what follows from a run: a restricted one says nothing of the grid.
+    """
+    latest = None if window else latest_run(store, kind)
+    if latest is not None and not latest.restriction and step in latest.steps:
+        return latest
+    runs = [
+        item
+        for item in _with_results(store, kind, step)
+        if step in item.steps and not item.restriction and window in (None, item.window)
+    ]
+    if runs:
+        return latest_first(runs)[0]
+    where = f" of the window {window}" if window else ""
+    raise NoResultError(
+        f"no unrestricted run{where} has taken step {step}; "
+        f"see: esjobs show runs{_remedy(kind, (step,), (), (), window)}"
+    )
+
+
 def _remedy(
     kind: Kind,
     steps: Sequence[str],

@@ -1,0 +1,164 @@
+"""The step: factors of the days that lack them, then changes in the days up to the end of the window."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as midnight
+from functools import cached_property
+from typing import Any
+
+from esjobs.core.clock import Clock
+from esjobs.core.query import Days, In
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.drift.causes import declared_edits, described, edit_beside, mix_change, mixes_beside, queue_behind
+from esjobs.drift.daily import KnownOfTasks, factors_of_day
+from esjobs.drift.series import Change, Search, find_changes
+from esjobs.drift.settings import DriftSettings
+from esjobs.drift.tables import DAILY_FACTORS, DRIFT, DRIFTS
+from esjobs.jobs.tables import DAYS
+from esjobs.runs.finding import run_of_everything
+from esjobs.runs.publication import Outcome, read_table, rows_table
+from esjobs.runs.publisher import Publisher
+from esjobs.runs.question import Question
+from esjobs.runs.stored import StoredRun
+from esjobs.speed.tables import FACTORS, SPEED
+from esjobs.store.base import Generation, JobStore
+
+
+class DriftQuestion(Question):
+    """When did names become faster or slower, as seen at the end of a window."""
+
+    @cached_property
+    def drift(self) -> DriftSettings:
+        """How far back, and how sure."""
+        return DriftSettings.model_validate(self.settings["drift"])
+
+
+def drift(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
+    """Look for changes in the days up to the end of a window, and publish them.
+
+    ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
+    of; None: that of the latest. What that run knows of tasks is what days are fitted with. Days are fitted
+    once, again when their jobs change, and the newest ones with every newer run. Raises
+    :class:`NoResultError` without such a run.
+
+    Cost: the buckets of the days that are fitted, one after the other; the daily factors of the days looked
+    at; two small queries for each change of a queue.
+    """
+    run = run_of_everything(store, SPEED, "fit", window)
+    question = DriftQuestion.ask(DRIFT, run.window, settings)
+    outcome = find_drifts(store, question, run)
+    return Publisher(store, clock).publish(question, [outcome])[-1]
+
+
+def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Outcome:
+    """What :func:`drift` publishes."""
+    began = time.perf_counter()
+    known = KnownOfTasks.of_run(store, run)
+    first = question.window.last_day - timedelta(days=question.drift.days - 1)
+    looked_at = Days("day", first, question.window.last_day)
+    marks = {
+        row["day"]: row["mark"]
+        for row in read_table(store, DAYS, [looked_at, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
+    }
+    stored = [row for row in read_table(store, DAILY_FACTORS, [looked_at]).to_pylist() if row["day"] in marks]
+    wanted = _wanted(stored, marks, question)
+    made: list[dict[str, Any]] = []
+    written = []
+    for day in wanted:
+        rows = list(factors_of_day(store, day, marks[day], known))
+        made += rows
+        written.append(_replaced(store, day, rows))
+    daily: list[Mapping[str, Any]] = [row for row in stored if row["day"] not in wanted] + made
+    searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
+    last: date | None = max((row["day"] for row in daily), default=None)
+    found = [row for level in LEVELS for row in _drift_rows(store, run, searches, level, last)]
+    report = RunReport(
+        "drift",
+        question.run,
+        len(daily),
+        len(found),
+        time.perf_counter() - began,
+        rows_are="daily factors",
+        rows_become="changes",
+        counts={
+            "days fitted": len(wanted),
+            "names looked at": sum(search.n_names for search in searches.values()),
+            "names with too few days": sum(search.n_short for search in searches.values()),
+            "changes too small to matter": sum(search.n_small for search in searches.values()),
+        },
+        window=str(question.window),
+    )
+    moment = None if last is None else datetime.combine(last, midnight(12), UTC)
+    return Outcome(report, {DRIFTS: rows_table(DRIFTS, found)}, written, moment)
+
+
+def _wanted(
+    stored: Sequence[Mapping[str, Any]], marks: Mapping[date, str], question: DriftQuestion
+) -> list[date]:
+    """The days to fit: without factors, with other jobs, or so new that a newer run knows more of them."""
+    window = question.window
+    newest = window.last_day - timedelta(days=question.drift.settle_days)
+    fitted = {row["day"]: row for row in stored}
+    return [
+        day
+        for day, mark in sorted(marks.items())
+        if day not in fitted
+        or fitted[day]["mark"] != mark
+        or (day > newest and fitted[day]["made_to"] < window.end)
+    ]
+
+
+def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> Generation:
+    return store.replace(DAILY_FACTORS, str(day), rows_table(DAILY_FACTORS, rows).to_batches())
+
+
+def _drift_rows(
+    store: JobStore, run: StoredRun, searches: Mapping[str, Search], level: str, last: date | None
+) -> list[dict[str, Any]]:
+    changes = searches[level].changes
+    if not changes or last is None:
+        return []
+    edits = declared_edits(store, level, sorted({change.name for change in changes}))
+    factors = _cpu_factors(store, run) if level == "site" else {}
+    rows = []
+    for change in changes:
+        mix = mix_change(*mixes_beside(store, change, last), factors) if factors else None
+        queue = None
+        if level == "cpu_model":
+            queue = queue_behind(store, change, searches["site"].changes, last)
+        edit = edit_beside(edits.get(change.name, ()), change)
+        rows.append({**_found(change), **described(change, mix, edit, queue), "speed_run": run.run})
+    return rows
+
+
+def _found(change: Change) -> dict[str, Any]:
+    step = change.step
+    return {
+        "level": change.level,
+        "processing_type": ALL_TYPES,
+        "name": change.name,
+        "day": date.fromordinal(step.day),
+        "day_low": date.fromordinal(step.day_low),
+        "day_high": date.fromordinal(step.day_high),
+        "significance": step.significance,
+        "n_days": change.n_days,
+    }
+
+
+def _cpu_factors(store: JobStore, run: StoredRun) -> dict[str, tuple[float, float]]:
+    """Factor and error of the CPU models of the largest component."""
+    where = [
+        In("run", (run.run,)),
+        In("level", ("cpu_model",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    rows = read_table(store, FACTORS, where, ["name", "k", "k_err", "component"]).to_pylist()
+    return {
+        row["name"]: (row["k"], row["k_err"])
+        for row in rows
+        if row["component"] == 0 and row["k"] is not None and row["k_err"] is not None
+    }

@@ -1,0 +1,1 @@
+"""Change points of factors over time."""

@@ -1,0 +1,142 @@
+"""Steps in daily series: against a plain likelihood scan, under noise with memory, and with bad days."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import linalg
+
+from fitters import Series, align_days, find_steps, measure_noise
+from fitters.change.noise import covariance
+from fitters.change.steps import stray_days
+
+Floats = NDArray[np.float64]
+MEMORY = 0.5
+
+
+def series(value: Floats, white: float = 0.02, lasting: float = 0.02) -> Series:
+    n = len(value)
+    return Series(np.arange(n), value, np.full(n, white), np.full(n, lasting))
+
+
+def noise(rng: np.random.Generator, n: int, white: float = 0.02, lasting: float = 0.02) -> Floats:
+    """Noise of exactly the covariance that is assumed."""
+    day = np.arange(n)
+    matrix = covariance(day, np.full(n, white), np.full(n, lasting), MEMORY, 1.0)
+    return np.asarray(linalg.cholesky(matrix, lower=True) @ rng.standard_normal(n))
+
+
+def test_size_error_and_significance_are_those_of_generalised_least_squares() -> None:
+    value = noise(np.random.default_rng(3), 30) + 0.25 * (np.arange(30) >= 17)
+    (step,) = find_steps(series(value), MEMORY)
+    matrix = covariance(np.arange(30), np.full(30, 0.02), np.full(30, 0.02), MEMORY, 1.0)
+    inverse = linalg.inv(matrix)
+    chi2 = {}
+    for day in range(3, 28):
+        design = np.column_stack([np.ones(30), np.arange(30) >= day])
+        normal = design.T @ inverse @ design
+        fitted = linalg.solve(normal, design.T @ inverse @ value)
+        chi2[day] = (fitted[1], np.sqrt(linalg.inv(normal)[1, 1]))
+    best = max(chi2, key=lambda day: abs(chi2[day][0] / chi2[day][1]))
+    assert step.day == best
+    assert (step.size, step.error) == pytest.approx(chi2[best], rel=1e-9)
+    assert step.significance == pytest.approx(abs(step.size / step.error))
+
+
+def test_pulls_of_the_size_and_coverage_of_the_day() -> None:
+    rng = np.random.default_rng(11)
+    pulls, inside, n = [], 0, 100
+    for _ in range(n):
+        value = noise(rng, 40) + 0.15 * (np.arange(40) >= 25)
+        found = find_steps(series(value), MEMORY, threshold=4.0)
+        step = min(found, key=lambda step: abs(step.day - 25))
+        pulls += [(step.size - 0.15) / step.error] if step.day == 25 else []
+        inside += step.day_low <= 25 <= step.day_high
+    assert len(pulls) > 90
+    assert abs(np.mean(pulls)) < 0.35
+    assert 0.8 < np.std(pulls) < 1.2
+    assert inside >= 85
+
+
+def test_two_steps_are_told_apart() -> None:
+    value = noise(np.random.default_rng(5), 50)
+    value += 0.2 * (np.arange(50) >= 15) - 0.3 * (np.arange(50) >= 33)
+    steps = find_steps(series(value), MEMORY)
+    assert [step.day for step in steps] == [15, 33]
+    assert [step.size for step in steps] == pytest.approx([0.2, -0.3], abs=0.08)
+
+
+@pytest.mark.parametrize("bad", [[12], [0], [29], [11, 12], [27, 29], [0, 2], [5, 20]])
+def test_bad_days_make_no_step(bad: list[int]) -> None:
+    value = noise(np.random.default_rng(7), 30)
+    value[bad] += 0.8
+    assert find_steps(series(value), MEMORY) == ()
+
+
+def test_a_bad_day_beside_a_step_hides_none() -> None:
+    value = noise(np.random.default_rng(9), 30) + 0.2 * (np.arange(30) >= 20)
+    value[10] -= 0.9
+    (step,) = find_steps(series(value), MEMORY)
+    assert abs(step.day - 20) <= 1
+
+
+def test_a_day_that_stands_alone_is_stray_and_a_step_is_not() -> None:
+    value = np.zeros(12)
+    value[4] = 1.0
+    value[8:] = 1.0
+    assert np.flatnonzero(stray_days(series(value), 1.0)).tolist() == [4]
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 6])
+def test_a_step_needs_three_days_on_either_side(n: int) -> None:
+    value = 0.5 * (np.arange(n) >= 3).astype(float)
+    assert [step.day for step in find_steps(series(value), MEMORY)] == ([3] if n == 6 else [])
+
+
+def test_gaps_between_days_lessen_what_they_have_in_common() -> None:
+    day = np.array([0, 1, 10])
+    matrix = covariance(day, np.zeros(3), np.ones(3), 0.5, 1.0)
+    assert matrix[0, 1] == 0.5
+    assert matrix[1, 2] == 0.5**9
+
+
+def test_days_are_brought_to_one_scale_by_those_who_do_not_change() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.normal(0, 0.3, 20)
+    shifts = rng.normal(0, 1.0, 30)
+    value = truth + np.zeros((30, 1)) + rng.normal(0, 0.01, (30, 20))
+    value[15:, :5] += 0.4  # a quarter of the names
+    value[3, 7] = np.nan
+    aligned = align_days(value + shifts[:, None], np.full((30, 20), 0.01))
+    assert np.nanstd(aligned[:, 10] - value[:, 10]) < 0.01
+    assert np.nanmean(aligned[15:, 0]) - np.nanmean(aligned[:15, 0]) == pytest.approx(0.4, abs=0.03)
+    assert np.isnan(aligned[3, 7])
+
+
+def test_memory_and_scale_of_the_noise_are_measured() -> None:
+    rng = np.random.default_rng(2)
+    day = np.arange(60)
+    lasting = np.full((60, 40), 0.02)
+    matrix = covariance(day, np.full(60, 0.02), np.full(60, 0.02), 0.8, 1.0)
+    value = linalg.cholesky(matrix, lower=True) @ rng.standard_normal((60, 40))
+    value[:, 0] *= 3.0
+    found = measure_noise(day, value, lasting, lasting)
+    assert found.memory == pytest.approx(0.8, abs=0.15)
+    assert found.scale[0] > 2.0
+    assert found.scale.min() >= 1.0
+    assert np.median(found.scale) < 1.1
+
+
+def test_few_names_or_days_tell_no_memory() -> None:
+    value = np.zeros((5, 3))
+    found = measure_noise(np.arange(5), value, np.ones((5, 3)), np.ones((5, 3)))
+    assert found.memory == 0.6
+    assert found.scale.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_stationary_series_has_a_step_about_as_often_as_chance_allows() -> None:
+    """One look at each of 500 series: at 4.5 errors hardly one of them has any."""
+    rng = np.random.default_rng(4)
+    told = sum(bool(find_steps(series(noise(rng, 40)), MEMORY, threshold=4.5)) for _ in range(500))
+    assert told <= 3
+    low = sum(bool(find_steps(series(noise(rng, 40)), MEMORY, threshold=2.0)) for _ in range(30))
+    assert low > 6, "a threshold of two errors must tell of many: the test above can fail"
