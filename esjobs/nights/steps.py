@@ -5,8 +5,9 @@ the few lines above the list that call it, make it a step. What a step promises:
 """
 
 from esjobs.nights.aggregating import aggregate_inputs, aggregate_night
+from esjobs.nights.explaining import drift_night
 from esjobs.nights.files import ingest_files
-from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window
+from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window, runs_inputs
 from esjobs.nights.notifying import notify_night
 from esjobs.nights.retention import prune_night
 from esjobs.nights.watching import watch_night
@@ -16,6 +17,7 @@ NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("ingest", ingest_files, idle=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
+    NightStep("drift", drift_night, inputs=runs_inputs),
     NightStep("watch", watch_night),
     NightStep("notify", notify_night, idle=True, after_failure=True),
     NightStep("prune", prune_night, idle=True),

@@ -1,0 +1,10 @@
+"""Drift of the factors and reasons of deviations, from the run of the headline window."""
+
+from esjobs.drift.drift import drift
+from esjobs.nights.work import NightAccount, NightWork
+
+
+def drift_night(work: NightWork) -> NightAccount:
+    """Factors of the days that lack them, and changes in the days up to the night."""
+    report = drift(work.store, work.clock, work.settings, work.headline)
+    return NightAccount(report.rows_in, report.rows_out, report.notes)
