@@ -234,8 +234,8 @@ def _rank(flag: Mapping[str, Any]) -> tuple[bool, int, bool, float, str]:
 
 
 def _within(table: Table, window: Window) -> list[Filter]:
-    if table.partition == "day":
-        return [Days.of_window(window)]
+    if table.column(table.partition).type == "day":
+        return [Days.of_window(window, table.partition)]
     if "window_start" in table.column_names:
         return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
     raise UsageError(f"{table.name} belong to no window; leave the window out")

@@ -124,7 +124,11 @@ def _titled(rows: pa.Table) -> tuple[pa.Table, str]:
     """The rows without what all of them share, which is the title."""
     shown, only_type = _without_repetition(rows)
     alike = [
-        name for name in _TITLED if name in shown.column_names and len(pc.unique(shown.column(name))) == 1
+        name
+        for name in _TITLED
+        if name in shown.column_names
+        and len(pc.unique(shown.column(name))) == 1
+        and not shown.column(name).null_count
     ]
     facts = [f"{name.replace('_', ' ')} {shown.column(name)[0]}" for name in alike]
     if only_type is not None:

@@ -1,7 +1,7 @@
 """What people enter about flags: acknowledgements and answers, kept whatever is run again or removed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -56,9 +56,8 @@ def acknowledge(
             f"an acknowledgement until {until} would be over: the last night is that of {night}; "
             "give a later day"
         )
-    return _enter(
-        store, "ack", flags, processing_type, settings, window_days, by=by, until=until, text=text, now=now
-    )
+    entry = _Entry("ack", by, until, text, processing_type)
+    return _enter(store, entry, flags, settings, window_days, now)
 
 
 def answer(
@@ -82,26 +81,32 @@ def answer(
     if not text.strip():
         raise UsageError("an answer needs a text")
     who = by if by is not None else flags[0]["rc_site"] or flags[0]["name"]
-    return _enter(
-        store, "answer", flags, processing_type, settings, window_days, by=who, until=None, text=text, now=now
-    )
+    entry = _Entry("answer", who, None, text, processing_type)
+    return _enter(store, entry, flags, settings, window_days, now)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What somebody entered; ``processing_type`` None: about flags of every kind of work."""
+
+    kind: str
+    by: str
+    until: date | None
+    text: str
+    processing_type: str | None
 
 
 def _enter(
     store: JobStore,
-    kind: str,
+    entry: _Entry,
     flags: Sequence[Mapping[str, Any]],
-    processing_type: str | None,
     settings: WatchSettings,
     window_days: int,
-    *,
-    by: str,
-    until: date | None,
-    text: str,
     now: datetime,
 ) -> RunReport:
     """Store a note and what it changes, in one switch."""
-    by, text = by.strip(), text.strip()
+    kind, until = entry.kind, entry.until
+    by, text = entry.by.strip(), entry.text.strip()
     if not by:
         raise UsageError("say who: by is empty")
     if len(text) > LONGEST_TEXT or len(by) > LONGEST_TEXT:
@@ -110,7 +115,7 @@ def _enter(
         raise UsageError("the note is not readable text (UTF-8); type it again")
     level, name = flags[0]["level"], flags[0]["name"]
     kinds = {flag["processing_type"] for flag in flags}
-    of_kind = None if processing_type is None else next(iter(kinds))
+    of_kind = None if entry.processing_type is None else next(iter(kinds))
     night = max(flag["night"] for flag in flags)
     facts = {
         "level": level,

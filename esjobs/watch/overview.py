@@ -21,34 +21,34 @@ _FACTS = columns(
 
 
 def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.Table:
-    """The names with flags in these states, a row each: that of all types together where it is among them.
+    """The names in these states, a row each; a name is in the first state of any of its flags.
 
-    Else the row of the kind of work with the largest deviation. ``kinds``: of all that are in these states.
-    Open ones come first, then acknowledged ones, candidates and resolved ones; the longest since first.
+    That is open, then acknowledged, new, resolved: a queue that is open for all types together and a
+    candidate for one of them is open. The row is that of all types together where it is in that state, else
+    of the kind of work with the largest deviation; ``kinds``: of all of its flags in that state. The order is
+    that of states, then the longest since.
     """
-    rows = read_table(store, FLAG_STATES, [In("state", tuple(states))]).to_pylist()
     of_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
+    for row in read_table(store, FLAG_STATES).to_pylist():
         of_name.setdefault((row["level"], row["name"]), []).append(row)
-    found = [
-        {**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(alike))}
-        for alike in of_name.values()
-        for first in [min(alike, key=_rank)]
-    ]
-    found.sort(
-        key=lambda row: (_ORDER.index(row["state"]), row["level"] != "site", row["since"], row["name"])
-    )
+    found = []
+    for flags in of_name.values():
+        first = min(flags, key=_rank)
+        if first["state"] in states:
+            alike = [row for row in flags if row["state"] == first["state"]]
+            found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(alike))})
+    found.sort(key=lambda row: (_ORDER[row["state"]], row["level"] != "site", row["since"], row["name"]))
     schema = table_schema(FLAG_STATES)
     fields = [schema.field(name) for name in _FACTS]
     return pa.Table.from_pylist(found, schema=pa.schema([*fields, pa.field("kinds", pa.string())]))
 
 
-_ORDER = ("open", "acknowledged", "new", "resolved")
+_ORDER = {state: place for place, state in enumerate(("open", "acknowledged", "new", "resolved"))}
 
 
-def _rank(row: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
+def _rank(row: Mapping[str, Any]) -> tuple[int, bool, float, str]:
     return (
-        row["state"] != "open",
+        _ORDER[row["state"]],
         row["processing_type"] != ALL_TYPES,
         -abs(row["deviation"] or 0.0),
         row["processing_type"],
