@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from dashboards.pages import HEADLINE
 from dashboards.servers import (
     Bundle,
     Client,
@@ -16,7 +17,10 @@ from dashboards.servers import (
     plan_removal,
     read_bundle,
     recognise,
+    remove_rules,
     renamed,
+    rules,
+    set_rules,
 )
 from dashboards.servers import import_bundle as import_into
 from dashboards.servers import remove_bundle as remove_from
@@ -65,14 +69,48 @@ def remove_dashboards(
     prefix: str | None = None,
     dry_run: bool = False,
 ) -> tuple[str, list[Outcome]]:
-    """Take the objects of all bundles out of a server, and nothing else.
+    """Take the objects of all bundles and our rules out of a server, and nothing else.
 
     Raises :class:`DashboardsError` when the server does not say what it has.
     """
     objects = [one for target in TARGETS for one in _bundle(target, settings, prefix).objects]
     with _server(settings, url) as (client, server):
         work = plan_removal if dry_run else remove_from
-        return str(server), work(client, server, objects, space)
+        outcomes = work(client, server, objects, space)
+        of_rules = remove_rules(
+            client,
+            server,
+            rules(HEADLINE),
+            prefix=_checked(prefix, settings),
+            space=space,
+            dry_run=dry_run,
+        )
+        return str(server), [*outcomes, *of_rules]
+
+
+def set_alerting_rules(
+    settings: Settings,
+    url: str,
+    *,
+    space: str | None = None,
+    prefix: str | None = None,
+    dry_run: bool = False,
+) -> tuple[str, list[Outcome]]:
+    """Make our rules in Kibana, or bring them up to date: what the server is, what became of each.
+
+    Raises :class:`UsageError` for a server that has no such rules.
+    """
+    with _server(settings, url) as (client, server):
+        outcomes = set_rules(
+            client,
+            server,
+            rules(HEADLINE),
+            prefix=_checked(prefix, settings),
+            indices=settings.cluster.prefix,
+            space=space,
+            dry_run=dry_run,
+        )
+        return str(server), outcomes
 
 
 def outcome_rows(outcomes: Sequence[Outcome]) -> pa.Table:
@@ -91,13 +129,19 @@ def summary(outcomes: Sequence[Outcome], *, dry_run: bool) -> str:
     return f"nothing was changed; it would be: {counts}" if dry_run else counts
 
 
-def _bundle(target: str, settings: Settings, prefix: str | None) -> Bundle:
-    bundle = read_bundle(bundle_of(target, settings).encode(), f"the bundle '{target}'")
+def _checked(prefix: str | None, settings: Settings) -> str:
+    """What ids begin with."""
     if prefix in (None, settings.cluster.prefix):
-        return bundle
+        return settings.cluster.prefix
     if not _PREFIX.fullmatch(str(prefix)):
         raise UsageError(f"'{prefix}' cannot begin ids; expected small letters, digits, - and _ (--prefix)")
-    return renamed(bundle, settings.cluster.prefix, str(prefix))
+    return str(prefix)
+
+
+def _bundle(target: str, settings: Settings, prefix: str | None) -> Bundle:
+    bundle = read_bundle(bundle_of(target, settings).encode(), f"the bundle '{target}'")
+    old, new = settings.cluster.prefix, _checked(prefix, settings)
+    return bundle if new == old else renamed(bundle, old, new)
 
 
 @contextmanager

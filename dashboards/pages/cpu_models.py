@@ -6,7 +6,8 @@ from dashboards.pages.sites import TYPE
 from dashboards.panels.columns import JOBS, MODEL, TASKS, K
 from dashboards.panels.factors import FACTORS_MODEL
 from dashboards.panels.verdicts import SCATTER_MODEL
-from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
+from dashboards.spec import UNFILTERED, Choice, Entry, Join, Page, Panel, View, Where, stacked
+from esjobs.core.query import Maximum, Minimum
 
 MODELS = replace(
     FACTORS_MODEL,
@@ -24,6 +25,35 @@ AGAINST = replace(
     view=replace(SCATTER_MODEL.view, types="every"),
     fields=(*SCATTER_MODEL.fields, TYPE),
 )
+
+
+def _scores(benchmark: str, title: str) -> Panel:
+    scores = View(
+        "references",
+        where=(Where("benchmark", (benchmark,)), Where("value_per_core")),
+        by=("cpu_model",),
+        metrics=(Minimum("value_per_core", "low"), Maximum("value_per_core", "high")),
+    )
+    return Panel(
+        f"models-{benchmark}",
+        f"Speed factor (one standard error) against published {title} per core, lowest to highest",
+        "against-scores",
+        "CPU models",
+        View("factors", where=(Where("k"), Where("component", (0,))), level="cpu_model", types="every"),
+        "Imported references (esjobs reference import); a CPU model may have several: SMT, clock.",
+        fields=(
+            MODEL,
+            Entry("high", f"{title} per core", "declared", "x", table="references"),
+            Entry("k", "Speed factor k", "number", "y", error="k_err"),
+            TYPE,
+        ),
+        joins=(Join(UNFILTERED, scores, "cpu_model", ("low", "high")),),
+        empty="No CPU model has a speed factor for the chosen type and filters.",
+    )
+
+
+HS23 = _scores("hs23", "HS23")
+HS06 = _scores("hs06", "HS06")
 
 TABLE = Panel(
     "models-table",
@@ -68,6 +98,7 @@ CPU_MODELS = Page(
     "reference scores?",
     stacked(
         (24, ((MODELS, 24), (AGAINST, 24))),
+        (20, ((HS23, 24), (HS06, 24))),
         (15, ((TABLE, 48),)),
         (14, ((ROWS, 48),)),
     ),

@@ -120,6 +120,39 @@ EFFICIENCY_OVER_TIME = _over_time(
     "",
 )
 
+MIX = Panel(
+    "site-mix",
+    "CPU models by core-hours, jobs of the latest run",
+    "amounts",
+    "One site",
+    View("mixes", level="site", by=("cpu_model",), metrics=(Sum("core_s", "core_s"),), sort=("-core_s",)),
+    "Core-hours of jobs whose records name no CPU model are left out.",
+    fields=(
+        Entry("cpu_model", "CPU model", "name", "label"),
+        Entry("core_s", "Core-hours", "number", "x"),
+    ),
+    most=(20,),
+    empty="No record of the chosen queues names a CPU model.",
+)
+
+BY_MIX = Panel(
+    "site-by-mix",
+    "Speed factor against that which the CPU models predict (bars: one standard error; dashed: as predicted)",
+    "scatter",
+    "One site",
+    View("factors", where=(Where("k"), Where("mix_k")), level="site", sort=("-n_jobs",)),
+    "Far from the dashed line it is not the CPU models: look at SMT, overcommitment, memory.",
+    fields=(
+        Entry("name", "Queue", "name", "label"),
+        Entry("mix_k", "Predicted by the CPU models", "number", "x", error="mix_k_err"),
+        Entry("k", "Speed factor k", "number", "y", error="k_err"),
+        Entry("mix_share", "CPU time on known models", "fraction"),
+        Entry("component", "Component", "count", "category"),
+        N_JOBS,
+    ),
+    empty="The CPU models of the chosen queues have no factors, or their records name none.",
+)
+
 _DAILY = "Day by day. Jobs know their queue alone: choose a queue (name) rather than a WLCG site."
 
 
@@ -212,10 +245,14 @@ SITE = Page(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
         (24, ((BY_TYPE, 24), (K_OVER_TIME, 24))),
+        (18, ((MIX, 24), (BY_MIX, 24))),
         (15, ((DECLARED_OVER_TIME, 24), (EFFICIENCY_OVER_TIME, 24))),
         (15, ((FAILURES, 24), (WAITING, 24))),
         (16, ((TASK_ROWS, 48),)),
         (16, ((SITE_ROWS, 48),)),
     ),
-    choices=(Choice("flags", "rc_site", "WLCG site", single=True), Choice("flags", "name", "Queue")),
+    choices=(
+        Choice("flags", "rc_site", "WLCG site", single=True),
+        Choice("flags", "name", "Queue"),
+    ),
 )

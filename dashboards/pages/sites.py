@@ -194,6 +194,7 @@ SITES = Page(
     choices=(
         Choice("flags", "processing_type", "Processing type", chosen="all", single=True),
         Choice("flags", "rc_site", "WLCG site"),
+        Choice("flags", "country", "Country"),
         Choice("flags", "standing", "Verdict"),
     ),
     leads_to="site",

@@ -5,11 +5,13 @@
     bundle      the lines of a file of saved objects, and what each refers to
     importing   what would happen, and what happened, object by object
     removal     the same backwards
+    alerting    rules of Kibana that raise an alert over our results
 
 Servers report success where objects lack what they refer to, where a space does not exist, and where an
 object got another id. What is asked here before and checked afterwards is what they do not say.
 """
 
+from dashboards.servers.alerting import Rule, remove_rules, rules, set_rules
 from dashboards.servers.bundle import Bundle, SavedObject, read_bundle, renamed
 from dashboards.servers.client import Client, Login
 from dashboards.servers.importing import import_bundle, plan_import
@@ -22,6 +24,7 @@ __all__ = [
     "Client",
     "Login",
     "Outcome",
+    "Rule",
     "SavedObject",
     "Server",
     "import_bundle",
@@ -30,5 +33,8 @@ __all__ = [
     "read_bundle",
     "recognise",
     "remove_bundle",
+    "remove_rules",
     "renamed",
+    "rules",
+    "set_rules",
 ]

@@ -12,7 +12,7 @@ from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
 from dashboards.spec.tables import table
-from dashboards.spec.views import Join, Mean, View, Where
+from dashboards.spec.views import UNFILTERED, Join, Mean, View, Where
 
 __all__ = [
     "COLUMNS",
@@ -24,6 +24,7 @@ __all__ = [
     "ONE_SIGMA",
     "OWN",
     "STATES",
+    "UNFILTERED",
     "Choice",
     "Entry",
     "JobsIndex",

@@ -37,6 +37,7 @@ Kind = Literal[
     "beside",
     "ranked",
     "caption",
+    "against-scores",
 ]
 """``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
@@ -57,7 +58,8 @@ texts of one row, in large letters. ``light``: green, yellow or red, may the num
 first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept busy against cores given.
 ``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and
 of all. ``ranked``: names with the largest magnitudes of ``x``, with their sign. ``caption``: how many rows
-another panel has, as a sentence; of none, why."""
+another panel has, as a sentence; of none, why. ``against-scores``: factors of CPU models against
+the scores that references have of each, from the lowest to the highest."""
 
 ONE_SIGMA = 1.0
 """Half-width of error bars in standard errors, unless a panel wants another."""

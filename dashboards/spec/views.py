@@ -58,6 +58,10 @@ NOTHING = View()
 """The view of a panel that shows no rows."""
 
 
+UNFILTERED = "unfiltered"
+"""The name of a join that filters of a dashboard do not reach, because its table has other columns."""
+
+
 @dataclass(frozen=True)
 class Join:
     """Columns that a chart takes from another view: those of the row that is equal in ``on``.

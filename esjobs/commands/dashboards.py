@@ -145,10 +145,28 @@ def import_(
 @_server_options
 @rows_options
 @click.pass_obj
+def rules(
+    obj: Context, url: str, space: str | None, prefix: str | None, dry_run: bool, form: str, out: str
+) -> None:
+    """Make rules in Kibana: a newly confirmed deviation, no verdicts for two days, a failed night.
+
+    Each shows its alerts in Kibana; whom it tells (mail, chat) you add there, and it stays when the command
+    runs again. dashboards remove takes them out. Exit code 1 when a rule was not taken.
+    """
+    from esjobs.dashboard_servers import set_alerting_rules
+
+    server, outcomes = set_alerting_rules(obj.settings(), url, space=space, prefix=prefix, dry_run=dry_run)
+    _tell(server, outcomes, form, out, dry_run=dry_run)
+
+
+@dashboards.command()
+@_server_options
+@rows_options
+@click.pass_obj
 def remove(
     obj: Context, url: str, space: str | None, prefix: str | None, dry_run: bool, form: str, out: str
 ) -> None:
-    """Take the dashboards and all that they are made of out of a server; nothing of others is touched."""
+    """Take the dashboards, what they are made of and our rules out of a server; nothing else is touched."""
     from esjobs.dashboard_servers import remove_dashboards
 
     server, outcomes = remove_dashboards(obj.settings(), url, space=space, prefix=prefix, dry_run=dry_run)

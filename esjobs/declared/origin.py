@@ -42,6 +42,7 @@ class Declaration:
     rc_site: str | None = None
     parent_corepower: float | None = None
     source: str = ""
+    country: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class Declared:
     from_records: float | None = None
     parent: float | None = None
     source: str = ""
+    country: str | None = None
 
 
 def is_default(value: float, core_s_per_job: float | None = None) -> bool:
@@ -136,6 +138,12 @@ def site_named(rows: Iterable[Declaration], at: datetime) -> str | None:
     """The WLCG site in the newest valid row that names one: a later table of values alone takes none away."""
     row = newest_valid((row for row in rows if row.rc_site), at)
     return row.rc_site if row else None
+
+
+def country_named(rows: Iterable[Declaration], at: datetime) -> str | None:
+    """The country in the newest valid row that names one."""
+    row = newest_valid((row for row in rows if row.country), at)
+    return row.country if row else None
 
 
 def declare(

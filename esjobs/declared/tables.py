@@ -22,6 +22,7 @@ COREPOWER = Table(
         column("served_corepower", "number", "value that the information system serves to jobs"),
         column("source", "text", "file or table it came from"),
         column("imported_at", "time", "when it was imported", "UTC"),
+        column("country", "keyword", "country of the queue; null: the table does not say"),
     ),
     entered=True,
     made_by="corepower import",

@@ -17,6 +17,7 @@ from esjobs.declared.origin import (
     Declaration,
     Declared,
     RecordedValue,
+    country_named,
     declare,
     newest_valid,
     site_named,
@@ -43,13 +44,14 @@ def declared_values(store: JobStore, window: Window, level: str, names: Iterable
         if row and row.rc_site and row.parent_corepower is not None:
             site_values.setdefault(row.rc_site, row.parent_corepower)
     for name in names:
-        declared[name] = declare(
+        settled = declare(
             name,
             newest.get(name),
             recorded.get(name),
             guessed_site=rc_site(name, {}).name if level == "site" else name,
             site_values=site_values,
         )
+        declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
     return declared
 
 
@@ -87,6 +89,7 @@ def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
                 row["rc_site"],
                 row["parent_corepower"],
                 row["source"],
+                row["country"],
             )
         )
     return declarations

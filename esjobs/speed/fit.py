@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,19 +11,21 @@ from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
+from esjobs.names.sites import rc_site
 from esjobs.runs.publication import Outcome, rows_table
 from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
 from esjobs.speed.jobs_used import why_left_out
 from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
+from esjobs.speed.mixes import Predicted, mix_rows, predicted
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
+from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, MIXES, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
 from esjobs.speed.task_rows import task_rows, with_accounts
 from esjobs.speed.variants import variant_rows
 
-_TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS, VARIANTS)
+_TABLES = (FACTORS, FITS, PULLS, COMPONENTS, TASK_RESULTS, RESIDUALS, VARIANTS, MIXES)
 
 
 def fit(
@@ -65,6 +67,8 @@ def fit(
                 varied = variant_rows(item, settings.min_name_jobs)
                 found[VARIANTS].extend({**by_type, **row} for row in varied)
             fits.append(item.factors)
+    found[MIXES] = list(mix_rows(checked.sums.mix, fits, imported_sites))
+    _tell_mixes(found[FACTORS], predicted(checked.sums.mix, fits), settings.methods[0])
     tasks = list(task_rows(checked.sums.levels["site"], inputs.costs["site"], checked.looked_at, minimum))
     found[TASK_RESULTS].extend(tasks)
     found[RESIDUALS] = list(with_accounts(found[RESIDUALS], tasks))
@@ -88,6 +92,14 @@ def fit(
         window=str(window),
     )
     return fits, Outcome(report, rows)
+
+
+def _tell_mixes(rows: Iterable[dict[str, object]], told: Mapping[str, Predicted], method: str) -> None:
+    """Put what its CPU models predict into the row of each queue, of all types together."""
+    for row in rows:
+        headline = (row["level"], row["processing_type"], row["method"]) == ("site", ALL_TYPES, method)
+        if headline and (each := told.get(str(row["name"]))) is not None:
+            row |= {"mix_k": each.k, "mix_k_err": each.k_err, "mix_share": each.share}
 
 
 def _decisions(tasks: pa.Table) -> dict[str, int]:
@@ -120,4 +132,11 @@ def _rows(
     yield PULLS, ({**by_type, **row} for row in pull_rows(item))
     yield COMPONENTS, ({**by_type, **row} for row in component_rows(item))
     if headline and factors.processing_type == ALL_TYPES:
-        yield RESIDUALS, ({**head, **row} for row in residual_rows(item))
+        named = factors.level == "site"
+        yield (
+            RESIDUALS,
+            (
+                {**head, **row, "rc_site": rc_site(str(row["name"]), imported_sites).name if named else None}
+                for row in residual_rows(item)
+            ),
+        )

@@ -237,7 +237,7 @@ def _apart(
         levels[level] = marked
     n_buckets = int(levels["site"].n_buckets.sum()) if parts is not None else sums.n_buckets
     renamed = {int(numbers[key]): task for key, task in looked_at.items()}
-    return WindowSums(levels, n_buckets, sums.n_jobs), renamed
+    return WindowSums(levels, n_buckets, sums.n_jobs, sums.mix), renamed
 
 
 def _parts_of(table: pa.Table) -> list[tuple[str | None, ...]]:

@@ -101,6 +101,14 @@ FACTORS = Table(
         column("cost_stands_out", "boolean", "the fixed cost is four errors away from that of the others"),
         *SCOPE,
         column("records", "text", "why the records of the name are in doubt; null where they are not"),
+        column(
+            "mix_k",
+            "number",
+            "of a queue, all types together, headline: the factor that its CPU models predict, each by its "
+            "share of the CPU time, in the scale where the median queue runs as predicted",
+        ),
+        column("mix_k_err", "number", "its standard error: that of the factors of the CPU models"),
+        column("mix_share", "number", "share of its CPU time on CPU models that have a factor"),
     ),
     time="window_end",
     made_by="fit",
@@ -248,6 +256,7 @@ RESIDUALS = Table(
         column("rho", "number", "fixed cost of a job of the task, as in tasks; null when unknown", "events"),
         column("decision", "keyword", "what was decided about the task, as in tasks"),
         *SCOPE,
+        column("rc_site", "keyword", "WLCG site behind a queue"),
     ),
     time="window_end",
     made_by="fit",
@@ -284,6 +293,30 @@ VARIANTS = Table(
         "level name processing_type change n_variants k_low low_under k_high high_under lost_under"
     ),
     order=columns("level processing_type method name change"),
+)
+
+MIXES = Table(
+    "mixes",
+    "what a queue ran on: its CPU models by the time that jobs of the fits had cores of them",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "queue"),
+        column("rc_site", "keyword", "WLCG site behind the queue"),
+        column("cpu_model", "keyword", "canonical CPU model; null: the records name none"),
+        column("n_jobs", "integer", "binned jobs", "jobs"),
+        column("core_s", "number", "wall-clock time x cores", "core s"),
+        column("share", "number", "of the core time of the queue"),
+        column("k", "number", "speed factor of the CPU model; null where it has none or cannot be compared"),
+        column("k_err", "number", "its standard error"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="fit",
+    shown=columns("name rc_site cpu_model share core_s n_jobs k k_err"),
+    order=columns("name -core_s cpu_model"),
 )
 
 PULLS = Table(
@@ -478,6 +511,7 @@ FLAGS = Table(
         column("standing_before", "keyword", "what people read for that verdict", values=STANDINGS),
         column("k_before", "number", "its speed factor in the run before, in the scale of that run"),
         column("corepower_before", "number", "what it declared in the run before", "benchmark per core"),
+        column("country", "keyword", "country of the queue, as an imported table tells it; else null"),
     ),
     time="window_end",
     made_by="flag",
@@ -548,7 +582,7 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 SPEED = Kind(
     "speed",
-    (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, VARIANTS, COMPONENTS, LINES, FLAGS, CONCLUSIONS),
+    (FACTORS, FITS, TASK_RESULTS, RESIDUALS, PULLS, VARIANTS, MIXES, COMPONENTS, LINES, FLAGS, CONCLUSIONS),
     sections=("rules", "fit"),
     versions=_versions,
     preferred=_preferred,

@@ -7,7 +7,7 @@ to the bit, and so the same factors.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -28,6 +28,7 @@ from esjobs.store.base import JobStore
 from fitters import Labels
 
 SUMS = ("n_jobs", "events", "events_sq", "cpu_s", "cpu_s_sq", "events_cpu_s", "core_s")
+MIX_SUMS = ("n_jobs", "cpu_s", "core_s")
 _KEYS = BUCKETS.column_names[:6]
 _PACKED = ("task_id", "processing_type", "core_class")
 _LARGEST_CODE = 2**62
@@ -81,12 +82,14 @@ class WindowSums:
     """All buckets of a window, added up for each level.
 
     ``n_buckets``: buckets that were read. ``n_jobs``: binned jobs by processing type, empty where the records
-    name none; more than the rows of a level have where jobs carry no name on it.
+    name none; more than the rows of a level have where jobs carry no name on it. ``mix``: sums by the names
+    of ``MIX_SUMS`` per queue and CPU model, None where the records name none.
     """
 
     levels: Mapping[str, TaskSums]
     n_buckets: int
     n_jobs: Mapping[str, int]
+    mix: Mapping[tuple[str, str | None], Mapping[str, float]] = field(default_factory=dict)
 
 
 def read_sums(store: JobStore, window: Window, where: Sequence[Filter] = ()) -> WindowSums:
@@ -114,6 +117,7 @@ class Adder:
         self._texts = {key: _Texts() for key in _KEYS[1:]}
         self._keys = _Numbers()
         self._levels = {level: _Level() for level in LEVELS}
+        self._mix = _Level(MIX_SUMS)
         self._n_jobs: Counter[int] = Counter()
         self._n_buckets = 0
 
@@ -147,6 +151,7 @@ class Adder:
             self._n_jobs[number - 1] += int(jobs)
         for level, rows in self._levels.items():
             rows.add(key, codes[level], columns)
+        self._mix.add(codes["site"] + 1, codes["cpu_model"] + 1, columns)
 
     def _order(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """The order of the keys, missing ones first."""
@@ -180,6 +185,7 @@ class Adder:
             },
             self._n_buckets,
             {kind[number] or "": jobs for number, jobs in sorted(self._n_jobs.items()) if jobs},
+            self._mix.of_pairs(self._texts["site"].listed, self._texts["cpu_model"].listed),
         )
 
 
@@ -251,9 +257,9 @@ class _Numbers:
 class _Level:
     """The sums of one level; its length is that of its rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Sequence[str] = SUMS) -> None:
         self._rows = _Numbers()
-        self._sums = {column: np.empty(0) for column in SUMS}
+        self._sums = {column: np.empty(0) for column in columns}
         self._n_buckets = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -271,6 +277,23 @@ class _Level:
             self._sums[column] = grown
         self._n_buckets = np.append(self._n_buckets, np.zeros(more, np.int64))
         self._n_buckets += np.bincount(row, minlength=len(self._rows))
+
+    def of_pairs(
+        self, first: Sequence[str | None], second: Sequence[str | None]
+    ) -> dict[tuple[str, str | None], dict[str, float]]:
+        """The sums of rows whose key and name are numbers of two texts, from 1; 0 for a missing one.
+
+        In the order of the texts; pairs without the first text are left out.
+        """
+        keys = self._rows.keys
+        found = {
+            (text, second[(key & 0xFFFFFFFF) - 1]): {
+                column: float(values[place]) for column, values in self._sums.items()
+            }
+            for place, key in enumerate(keys.tolist())
+            if (text := first[(key >> 32) - 1]) is not None
+        }
+        return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")))
 
     def sums(self, keys: TaskKeys, number: Codes, names: Sequence[str | None]) -> TaskSums:
         """The rows; ``number`` of each key in the order in which they first came."""

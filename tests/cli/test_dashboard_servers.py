@@ -111,6 +111,29 @@ def test_setup_brings_the_dashboards_too(kibana: StandIn) -> None:
     assert "lacks the right" in refused.stderr
 
 
+def test_rules_are_made_by_a_command_and_removed_with_the_dashboards(kibana: StandIn) -> None:
+    dry = run("dashboards", "rules", "--url", kibana.url, "--dry-run")
+    assert (dry.exit_code, kibana.rules) == (0, {})
+    assert "nothing was changed; it would be: 3 new" in dry.stderr
+    done = run("dashboards", "rules", "--url", kibana.url, "--format", "json")
+    assert done.exit_code == 0
+    assert {row["id"] for row in json.loads(done.stdout)} == set(kibana.rules)
+    assert "3 new" in done.stderr
+    names = sorted(rule["name"] for rule in kibana.rules.values())
+    assert names == [
+        "esjobs: a deviation is newly confirmed",
+        "esjobs: a night failed or is missing",
+        "esjobs: no verdicts for 2 days",
+    ]
+    gone = run("dashboards", "remove", "--url", kibana.url)
+    assert (gone.exit_code, kibana.rules) == (0, {})
+    kibana.faults["POST /api/alerting"] = kibana.error(400, "missing encryption key")
+    refused = run("dashboards", "rules", "--url", kibana.url)
+    assert refused.exit_code == 1
+    assert "encryptionKey" in refused.stdout
+    assert "3 failed" in refused.stderr
+
+
 def test_mistakes(kibana: StandIn) -> None:
     for arguments, said in (
         (("--url", "localhost"), "is no address"),

@@ -331,10 +331,21 @@ def test_cric_serves_a_default_and_the_parent_is_never_substituted(
     flag: dict[Any, Any] = site_flags(session).loc[["CERN"]].iloc[0].to_dict()
     assert (flag["verdict"], flag["origin"]) == ("undeclared", "default")
     assert (flag["corepower"], flag["corepower_parent"]) == (10.0, 16.886)
+    assert (row["country"], flag["country"]) == ("Switzerland", "Switzerland")
     assert np.isnan(flag["deviation"])
     assert np.isnan(flag["proposed_corepower"])
     assert "default" in flag["sentence"]
     assert "16.89" in flag["sentence"]
+
+
+def test_a_later_table_without_countries_takes_none_away(session: Session, tmp_path: Path) -> None:
+    load(session, grid_jobs(np.random.default_rng(1), DECLARED, tasks=4), tmp_path)
+    text = table_of(HONEST).splitlines()
+    told = [f"{text[0]},country", f"{text[1]},Norway", *(f"{line}," for line in text[2:])]
+    imported(session, tmp_path, "\n".join(told), valid_from="2018-01-01")
+    imported(session, tmp_path, "\n".join(text), valid_from="2018-01-02")
+    countries = site_flags(session)["country"]
+    assert countries[countries.notna()].to_dict() == {text[1].partition(",")[0]: "Norway"}
 
 
 def test_cric_dates_hold_for_older_jobs_unless_another_is_given(

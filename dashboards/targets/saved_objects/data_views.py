@@ -36,13 +36,21 @@ _PERCENT = {
     *("deviation", "deviation_err", "deviation_raw", "deviation_err_stat", "deviation_err_int"),
     *("deviation_err_line", "efficiency", "jobs_share", "share", "share_err", "kinds_share", "method_shift"),
     *("estimate_level", "tau", "sigma_int", "sigma_int_err", "sigma_type", "sigma_type_err", "sigma_class"),
-    *("sigma_class_err", "sigma_cost", "sigma_cost_err", "sigma_inner", "spread", "cost_factor_err"),
+    *(
+        "sigma_class_err",
+        "mix_share",
+        "sigma_cost",
+        "sigma_cost_err",
+        "sigma_inner",
+        "spread",
+        "cost_factor_err",
+    ),
 }
 """Relative numbers that people read in percent."""
 
 _FACTORS = {
     *("k", "k_err", "k_err_stat", "k_err_sandwich", "k_err_int", "k_err_model", "k_err_type", "k_err_class"),
-    *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before"),
+    *("k_err_cost", "k_raw", "k_low", "k_high", "expected_k", "k_before", "mix_k", "mix_k_err"),
 }
 """Speed factors and their errors, which are near 1."""
 

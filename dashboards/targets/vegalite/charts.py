@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Kind, Panel, View
+from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
 from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, ends
 from dashboards.targets.vegalite.jobs import coverage_of, job_groups
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
-from dashboards.targets.vegalite.names import against_line, dots, ranked, scatter, siblings
+from dashboards.targets.vegalite.names import against_line, dots, siblings
+from dashboards.targets.vegalite.scatters import against_scores, ranked, scatter
 from dashboards.targets.vegalite.sources import ROWS, Source, dataset
 from dashboards.targets.vegalite.sums import shares, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
@@ -30,6 +31,7 @@ CHARTS: Mapping[Kind, Drawn] = {
     "trend": trend,
     "statement": statement,
     "light": light,
+    "against-scores": against_scores,
     "caption": caption,
     "ranked": ranked,
     "amounts": amounts,
@@ -75,7 +77,9 @@ def from_index(
 
     few = panel.most[0] if panel.most and panel.kind in _FEW else MOST_ROWS
 
-    def source(view: View, columns: Iterable[str], most: int = MOST_ROWS, name: str = "") -> Source:
+    def source(
+        view: View, columns: Iterable[str], most: int = MOST_ROWS, name: str = "", *, context: bool = True
+    ) -> Source:
         return hits(
             view,
             list(columns),
@@ -85,12 +89,13 @@ def from_index(
             history=history,
             most=most,
             name=name,
+            context=context,
         )
 
     joins = {
         join.name: lines_of_types(join.view, join.columns, method, prefix)
         if join.name == "line" and view.types == "every"
-        else source(join.view, (join.on, *join.columns))
+        else source(join.view, (join.on, *join.columns), context=join.name != UNFILTERED)
         for join in panel.joins
     }
     return CHARTS[panel.kind](panel, source(view, columns_of(panel), few, ROWS), joins, paint)

@@ -169,16 +169,17 @@ def hits(
     history: bool = False,
     most: int = MOST_ROWS,
     name: str = "",
+    context: bool = True,
 ) -> Source:
     """The rows or groups of a view, asked of its index by the chart itself.
 
     ``history``: of every run rather than of the latest. ``most``: so many of them. ``name``: what expressions
-    call them.
+    call them. ``context``: with the filters of the dashboard.
     """
     called = {"name": name} if name else {}
     url = {
         "index": index_of(view, prefix, history=history),
-        "body": body(view, columns, processing_type, method, most=most),
+        "body": body(view, columns, processing_type, method, most=most, context=context),
     }
     if not view.by and not view.over:
         return Source({**called, "url": url, "format": {"property": "hits.hits"}}, "_source")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dashboards.spec import Entry, Panel
+from dashboards.spec import Panel
 from dashboards.targets.vegalite.index import TYPE_COLUMNS
 from dashboards.targets.vegalite.marks import (
     BAND,
@@ -248,49 +248,6 @@ def dots(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     return assembled(source, steps, layers, paint)
 
 
-def ranked(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """The names with the largest magnitudes, in the order of their signed values; 0 is marked."""
-    field, label = panel.entry("x"), panel.entry("label")
-    value = f"datum[{json.dumps(field.column)}]"
-    x, at = (
-        across(column, field.title, scaled(paint.x), format="+.1~f", orient="top", tickCount=6)
-        for column in (field.column, "at")
-    )
-    axis = {"labelLimit": 190, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
-    y = {
-        "field": label.column,
-        "type": "nominal",
-        "title": None,
-        "axis": axis,
-        "sort": {"field": field.column, "op": "max", "order": "descending"},
-    }
-    layers: list[Spec] = [
-        {
-            "data": {"values": [{"at": 0}]},
-            "mark": {"type": "rule", "color": LINE, "strokeWidth": 1},
-            "encoding": {"x": at},
-        },
-        {
-            "name": "bars",
-            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.2},
-            "encoding": {"x": x, "x2": {"datum": 0}, "y": y},
-        },
-        points(panel, {"x": x, "y": y}, paint),
-    ]
-    steps: list[Step] = [
-        *source.lifted(columns_of(panel)),
-        valid(field.column),
-        {"calculate": f"abs({value})", "as": "size"},
-        {
-            "window": [{"op": "row_number", "as": "place"}],
-            "sort": [{"field": "size", "order": "descending"}],
-        },
-        {"filter": f"datum.place <= {panel.most[0]}"},
-        *looked(panel),
-    ]
-    return assembled(source, steps, layers, paint)
-
-
 def together(name: str, *columns: str) -> Step:
     """A transform that writes several columns as one text."""
     return {"calculate": " + ' · ' + ".join(f"datum[{json.dumps(column)}]" for column in columns), "as": name}
@@ -354,36 +311,3 @@ def _ratio(column: str, title: Any, paint: Paint, side: str) -> Spec:
     scale = paint.x if side == "x" else paint.y
     ticks = {"values": list(scale.ticks)} if scale is not None and scale.ticks else {}
     return across(column, title, scaled(scale, type="log"), format=".1~f", **ticks)
-
-
-def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """Two quantities of a name, with error bars on the upright one."""
-    right, up = panel.entry("x"), panel.entry("y")
-    x = across(right.column, right.title, scaled(paint.x), tickCount=8, format=_form(right))
-    y, low, even = (
-        across(column, up.title, scaled(paint.y), tickCount=7, format=_form(up))
-        for column in (up.column, "lo", "even")
-    )
-    is_factor = up.column == "k" and (paint.y is None or paint.y.low <= 1 <= paint.y.high)
-    layers: list[Spec] = [
-        {
-            "data": {"values": [{"even": 1}] if is_factor else []},
-            "mark": {"type": "rule", "color": BAND, "strokeWidth": 2},
-            "encoding": {"y": even},
-        },
-        bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
-        points(panel, {"x": x, "y": y}, paint),
-    ]
-    steps = [
-        *source.lifted(columns_of(panel)),
-        valid(right.column, up.column),
-        *reached(up, panel.interval),
-        *clipped(paint.x, right.column),
-        *clipped(paint.y, up.column, "lo", "hi"),
-        *looked(panel),
-    ]
-    return assembled(source, steps, layers, paint)
-
-
-def _form(field: Entry) -> str:
-    return ".0%" if field.show == "fraction" else "~g"

@@ -40,7 +40,7 @@ def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
 
 def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
     """CRIC serves ``corepower`` to jobs; what the parents declare is shown beside it, never substituted."""
-    for key in ("name", "nickname", "rc_site"):
+    for key in ("name", "nickname", "rc_site", "country"):
         require_no_nul(where, key, str(queue.get(key) or ""))
     data = queue.get("corepower_data")
     details: Mapping[str, object] = data if isinstance(data, dict) else {}
@@ -60,6 +60,7 @@ def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[st
         "parent_corepower": score(where, "parent corepower", parent),
         "served_corepower": served,
         "source": "CRIC",
+        "country": str(queue["country"]) if queue.get("country") else None,
     }
 
 

@@ -27,7 +27,7 @@ from esjobs.names.cpu_models import resolve_names
 BENCHMARKS = ("HS06", "HS23")
 ACCEPTED = (
     "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
-    "rc_site, parent_corepower, source"
+    "rc_site, parent_corepower, source, country"
 )
 REPEATED = "repeated"
 _SHOWN = 60
@@ -179,7 +179,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
     """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
     if not row["name"]:
         raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
-    for name in ("name", "rc_site", "source"):
+    for name in ("name", "rc_site", "source", "country"):
         require_no_nul(where, name, row.get(name) or "")
     level = _level(row["level"])
     if level not in (*LEVELS, ""):
@@ -203,6 +203,7 @@ def declared_row(where: str, row: Mapping[str, str], options: Options, source: s
         "source": row.get("source") or source,
         "import_id": row.get("import_id"),
         "imported_at": moment(where, "imported_at", row["imported_at"]) if row.get("imported_at") else None,
+        "country": row.get("country") or None,
     }
 
 

@@ -304,6 +304,7 @@ def _flag_rows(
             "n_jobs": evidence.n_jobs,
             "component": item.component,
             "rc_site": declared.rc_site if factors.level == "site" else None,
+            "country": declared.country if factors.level == "site" else None,
             "corepower_records": declared.from_records,
             "corepower_parent": declared.parent,
             "unstable_under": unstable_under,

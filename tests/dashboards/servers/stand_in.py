@@ -20,6 +20,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 Reply = tuple[int, dict[str, str], bytes]
 
 
+_OF_A_RULE = {"name", "tags", "schedule", "throttle", "params", "actions", "notify_when"}
+"""What a change of a rule may name."""
+
+
 @dataclass
 class StandIn:
     """What the server is, has, and does wrong. ``requests``: method, path, headers, body of each."""
@@ -35,6 +39,7 @@ class StandIn:
     unnamed: set[tuple[str, str]] = field(default_factory=set)
     faults: dict[str, Reply | Callable[[], Reply]] = field(default_factory=dict)
     drips: bool = False
+    rules: dict[str, dict[str, Any]] = field(default_factory=dict)
     requests: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
 
     def has(self, space: str = "default") -> set[tuple[str, str]]:
@@ -67,7 +72,27 @@ class StandIn:
                 return self.error(404, f"Saved object [{key[0]}/{key[1]}] not found")
             self.has(space).discard(key)
             return self.json(200, {})
+        if found := re.fullmatch(r"/api/alerting/rule/([^/]+)", path):
+            return self._rule(method, unquote(found[1]), body)
         return self.error(404, "Not Found")
+
+    def _rule(self, method: str, id_: str, body: bytes) -> Reply:
+        there = self.rules.get(id_)
+        if method == "POST" and there is None:
+            self.rules[id_] = json.loads(body)
+            return self.json(200, {"id": id_, **self.rules[id_]})
+        if there is None:
+            return self.error(404, f"Saved object [alert/{id_}] not found")
+        if method == "PUT":
+            given = json.loads(body)
+            unknown = set(given) - _OF_A_RULE
+            if unknown:
+                return self.error(400, f"[request body.{min(unknown)}]: definition for this key is missing")
+            there.update(given)
+        if method == "DELETE":
+            del self.rules[id_]
+            return 204, {}, b""
+        return self.json(200, {"id": id_, **there})
 
     def error(self, status: int, message: str, **more: Any) -> Reply:
         return self.json(status, {"statusCode": status, "error": "x", "message": message} | more)
@@ -131,7 +156,7 @@ def standing_in(server: StandIn) -> Iterator[StandIn]:
                     self.wfile.write(bytes([byte]))
                     time.sleep(0.05)
 
-        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - names of the standard library
+        do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - names of the standard library
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

@@ -1,0 +1,227 @@
+"""Rules of Kibana that raise an alert over our results: made, brought up to date, taken out, by fixed ids.
+
+A rule is an Elasticsearch query on a schedule. Whom it tells is for people to add in Kibana; a rule that is
+brought up to date keeps its actions. Nothing that is not named here is read or changed.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.servers.bundle import SavedObject
+from dashboards.servers.client import Answer, Client
+from dashboards.servers.outcome import Outcome
+from dashboards.servers.product import Server
+from dashboards.servers.spaces import path_of
+from esjobs.core.errors import DashboardsError, UsageError
+from esjobs.core.words import ALL_TYPES, CONFIRMED
+
+LOOKED_BACK_DAYS = 2
+"""The window of a rule: a night is over when the next day has begun, and its run takes hours."""
+EVERY = "1h"
+"""How often a rule looks."""
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What raises an alert: documents of an index in the last days, more than none or none at all.
+
+    ``slug``: tells rules of one prefix apart; id and name never change. ``few``: an alert where there is no
+    such document, rather than where there is one.
+    """
+
+    slug: str
+    title: str
+    index: str
+    time: str
+    query: Body
+    few: bool = False
+
+    def named(self, prefix: str) -> SavedObject:
+        """The rule as an object with a name; its id is the same for the same prefix, in the shape of a UUID.
+
+        Kibana takes no other ids of rules.
+        """
+        digest = hashlib.sha256(f"{prefix}/rule/{self.slug}".encode()).digest()
+        return SavedObject("rule", str(uuid.UUID(bytes=digest[:16], version=4)), f"{prefix}: {self.title}")
+
+    def body(self, prefix: str, indices: str) -> Body:
+        """What is the same whether the rule is made or brought up to date; ``indices``: their prefix."""
+        return {
+            "name": self.named(prefix).title,
+            "tags": [prefix],
+            "schedule": {"interval": EVERY},
+            "params": {
+                "searchType": "esQuery",
+                "index": [f"{indices}-{self.index}"],
+                "timeField": self.time,
+                "esQuery": json.dumps({"query": self.query}, sort_keys=True),
+                "size": 100,
+                "timeWindowSize": LOOKED_BACK_DAYS,
+                "timeWindowUnit": "d",
+                "threshold": [1 if self.few else 0],
+                "thresholdComparator": "<" if self.few else ">",
+                "aggType": "count",
+                "groupBy": "all",
+                "excludeHitsFromPreviousRun": not self.few,
+            },
+        }
+
+
+def _terms(**values: Any) -> list[Body]:
+    return [{"term": {name: value}} for name, value in values.items()]
+
+
+def rules(method: str) -> tuple[Rule, ...]:
+    """All of them; ``method``: whose verdicts people see."""
+    of_queues = _terms(level="site", processing_type=ALL_TYPES, method=method)
+    return (
+        Rule(
+            "new-confirmed",
+            "a deviation is newly confirmed",
+            "latest-flags",
+            "window_end",
+            {
+                "bool": {
+                    "filter": [*of_queues, *_terms(confirmed=True)],
+                    "must_not": _terms(standing_before=CONFIRMED),
+                }
+            },
+        ),
+        Rule(
+            "missing-night",
+            f"no verdicts for {LOOKED_BACK_DAYS} days",
+            "runs",
+            "window_end",
+            {"bool": {"filter": _terms(step="flag", scope="all")}},
+            few=True,
+        ),
+        Rule(
+            "failed-night",
+            "a night failed or is missing",
+            "nights",
+            "night",
+            {"bool": {"filter": [{"terms": {"state": ["failed", "missing"]}}]}},
+        ),
+    )
+
+
+def set_rules(
+    client: Client,
+    server: Server,
+    wanted: Sequence[Rule],
+    *,
+    prefix: str,
+    indices: str,
+    space: str | None = None,
+    dry_run: bool = False,
+) -> list[Outcome]:
+    """Make the rules, or bring those that are there up to date; what is refused is said, the rest goes on.
+
+    Raises :class:`UsageError` for a product without them, :class:`DashboardsError` when the server does not
+    say what it has.
+    """
+    if not server.kibana:
+        raise UsageError(
+            f"{server} has no rules of Kibana; its own alerting plugin takes monitors: see docs/dashboards.md"
+        )
+    path = path_of(client, server, space)
+    outcomes = []
+    for rule in wanted:
+        one = rule.named(prefix)
+        there = _there(client, server, path, one)
+        if not dry_run:
+            answer = _write(client, server, path, rule.body(prefix, indices), one, there)
+            if answer.status != 200:
+                outcomes.append(Outcome(one, "failed", _why(client, answer)))
+                continue
+        outcomes.append(Outcome(one, "new" if there is None else "replaced"))
+    return outcomes
+
+
+def remove_rules(
+    client: Client,
+    server: Server,
+    known: Sequence[Rule],
+    *,
+    prefix: str,
+    space: str | None = None,
+    dry_run: bool = False,
+) -> list[Outcome]:
+    """Take out the rules that are there; those that are not are no outcome: they are optional."""
+    if not server.kibana:
+        return []
+    path = path_of(client, server, space)
+    outcomes = []
+    for one in (rule.named(prefix) for rule in known):
+        try:
+            if _there(client, server, path, one) is None:
+                continue
+        except DashboardsError:
+            # a user without the right to see rules has made none, and the dashboards go all the same
+            continue
+        answer = None if dry_run else client.ask("DELETE", _address(path, one), headers=server.headers)
+        if answer is None or answer.status in (200, 204):
+            outcomes.append(Outcome(one, "removed"))
+        else:
+            outcomes.append(Outcome(one, "failed", _why(client, answer)))
+    return outcomes
+
+
+def _address(path: str, one: SavedObject) -> str:
+    return f"{path}/api/alerting/rule/{one.id}"
+
+
+def _there(client: Client, server: Server, path: str, one: SavedObject) -> Mapping[str, Any] | None:
+    answer = client.ask("GET", _address(path, one), headers=server.headers)
+    if answer.status == 404:
+        return None
+    found = answer.json()
+    if answer.status != 200 or not isinstance(found, dict):
+        raise DashboardsError(_why(client, answer))
+    return found
+
+
+def _write(
+    client: Client,
+    server: Server,
+    path: str,
+    body: Body,
+    one: SavedObject,
+    there: Mapping[str, Any] | None,
+) -> Answer:
+    if there is None:
+        made = {
+            **body,
+            "rule_type_id": ".es-query",
+            "consumer": "stackAlerts",
+            "actions": [],
+            "enabled": True,
+        }
+        return client.ask("POST", _address(path, one), headers=server.headers, body=made)
+    kept = [
+        {name: value for name, value in action.items() if name != "connector_type_id"}
+        for action in there.get("actions") or ()
+        if isinstance(action, dict)
+    ]
+    return client.ask("PUT", _address(path, one), headers=server.headers, body={**body, "actions": kept})
+
+
+def _why(client: Client, answer: Answer) -> str:
+    said = answer.message()
+    if "encryption" in said.lower():
+        return (
+            f"{client.url} keeps no rules (HTTP {answer.status}: {said}); set "
+            "xpack.encryptedSavedObjects.encryptionKey in its kibana.yml"
+        )
+    if answer.status == 403:
+        return (
+            f"{client.url}: the rule was refused (HTTP 403{': ' + said if said else ''}); the role needs all "
+            "rights on Stack Rules (Management) in the space, and to read the indices"
+        )
+    return str(client.refusal(answer, "the rule"))

@@ -1,0 +1,211 @@
+"""Charts of one quantity of a name on another, and of the names where one is largest."""
+
+import json
+
+from dashboards.spec import STATES, Entry, Panel
+from dashboards.targets.vegalite.marks import (
+    BAND,
+    INK,
+    LINE,
+    MUTED,
+    Paint,
+    Spec,
+    across,
+    assembled,
+    bars,
+    clipped,
+    columns_of,
+    looked,
+    points,
+    reached,
+    scaled,
+    valid,
+)
+from dashboards.targets.vegalite.sources import Source, Step
+
+_DOT = STATES["used"].light
+
+
+def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """Two quantities of a name, with error bars on the upright one."""
+    right, up = panel.entry("x"), panel.entry("y")
+    x = across(right.column, right.title, scaled(paint.x), tickCount=8, format=_form(right))
+    y, low, even = (
+        across(column, up.title, scaled(paint.y), tickCount=7, format=_form(up))
+        for column in (up.column, "lo", "even")
+    )
+    alike = {right.column, up.column} == {"k", "mix_k"}
+    is_factor = not alike and up.column == "k" and (paint.y is None or paint.y.low <= 1 <= paint.y.high)
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"even": 1}] if is_factor else []},
+            "mark": {"type": "rule", "color": BAND, "strokeWidth": 2},
+            "encoding": {"y": even},
+        },
+        *([_diagonal(panel, x, up.title, paint)] if alike else []),
+        bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    steps = [
+        *source.lifted(columns_of(panel)),
+        valid(right.column, up.column),
+        *reached(up, panel.interval),
+        *clipped(paint.x, right.column),
+        *clipped(paint.y, up.column, "lo", "hi"),
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
+    """The factor of each CPU model over the range of its published scores, and the line of all of them."""
+    label, right, up = panel.entry("label"), panel.entry("x"), panel.entry("y")
+    (join,) = panel.joins
+    x, at_low = (across(column, right.title, scaled(paint.x), tickCount=8) for column in ("middle", "low"))
+    y, bottom, expected = (
+        across(column, up.title, scaled(paint.y), tickCount=7) for column in (up.column, "lo", "expected")
+    )
+    told = [
+        {"field": label.column, "type": "nominal", "title": label.title},
+        {"field": "low", "type": "quantitative", "title": "lowest", "format": ".2f"},
+        {"field": "high", "type": "quantitative", "title": "highest", "format": ".2f"},
+        {"field": up.column, "type": "quantitative", "title": up.title, "format": ".3f"},
+        {"field": up.error, "type": "quantitative", "title": "standard error", "format": ".3f"},
+    ]
+    layers: list[Spec] = [
+        {
+            "name": "line",
+            "transform": [
+                {
+                    "aggregate": [
+                        {"op": "max", "field": "middle", "as": "most"},
+                        {"op": "median", "field": "slope", "as": "slope"},
+                    ]
+                },
+                {"calculate": "[0, 1.03 * datum.most]", "as": "middle"},
+                {"flatten": ["middle"]},
+                {"calculate": "datum.middle * datum.slope", "as": "expected"},
+            ],
+            "mark": {"type": "line", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
+            "encoding": {"x": x, "y": expected},
+        },
+        {
+            "name": "ranges",
+            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1},
+            "encoding": {"x": at_low, "x2": {"field": "high"}, "y": y},
+        },
+        {
+            "name": "bars",
+            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1},
+            "encoding": {"x": x, "y": bottom, "y2": {"field": "hi"}},
+        },
+        {
+            "name": "marks",
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 46,
+                "opacity": 1,
+                "color": _DOT,
+            },
+            "encoding": {"x": x, "y": y, "tooltip": told},
+        },
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        {"calculate": f"datum[{json.dumps(label.column)}]", "as": join.on},
+        joins[join.name].lookup(join.on, join.columns),
+        {"joinaggregate": [{"op": "valid", "field": "high", "as": "n_known"}]},
+        {"calculate": "(datum.low + datum.high) / 2", "as": "middle"},
+        {"calculate": f"datum[{json.dumps(up.column)}] / datum.middle", "as": "slope"},
+        *reached(up, panel.interval),
+    ]
+    for layer in layers:
+        layer["transform"] = [valid(up.column, "low", "high"), *layer.get("transform", ())]
+    return assembled(source, steps, [*layers, _unknown(right.title)], paint)
+
+
+def _unknown(title: str) -> Spec:
+    """Why nothing is drawn where no CPU model has a score."""
+    said = f"No CPU model here has an imported {title}: esjobs reference import brings published ones."
+    return {
+        "name": "unknown",
+        "transform": [
+            {"aggregate": [{"op": "max", "field": "n_known", "as": "n_known"}]},
+            {"filter": "datum.n_known === 0"},
+            {"calculate": json.dumps(said), "as": "said"},
+        ],
+        "mark": {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 12},
+        "encoding": {
+            "x": {"value": 8},
+            "y": {"value": 8},
+            "text": {"field": "said", "type": "nominal"},
+        },
+    }
+
+
+def _diagonal(panel: Panel, x: Spec, title: str, paint: Paint) -> Spec:
+    """Where both quantities are equal."""
+    column = panel.entry("x").column
+    return {
+        "name": "line",
+        "transform": [
+            {
+                "aggregate": [
+                    {"op": "min", "field": column, "as": "least"},
+                    {"op": "max", "field": column, "as": "most"},
+                ]
+            },
+            {"calculate": "[0.97 * datum.least, 1.03 * datum.most]", "as": column},
+            {"flatten": [column]},
+        ],
+        "mark": {"type": "line", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4], "clip": True},
+        "encoding": {"x": x, "y": across(column, title, scaled(paint.y), tickCount=7)},
+    }
+
+
+def _form(field: Entry) -> str:
+    return ".0%" if field.show == "fraction" else "~g"
+
+
+def ranked(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """The names with the largest magnitudes, in the order of their signed values; 0 is marked."""
+    field, label = panel.entry("x"), panel.entry("label")
+    value = f"datum[{json.dumps(field.column)}]"
+    x, at = (
+        across(column, field.title, scaled(paint.x), format="+.1~f", orient="top", tickCount=6)
+        for column in (field.column, "at")
+    )
+    axis = {"labelLimit": 190, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8}
+    y = {
+        "field": label.column,
+        "type": "nominal",
+        "title": None,
+        "axis": axis,
+        "sort": {"field": field.column, "op": "max", "order": "descending"},
+    }
+    layers: list[Spec] = [
+        {
+            "data": {"values": [{"at": 0}]},
+            "mark": {"type": "rule", "color": LINE, "strokeWidth": 1},
+            "encoding": {"x": at},
+        },
+        {
+            "name": "bars",
+            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.2},
+            "encoding": {"x": x, "x2": {"datum": 0}, "y": y},
+        },
+        points(panel, {"x": x, "y": y}, paint),
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        valid(field.column),
+        {"calculate": f"abs({value})", "as": "size"},
+        {
+            "window": [{"op": "row_number", "as": "place"}],
+            "sort": [{"field": "size", "order": "descending"}],
+        },
+        {"filter": f"datum.place <= {panel.most[0]}"},
+        *looked(panel),
+    ]
+    return assembled(source, steps, layers, paint)

@@ -1,0 +1,104 @@
+"""What queues ran on, and the factor that follows from it: rows of ``mixes``, columns of ``factors``."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from esjobs.core.words import ALL_TYPES
+from esjobs.names.sites import rc_site
+from esjobs.runs.publication import finite
+from esjobs.speed.factors import Factors
+
+Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
+"""Sums of jobs, CPU time and core time by queue and CPU model (None where the records name none)."""
+
+LEAST_SHARE = 0.5
+"""Of the CPU time of a queue; on fewer models with a factor its mix predicts nothing."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The factor that a mix predicts, its standard error, and on which share of the CPU time it rests."""
+
+    k: float | None
+    k_err: float | None
+    share: float
+
+
+def mix_rows(
+    mix: Mix, fits: Sequence[Factors], imported_sites: Mapping[str, str]
+) -> Iterator[dict[str, object]]:
+    """A row per queue and CPU model."""
+    known = comparable(fits, "cpu_model")
+    totals = _totals(mix, "core_s")
+    for (name, model), sums in mix.items():
+        k, k_err = known.get(model or "", (None, None))
+        yield {
+            "level": "site",
+            "name": name,
+            "rc_site": rc_site(name, imported_sites).name,
+            "cpu_model": model,
+            "n_jobs": int(sums["n_jobs"]),
+            "core_s": sums["core_s"],
+            "share": sums["core_s"] / totals[name] if totals[name] > 0 else None,
+            "k": k,
+            "k_err": k_err,
+        }
+
+
+def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
+    """By queue, the factor that its CPU models predict.
+
+    Events per CPU time add up by CPU time, so that the factor of a mix is the mean of those of its models,
+    each by its share of the CPU time. The factors of both levels have scales of their own: that of the
+    prediction is set so that the median queue of the largest component runs as predicted.
+    """
+    models, queues = comparable(fits, "cpu_model"), comparable(fits, "site")
+    totals = _totals(mix, "cpu_s")
+    told: dict[str, list[tuple[float, float, float]]] = {name: [] for name in totals}
+    for (name, model), sums in mix.items():
+        if (model or "") in models and sums["cpu_s"] > 0:
+            told[name].append((sums["cpu_s"], *models[model or ""]))
+    raw = {}
+    for name, parts in told.items():
+        weight = math.fsum(cpu_s for cpu_s, _, _ in parts)
+        share = weight / totals[name] if totals[name] > 0 else 0.0
+        if share < LEAST_SHARE:
+            raw[name] = Predicted(None, None, share)
+            continue
+        k = math.fsum(cpu_s * k for cpu_s, k, _ in parts) / weight
+        k_err = math.sqrt(math.fsum((cpu_s * k_err) ** 2 for cpu_s, _, k_err in parts)) / weight
+        raw[name] = Predicted(k, k_err, share)
+    ratios = [queues[name][0] / each.k for name, each in raw.items() if each.k and name in queues]
+    scale = median(ratios) if ratios else None
+    return {name: _scaled(each, scale) for name, each in raw.items()}
+
+
+def _scaled(each: Predicted, scale: float | None) -> Predicted:
+    if each.k is None or each.k_err is None or scale is None:
+        return Predicted(None, None, each.share)
+    return Predicted(each.k * scale, each.k_err * scale, each.share)
+
+
+def comparable(fits: Sequence[Factors], level: str) -> dict[str, tuple[float, float]]:
+    """Factors with errors of the largest component of the first fit of all types of a level, by name.
+
+    A factor without an error counts as one without an error.
+    """
+    for item in fits:
+        if item.level == level and item.processing_type == ALL_TYPES:
+            numbers = zip(item.name, item.k, item.k_err, item.main, strict=True)
+            return {
+                str(name): (float(k), finite(k_err) or 0.0)
+                for name, k, k_err, main in numbers
+                if main and finite(k) is not None
+            }
+    return {}
+
+
+def _totals(mix: Mix, column: str) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for (name, _), sums in mix.items():
+        totals[name] = totals.get(name, 0.0) + sums[column]
+    return totals

@@ -1,0 +1,120 @@
+"""What queues ran on: shares of core time, and the factor that follows from those of their CPU models."""
+
+import numpy as np
+import pytest
+
+import esjobs
+from esjobs.core.words import ALL_TYPES
+from esjobs.demonstration import demonstrate
+from esjobs.session import Session
+from esjobs.speed.factors import Factors
+from esjobs.speed.mixes import mix_rows, predicted
+
+
+def factors(level: str, values: dict[str, tuple[float, float]], component: int = 0) -> Factors:
+    count = len(values)
+    k, k_err = (np.array([pair[place] for pair in values.values()]) for place in (0, 1))
+    texts = np.array([""] * count, object)
+    return Factors(
+        level=level,
+        processing_type=ALL_TYPES,
+        method="gamma",
+        name=np.array(list(values), object),
+        k=k,
+        k_err=k_err,
+        component=np.full(count, component),
+        n_tasks=np.full(count, 5),
+        n_jobs=np.full(count, 100),
+        status=np.array(["ok"] * count, object),
+        reason=texts,
+        k_raw=k,
+        k_err_stat=k_err,
+        k_err_int=k_err,
+        events_per_job=k,
+        via=texts,
+        records=texts,
+        only_type="",
+        left_out="",
+        n_distinct_tasks=np.full(count, 5),
+        n_components=component + 1,
+    )
+
+
+def sums(cpu_s: float, core_s: float | None = None) -> dict[str, float]:
+    return {"n_jobs": 3.0, "cpu_s": cpu_s, "core_s": 1.25 * cpu_s if core_s is None else core_s}
+
+
+MODELS = factors("cpu_model", {"slow": (0.5, 0.01), "fast": (1.5, 0.02)})
+MIX = {
+    ("half", "fast"): sums(100.0),
+    ("half", "slow"): sums(100.0),
+    ("new", "fast"): sums(50.0),
+    ("old", "slow"): sums(70.0),
+    ("unknown", None): sums(90.0),
+    ("unknown", "fast"): sums(10.0),
+}
+
+
+def test_the_factor_of_a_mix_is_the_mean_by_cpu_time() -> None:
+    queues = factors("site", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
+    found = predicted(MIX, [queues, MODELS])
+    # on the models' own scale 1, 1.5 and 0.5; the ratios are 2, 2 and 1: the median queue is as predicted
+    assert [found[name].k for name in ("half", "new", "old")] == pytest.approx([2.0, 3.0, 1.0])
+    assert found["half"].k_err == pytest.approx(2 * np.hypot(0.5 * 0.02, 0.5 * 0.01))
+    assert (found["unknown"].k, found["unknown"].k_err) == (None, None)
+    assert found["unknown"].share == pytest.approx(0.1)
+    assert found["new"].share == 1.0
+
+
+def test_no_factor_no_prediction() -> None:
+    assert {each.k for each in predicted(MIX, [factors("site", {"half": (1.0, 0.1)})]).values()} == {None}
+    others = factors("cpu_model", {"slow": (0.5, 0.01), "fast": (1.5, 0.02)}, component=1)
+    assert {each.k for each in predicted(MIX, [factors("site", {"half": (1.0, 0.1)}), others]).values()} == {
+        None
+    }
+
+
+def test_shares_of_core_time_add_up() -> None:
+    rows = list(mix_rows(MIX, [MODELS], {"new": "THE-SITE"}))
+    assert len(rows) == len(MIX)
+    for name in {row["name"] for row in rows}:
+        assert sum(float(str(row["share"])) for row in rows if row["name"] == name) == pytest.approx(1.0)
+    by_key = {(row["name"], row["cpu_model"]): row for row in rows}
+    assert by_key["new", "fast"]["rc_site"] == "THE-SITE"
+    assert (by_key["new", "fast"]["k"], by_key["unknown", None]["k"]) == (1.5, None)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    folder = tmp_path_factory.mktemp("demo")
+    demonstrate(folder, jobs=40_000, seed=5)
+    return esjobs.open(f"duckdb:{folder / 'demo.duckdb'}")
+
+
+def test_the_demo_runs_as_its_cpu_models_promise(demo: Session) -> None:
+    """Its queues are as fast as their CPU models; what they declare is another matter."""
+    shown = demo.show("factors")
+    chosen = shown[(shown["level"] == "site") & shown["mix_k"].notna() & shown["component"].eq(0)]
+    off = chosen["k"] / chosen["mix_k"] - 1
+    assert len(chosen) > 30
+    assert off.abs().median() < 0.03
+    assert set(chosen["method"]) == {"gamma"}
+    assert set(chosen["processing_type"]) == {ALL_TYPES}
+
+
+def test_mixes_are_the_sums_of_the_buckets(demo: Session) -> None:
+    mixes, buckets = demo.show("mixes"), demo.show("buckets")
+    wanted: dict[tuple[str, str], list[float]] = {}
+    for row in buckets.to_dict("records"):
+        if isinstance(row["cpu_model"], str):
+            total = wanted.setdefault((row["site"], row["cpu_model"]), [0.0, 0.0])
+            total[0] += row["core_s"]
+            total[1] += row["n_jobs"]
+    named = [row for row in mixes.to_dict("records") if isinstance(row["cpu_model"], str)]
+    found = {(row["name"], row["cpu_model"]): [row["core_s"], row["n_jobs"]] for row in named}
+    assert found.keys() == wanted.keys()
+    assert all(found[key] == pytest.approx(wanted[key]) for key in found)
+    assert mixes["n_jobs"].sum() == buckets["n_jobs"].sum()
+    residuals = demo.show("residuals")
+    assert residuals[residuals["level"] == "site"]["rc_site"].notna().all()
+    assert residuals[residuals["level"] == "cpu_model"]["rc_site"].isna().all()
