@@ -59,7 +59,8 @@ def kind_shares(
         slope = inverse @ ((matrix * weight) @ left)
         residual = left - slope @ matrix
         variance = float(weight @ residual**2) / dof
-        error = np.sqrt(np.diagonal(inverse) * variance)
+        # where a kind tells nothing the pseudo-inverse is zero, which rounding may take below
+        error = np.sqrt(np.maximum(np.diagonal(inverse), 0.0) * variance)
         slope, error = np.where(told, slope, np.nan), np.where(told, error, np.nan)
         size = np.abs(residual) * np.sqrt(n_jobs)
         scale = MAD_FACTOR * float(np.median(size[used]))
