@@ -55,15 +55,16 @@ class Nights:
     def show(self, first: date | None = None, last: date | None = None) -> pa.Table:
         """The nights from one to another, oldest first, with those that are missing; rows of ``nights``.
 
-        Without a first one those that are remembered (:meth:`_remembered`), without a last one up to the one
-        that is due.
+        Without a first one all that have an account, and those missing since retention keeps each
+        (:meth:`_remembered`); without a last one up to the one that is due.
         """
         last = last or self.due
-        stored = {row["night"]: row for row in self._ledger.nights(None, last)}
+        stored = {row["night"]: row for row in self._ledger.nights(first, last)}
         since = first or self._remembered(list(stored), last)
+        expected = days_between(since, last) if since else []
         rows = [
             stored.get(night, {"night": night, "state": "missing", "reason": NOT_RUN})
-            for night in (days_between(since, last) if since else [])
+            for night in sorted({*stored, *expected})
         ]
         return rows_table(NIGHTS, rows)
 

@@ -1,0 +1,154 @@
+"""Nights on a cluster: the same results as embedded, trouble with the engine, two services at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.nightly import Trigger
+from esjobs.nights.nights import Nights
+from esjobs.nights.steps import NIGHT_STEPS
+from esjobs.nights.work import NightAccount, NightWork
+from esjobs.session import open as open_session
+from esjobs.settings import Settings
+from esjobs.store.lease import Lease
+from tests.nights.rows import visible_rows
+from tests.nights.stage import FIRST, Hands, Stage, days, settings_of, staged
+from tests.servers.plugin import server_params
+from tests.servers.proxy import Proxy, Request, answers
+from tests.servers.server import Server
+
+pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)
+
+RESULTS = ("factors", "flags", "lines", "conclusions", "latest_runs", "nights")
+
+
+def settings(url: str, prefix: str, **nights: object) -> Settings:
+    plain = settings_of(url, backoff_s=100.0, longest_pause_s=1_000.0, **nights)
+    cluster = plain.cluster.model_copy(update={"prefix": prefix, "retries": 0})
+    return plain.model_copy(update={"cluster": cluster})
+
+
+@contextmanager
+def clustered(url: str, prefix: str, hands: Hands, **nights: object) -> Iterator[Stage]:
+    with open_session(settings=settings(url, prefix, **nights), clock=hands.clock) as session:
+        yield Stage(session, hands)
+
+
+def writes(request: Request) -> bool:
+    """What changes something, but in the state: the lease stays."""
+    return request.method in ("POST", "PUT") and "_bulk" in request.path
+
+
+def test_nights_are_those_of_the_embedded_store(server: Server, index_prefix: str, tmp_path: Path) -> None:
+    hands = Hands()
+    with clustered(server.url, index_prefix, hands) as cluster:
+        cluster.live(*days(FIRST, 4))
+        cluster.arrive(FIRST + timedelta(days=2), seed=7, jobs=40)
+        late = cluster.live(FIRST + timedelta(days=4))
+        found = visible_rows(cluster.store)
+    with staged(tmp_path) as embedded:
+        embedded.live(*days(FIRST, 4))
+        embedded.arrive(FIRST + timedelta(days=2), seed=7, jobs=40)
+        assert [row["night"] for row in embedded.live(FIRST + timedelta(days=4))] == [
+            row["night"] for row in late
+        ]
+        expected = visible_rows(embedded.store)
+    assert {name: found[name] for name in RESULTS} == {name: expected[name] for name in RESULTS}
+
+
+def test_trouble_that_passes_costs_pauses(server: Server, index_prefix: str) -> None:
+    hands = Hands()
+    with Proxy(server.url) as proxy, clustered(proxy.url, index_prefix, hands) as stage:
+        stage.live(*days(FIRST, 4))
+        stage.arrive(FIRST + timedelta(days=4))
+        refused = answers(503, {"error": {"type": "unavailable", "reason": "made up"}, "status": 503})
+        trouble = proxy.on(writes, refused, skip=3, times=None)
+        pause = hands.pause
+
+        def healing(seconds: float) -> None:
+            pause(seconds)
+            if len([each for each in hands.pauses if each >= 100]) == 3:
+                proxy.heal()
+
+        hands.pause = healing  # type: ignore[method-assign]
+        stage.nights._patience = hands.patience
+        (row,) = stage.trigger(FIRST + timedelta(days=4))
+        assert trouble.hits == 3
+        assert [each for each in hands.pauses if each >= 100] == [100.0, 200.0, 400.0]
+        assert (row["state"], row["attempt"]) == ("done", 1)
+
+
+def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
+    server: Server, index_prefix: str, tmp_path: Path
+) -> None:
+    hands = Hands()
+    with Proxy(server.url) as proxy:
+        with clustered(proxy.url, index_prefix, hands) as stage:
+            stage.live(*days(FIRST, 4))
+            stage.arrive(FIRST + timedelta(days=4))
+            before = visible_rows(stage.store, ("buckets", "days", "nights", "night_steps"))
+        trigger = Trigger(settings(proxy.url, index_prefix, deadline_h=1), hands.clock, hands.patience)
+        refused = answers(503, {"error": {"type": "unavailable", "reason": "made up"}, "status": 503})
+        proxy.on(lambda _: True, refused, times=None)
+        hands.morning_after(FIRST + timedelta(days=4))
+        began = hands.passed
+        with pytest.raises(StoreError) as raised:
+            trigger.tend()
+        assert "\n" not in str(raised.value)
+        assert 1800 < hands.passed - began <= 3600
+        proxy.heal()
+        with clustered(proxy.url, index_prefix, hands) as stage:
+            assert visible_rows(stage.store, ("buckets", "days", "nights", "night_steps")) == before
+            stage.arrive(FIRST + timedelta(days=5))
+        hands.morning_after(FIRST + timedelta(days=5))
+        rows, condition = trigger.tend(str(raised.value))
+        assert [(str(row["night"]), row["state"], row["attempt"]) for row in rows] == [
+            ("2025-06-05", "done", 2),
+            ("2025-06-06", "done", 1),
+        ]
+        assert condition.nights == {"done": 6}
+        with clustered(proxy.url, index_prefix, hands) as stage:
+            found = visible_rows(stage.store)
+    with staged(tmp_path) as embedded:
+        embedded.live(*days(FIRST, 6))
+        expected = visible_rows(embedded.store)
+    assert {name: found[name] for name in RESULTS} == {name: expected[name] for name in RESULTS}
+
+
+def test_of_two_services_one_works_and_that_of_a_dead_one_is_taken_over(
+    server: Server, index_prefix: str
+) -> None:
+    hands = Hands()
+    with clustered(server.url, index_prefix, hands) as one, clustered(server.url, index_prefix, hands) as two:
+        one.arrive(FIRST)
+
+        def second(night: date) -> None:
+            # the first one is in the middle of its night
+            with pytest.raises(StoreBusyError, match="is running nights"):
+                two.trigger(night)
+
+        def prune(work: NightWork) -> NightAccount:
+            second(work.night)
+            return NightAccount()
+
+        steps = [replace(step, function=prune) if step.name == "prune" else step for step in NIGHT_STEPS]
+        one.nights = Nights(one.session, hands.clock, steps=steps, patience=hands.patience)
+        assert [row["state"] for row in one.trigger(FIRST)] == ["done"]
+        # one that died elsewhere leaves its lease, which ends by itself
+        hands.morning_after(FIRST + timedelta(days=1))
+        dead = Lease(two.store, "here", hands.clock, what="running nights", timer=hands.timer)
+        dead.take()
+        key = "who is running nights"
+        text = two.store.value(key)
+        assert text is not None
+        elsewhere = text.replace('"process": "', '"process": "other-boot-')
+        assert two.store.compare_and_set(key, text, elsewhere)
+        two.arrive(FIRST + timedelta(days=1))
+        began = hands.passed
+        assert [row["state"] for row in two.trigger(FIRST + timedelta(days=1))] == ["done"]
+        assert hands.passed - began > 600
