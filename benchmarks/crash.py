@@ -24,11 +24,10 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.nights.crashes import Victim, moments
-
 from benchmarks.machine import describe
 from esjobs.session import open as open_session
 from esjobs.settings import Settings
+from tests.nights.crashes import Victim, moments
 from tests.nights.rows import visible_rows
 from tests.nights.stage import FIRST, Hands, Stage, days, settings_of
 from tests.notify.servers import MailServer, mail_server

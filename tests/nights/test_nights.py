@@ -155,3 +155,14 @@ def test_one_process_at_a_time_runs_nights(tmp_path: Path) -> None:
         assert stage.nights.show().num_rows == 0
         other.give_back()
         assert [row["state"] for row in stage.trigger(FIRST)] == ["done"]
+
+
+def test_after_a_long_pause_old_nights_are_shown_and_not_every_day_between_is_missing(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        stage.live(FIRST)
+        stage.hands.morning_after(FIRST + timedelta(days=400))
+        states = stage.states()
+        assert states.pop("2025-06-01") == "done"
+        # as many as retention keeps day by day
+        assert len(states) == 60
+        assert set(states.values()) == {"missing"}
