@@ -56,7 +56,7 @@ class Alert:
 class Digest:
     """What a message tells, to whom.
 
-    ``whose``: the WLCG site or queues that it is about, empty when they are many. ``slower``, ``faster``:
+    ``whose``: the queue or WLCG site that it is about, or the first two queues. ``slower``, ``faster``:
     whether a deviation in it goes that way, for what is to be checked. ``nights``: first and last.
     """
 
@@ -74,10 +74,14 @@ class Digest:
         """All lines of these kinds."""
         return tuple(line for group in self.groups if group.kind in kinds for line in group.lines)
 
-    def count(self, *kinds: str) -> int:
-        """How many names there are of these kinds; a name with several kinds of work counts once."""
+    def count(self, *kinds: str, but: tuple[str, ...] = ()) -> int:
+        """How many names there are of these kinds; a name with several kinds of work counts once.
+
+        ``but``: without names that are also of these.
+        """
         more = sum(group.more for group in self.groups if group.kind in kinds)
-        return len({(line.noun, line.name) for line in self.of(*kinds)}) + more
+        others = {(line.noun, line.name) for line in self.of(*but)}
+        return len({(line.noun, line.name) for line in self.of(*kinds)} - others) + more
 
     @property
     def days(self) -> str:
@@ -102,8 +106,6 @@ def digest_of(name: str, recipient: str, role: Role, notices: Sequence[Notice]) 
             groups.append(Group(kind, tuple(map(line_of, shown)), len(of_kind) - len(shown)))
     alerts = sorted((n for n in notices if not n.is_flag), key=lambda n: (KINDS.index(n.kind), n.night, n.id))
     moved = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
-    sites = {notice.rc_site or notice.name or "" for notice in flags}
-    names = {notice.name or "" for notice in flags}
     return Digest(
         id=name,
         recipient=recipient,
@@ -111,10 +113,19 @@ def digest_of(name: str, recipient: str, role: Role, notices: Sequence[Notice]) 
         groups=tuple(groups),
         alerts=tuple(Alert(n.kind, n.severity, visible(n.subject), visible(n.text)) for n in alerts),
         nights=(min(notice.night for notice in notices), max(notice.night for notice in notices)),
-        whose=visible(names.pop() if len(names) == 1 else sites.pop() if len(sites) == 1 else ""),
+        whose=_whose(flags),
         slower=any(deviation < 0 for deviation in moved),
         faster=any(deviation > 0 for deviation in moved),
     )
+
+
+def _whose(flags: Sequence[Notice]) -> str:
+    """The one queue, the one site, or the first queues."""
+    sites = sorted({notice.rc_site or notice.name or "" for notice in flags})
+    names = sorted({notice.name or "" for notice in flags})
+    if len(names) == 1 or len(sites) == 1:
+        return visible((names if len(names) == 1 else sites)[0])
+    return visible(", ".join(names[:2])) + (", ..." if len(names) > 2 else "")
 
 
 def _order(notice: Notice) -> tuple[str, str, bool, str, str]:

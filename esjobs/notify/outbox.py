@@ -19,6 +19,8 @@ from esjobs.store.base import JobStore
 
 WAITING = ("queued", "failed")
 """States of what is still to be sent."""
+KNOWN = "known"
+"""State of what is not sent, because it was told before as a change of another night."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,8 @@ class Outbox:
         return [Entry(**row) for row in read_table(self._store, NOTIFICATIONS, where).to_pylist()]
 
 
-Subject = Callable[[Recipient, Sequence[Notice]], str]
-"""Gives the subject of a message."""
+Moved = Callable[[Sequence[Entry], Sequence[Notice]], Sequence[Notice]]
+"""Of what somebody was told and is to be told, what is known already."""
 
 
 def entry_of(
@@ -124,45 +126,51 @@ def entry_of(
     )
 
 
+Draft = Callable[[Recipient, Sequence[Notice]], Entry]
+"""Makes the entry of a message, queued."""
+Known = Callable[[Sequence[Entry], Sequence[Notice]], Sequence[Notice]]
+"""Of what somebody was told and is to be told, what is known already."""
+
+
 def queued(
     settings: NotifySettings,
     notices: Sequence[Notice],
     there: Collection[Entry],
-    *,
-    night: date,
-    now: datetime,
-    subject: Subject,
-    address: Callable[[Recipient], str],
+    draft: Draft,
+    known: Known = lambda *_: (),
 ) -> list[Entry]:
-    """The new entries of a night: per recipient one, of what it takes and was not told by those ``there``."""
+    """New entries: for each recipient one, of what it takes and was not told by those ``there``.
+
+    What is ``known`` gets an entry of its own, which is not sent.
+    """
     entries = []
     for recipient in settings.recipients:
-        known = {
-            notice for entry in there if entry.recipient == recipient.name for notice in entry.notices.split()
-        }
-        told = tuple(notice for notice in notices if notice.id not in known and takes(recipient, notice))
-        if not told:
-            continue
-        entry = entry_of(
-            recipient,
-            told,
-            night=night,
-            now=now,
-            subject=subject(recipient, told),
-            address=address(recipient),
-        )
-        age = (now.date() - night).days
-        if age > settings.within_days:
-            entry = replace(
-                entry,
-                state="given up",
-                error=f"night {night} was {age} days ago; not sent beyond {settings.within_days} days "
-                "(notify.within_days)",
-            )
-        elif recipient.digest == "weekly":
-            entry = replace(entry, state="collected", due=digest_day(night, now, settings.weekly_on))
-        entries.append(entry)
+        before = [entry for entry in there if entry.recipient == recipient.name]
+        told = {notice for entry in before for notice in entry.notices.split()}
+        new = [notice for notice in notices if notice.id not in told and takes(recipient, notice)]
+        same = known(before, new)
+        if same:
+            note = "told before, as a change of another night"
+            entries.append(replace(draft(recipient, same), state=KNOWN, error=note))
+        rest = [notice for notice in new if notice not in same]
+        if rest:
+            entries.append(_on_its_way(draft(recipient, rest), recipient, settings))
     return entries
+
+
+def _on_its_way(entry: Entry, recipient: Recipient, settings: NotifySettings) -> Entry:
+    """Sent with the others, collected for a digest, or too old to be sent."""
+    age = (entry.first_at.date() - entry.night).days
+    if age > settings.within_days:
+        return given_up(
+            entry,
+            f"night {entry.night} was {age} days ago; not sent beyond {settings.within_days} days "
+            "(notify.within_days)",
+        )
+    if recipient.digest == "weekly":
+        due = digest_day(entry.night, entry.first_at, settings.weekly_on)
+        return replace(entry, state="collected", due=due)
+    return entry
 
 
 def digest_day(night: date, now: datetime, weekday: str) -> date:
@@ -178,43 +186,27 @@ def digest_day(night: date, now: datetime, weekday: str) -> date:
     return first + timedelta(days=(WEEKDAYS.index(weekday) - first.weekday()) % 7)
 
 
-def bundled(
-    settings: NotifySettings,
-    collected: Iterable[Entry],
-    *,
-    night: date,
-    now: datetime,
-    subject: Subject,
-    address: Callable[[Recipient], str],
-) -> list[Entry]:
+def bundled(settings: NotifySettings, collected: Iterable[Entry], draft: Draft, today: date) -> list[Entry]:
     """Weekly digests that are due: one new entry per recipient, and what went into it, marked.
 
     A recipient that is not in the settings any more has its entries given up.
     """
     due: dict[str, list[Entry]] = {}
     for entry in collected:
-        if entry.due is None or entry.due <= now.date():
+        if entry.due is None or entry.due <= today:
             due.setdefault(entry.recipient, []).append(entry)
     changed: list[Entry] = []
     for name, entries in due.items():
         recipient = settings.recipient(name)
         if recipient is None:
             changed += [given_up(entry, GONE) for entry in entries]
-            continue
-        told = tuple({notice.id: notice for entry in entries for notice in entry.told}.values())
-        if len(entries) == 1:
+        elif len(entries) == 1:
             changed.append(replace(entries[0], state="queued"))
-            continue
-        digest = entry_of(
-            recipient,
-            told,
-            night=night,
-            now=now,
-            subject=subject(recipient, told),
-            address=address(recipient),
-        )
-        changed += [replace(entry, state="bundled", bundle=digest.notification) for entry in entries]
-        changed.append(digest)
+        else:
+            told = {notice.id: notice for entry in entries for notice in entry.told}
+            digest = draft(recipient, list(told.values()))
+            changed += [replace(entry, state="bundled", bundle=digest.notification) for entry in entries]
+            changed.append(digest)
     return changed
 
 

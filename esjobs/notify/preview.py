@@ -7,7 +7,7 @@ from pathlib import Path
 
 from esjobs.core.errors import InputError, SettingsError
 from esjobs.notify.channels.letter import cid_of
-from esjobs.notify.outbox import Entry, entry_of
+from esjobs.notify.outbox import Entry
 from esjobs.notify.rules import takes
 from esjobs.notify.sending import Post, Rendered
 from esjobs.notify.settings import Recipient
@@ -37,8 +37,8 @@ def preview(store: JobStore, office: Office, night: date, out: Path) -> list[Pre
     is posted. A recipient that no notice is for has no files. Raises :class:`InputError` when the folder
     cannot be made, :class:`SettingsError` for a broken template.
     """
-    settings, clock = office.settings, office.clock
-    notices = notices_of(store, night, settings, today=clock().date())
+    settings = office.settings
+    notices = notices_of(store, night, settings, today=office.clock().date())
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -48,17 +48,16 @@ def preview(store: JobStore, office: Office, night: date, out: Path) -> list[Pre
         told = [notice for notice in notices if takes(recipient, notice)]
         if not told:
             continue
-        address, subject = office.post.address(recipient), office.post.subject(recipient, told)
-        entry = entry_of(recipient, told, night=night, now=clock(), subject=subject, address=address)
+        entry = office.draft(night)(recipient, told)
         files = [_write(out / name, content) for name, content in _contents(office.post, entry, recipient)]
         previewed.append(
             Previewed(
                 recipient.name,
                 recipient.channel,
-                address,
+                entry.address,
                 recipient.digest,
                 len(told),
-                subject,
+                entry.subject,
                 ", ".join(files),
             )
         )

@@ -52,6 +52,12 @@ def notices_of(
     return list({notice.id: notice for notice in gathered}.values())
 
 
+def events_between(store: JobStore, first: date, last: date) -> set[str]:
+    """Ids of the events of some nights, both ends included."""
+    rows = read_table(store, FLAG_EVENTS, [Days("night", first, last)], ["event"])
+    return set(rows.column("event").to_pylist())
+
+
 def reasons_of(
     store: JobStore, events: Sequence[Mapping[str, object]]
 ) -> dict[tuple[str, str, str, str], tuple[str, ...]]:

@@ -9,11 +9,12 @@ from datetime import date, timedelta
 from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
 from esjobs.notify.gathering import undelivered
+from esjobs.notify.moved import moved
 from esjobs.notify.notices import Notice
-from esjobs.notify.outbox import WAITING, Entry, Outbox, bundled, queued
+from esjobs.notify.outbox import WAITING, Draft, Entry, Outbox, bundled, entry_of, queued
 from esjobs.notify.sending import Post, deliver_all
-from esjobs.notify.settings import NotifySettings
-from esjobs.notify.sources import notices_of
+from esjobs.notify.settings import NotifySettings, Recipient
+from esjobs.notify.sources import events_between, notices_of
 from esjobs.store.base import JobStore
 from esjobs.store.lease import Lease
 
@@ -37,6 +38,22 @@ class Office:
     def post(self) -> Post:
         """What words and delivers a message."""
         return Post(self.settings, self.limit, self.clock)
+
+    def draft(self, night: date) -> Draft:
+        """What makes entries of messages about a night."""
+        post = self.post
+
+        def made(recipient: Recipient, notices: Sequence[Notice]) -> Entry:
+            return entry_of(
+                recipient,
+                notices,
+                night=night,
+                now=self.clock(),
+                subject=post.subject(recipient, notices),
+                address=post.address(recipient),
+            )
+
+        return made
 
     def lease(self, store: JobStore) -> Lease:
         """The right to send; it outlasts the longest attempt, so that two never send at once."""
@@ -62,39 +79,22 @@ def notify_night(
     with lease.turn(office.wait_s):
         outbox = Outbox(store)
         today = office.clock().date()
-        oldest = min(night, today - timedelta(days=settings.within_days))
-        there = outbox.between(oldest, max(night, today) + timedelta(days=1))
+        oldest, newest = min(night, today - timedelta(days=settings.within_days)), max(night, today)
+        there = outbox.between(oldest, newest + timedelta(days=1))
         told = {identity for entry in there for identity in entry.notices.split()}
         notices = notices_of(store, night, settings, today=today, told=told, alerts=alerts)
-        outbox.put(
-            queued(
-                settings,
-                notices,
-                there,
-                night=max([night, *(notice.night for notice in notices)]),
-                now=office.clock(),
-                subject=office.post.subject,
-                address=office.post.address,
-            )
-        )
-        _queue_digests(outbox, office, night)
+        present = events_between(store, oldest, newest)
+
+        def known(before: Sequence[Entry], new: Sequence[Notice]) -> Sequence[Notice]:
+            return moved(before, new, present, oldest)
+
+        about = max([night, *(notice.night for notice in notices)])
+        outbox.put(queued(settings, notices, there, office.draft(about), known))
+        outbox.put(bundled(settings, outbox.in_states(["collected"]), office.draft(night), today))
         if retry:
             outbox.put(_queued_again(outbox.in_states(["given up"])))
         ended = _send(outbox, office, lease, night)
     return _report(night, notices, ended, time.perf_counter() - began)
-
-
-def _queue_digests(outbox: Outbox, office: Office, night: date) -> None:
-    outbox.put(
-        bundled(
-            office.settings,
-            outbox.in_states(["collected"]),
-            night=night,
-            now=office.clock(),
-            subject=office.post.subject,
-            address=office.post.address,
-        )
-    )
 
 
 def _queued_again(entries: Iterable[Entry]) -> list[Entry]:
@@ -133,15 +133,7 @@ def _told_of(entry: Entry, outbox: Outbox, office: Office, night: date) -> list[
     others = office.settings.model_copy(
         update={"recipients": tuple(one for one in office.settings.recipients if one.name != entry.recipient)}
     )
-    return queued(
-        others,
-        [notice],
-        list(outbox.of_night(night).values()),
-        night=night,
-        now=office.clock(),
-        subject=office.post.subject,
-        address=office.post.address,
-    )
+    return queued(others, [notice], outbox.of_night(night).values(), office.draft(night))
 
 
 def _report(night: date, notices: Sequence[Notice], ended: Sequence[Entry], seconds: float) -> RunReport:

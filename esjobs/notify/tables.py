@@ -2,8 +2,9 @@
 
 from esjobs.core.tables import Table, column, columns
 
-STATES = ("queued", "collected", "bundled", "sent", "failed", "given up")
-"""Of a notification; ``collected`` waits for its weekly digest, ``bundled`` went into one."""
+STATES = ("queued", "collected", "bundled", "known", "sent", "failed", "given up")
+"""Of a notification; ``collected`` waits for its weekly digest, ``bundled`` went into one, ``known`` was told
+before, of another night."""
 
 NOTIFICATIONS = Table(
     "notifications",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.notify.gathering import trial
-from esjobs.notify.outbox import Entry, Outbox, entry_of
+from esjobs.notify.outbox import Entry, Outbox
 from esjobs.notify.rules import without_match
 from esjobs.notify.secrecy import value_of
 from esjobs.notify.settings import NotifySettings, Recipient
@@ -75,17 +75,8 @@ def _recipient(settings: NotifySettings, name: str) -> Recipient:
 
 def _try(recipient: Recipient, office: Office) -> tuple[Entry, Entry]:
     now = office.clock()
-    notice = trial(recipient.name, now)
-    post = office.post
-    entry = entry_of(
-        recipient,
-        [notice],
-        night=now.date(),
-        now=now,
-        subject=post.subject(recipient, [notice]),
-        address=post.address(recipient),
-    )
-    ended, _ = post.attempt(entry)
+    entry = office.draft(now.date())(recipient, [trial(recipient.name, now)])
+    ended, _ = office.post.attempt(entry)
     # a test that failed is not tried again: who sent it sees what is wrong
     return entry, ended if ended.state == "sent" else Entry(**{**vars(ended), "state": "given up"})
 

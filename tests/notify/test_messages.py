@@ -117,7 +117,7 @@ def test_any_name_makes_a_mail(name: str, word: str) -> None:
             "31 % below declared corepower: CERN-PROD_UCORE",
         ),
         ("site", [notice(), notice("CERN-PROD_B")], "2 queues deviate from declared corepower: CERN-PROD"),
-        ("site", [notice(), notice("A_B")], "2 queues deviate from declared corepower: several sites"),
+        ("site", [notice(), notice("A_B")], "2 queues deviate from declared corepower: A_B, CERN-PROD_UCORE"),
         ("site", [notice(kind="closed")], "No longer deviates from declared corepower: CERN-PROD_UCORE"),
         ("site", [notice(kind="closed"), notice("CERN-PROD_B")], "1 new deviation, 1 ended: CERN-PROD"),
         ("coordinator", [notice(), notice("B", "noticed")], "1 confirmed, 1 candidate: 2026-11-21"),

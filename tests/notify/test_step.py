@@ -232,6 +232,37 @@ def test_who_catches_up_a_year_writes_to_nobody(store: DuckStore, server: MailSe
     assert "within_days" in outbox(store)[0]["error"]
 
 
+def test_a_change_whose_night_moves_is_told_once(store: DuckStore, server: MailServer) -> None:
+    """Late records make a deviation open a day earlier: another event, the same change for who reads it."""
+    made = mailed(server, site())
+    clock = Clock(NOW + 2 * DAY)
+    late, later = NIGHT + DAY, NIGHT + 5 * DAY
+    events(store, event(night=late), night=late)
+    notify_night(store, office(made, clock), late)
+    assert len(server.taken) == 1
+    events(store, night=late)
+    events(store, event())
+    for _ in range(2):
+        notify_night(store, office(made, clock), NIGHT)
+    assert len(server.taken) == 1
+    assert sorted(states(store)) == [("cern", "known"), ("cern", "sent")]
+    # what ends, and what begins again, are changes of their own
+    events(store, event(kind="closed", night=later), event(kind="reopened", night=later), night=later)
+    clock.on(later)
+    notify_night(store, office(made, clock), later)
+    assert [subject for _, subject in to(server)[1:]] == [
+        "[esjobs] 1 new deviation, 1 ended: CERN-PROD_UCORE"
+    ]
+
+
+def test_a_night_that_is_run_again_tells_what_it_moves_after_it(store: DuckStore, server: MailServer) -> None:
+    made = mailed(server, site())
+    clock = Clock(NOW + 2 * DAY)
+    events(store, event("CERN-PROD_B", night=NIGHT + DAY), night=NIGHT + DAY)
+    notify_night(store, office(made, clock), NIGHT)
+    assert [subject for _, subject in to(server)] == ["[esjobs] 31 % below declared corepower: CERN-PROD_B"]
+
+
 def test_a_recipient_that_is_gone(store: DuckStore, server: MailServer) -> None:
     server.answers += ["451 later"] * 2
     events(store, event())

@@ -48,6 +48,8 @@ def letter_of(
                 disposition="inline",
                 filename="deviations.png",
             )
+    # folded, a subject gets a space in front in some mail programs; 998 characters are allowed
+    mail.policy = SMTP.clone(max_line_length=200)
     # boundaries are made up anew each time otherwise
     for number, part in enumerate(mail.walk()):
         if part.is_multipart():
