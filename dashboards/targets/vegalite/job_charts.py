@@ -67,7 +67,7 @@ def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) 
     y = {**names_axis(label.column), "sort": {"field": "lost", "op": "max", "order": "descending"}}
     words, colours = zip(*ENDS, strict=True)
     title = panel.entry("x").title
-    bar, reach = (amount(column, title, ".0~%") for column in ("value", "lost"))
+    bar, reach = (amount(column, title, ".1~%") for column in ("value", "lost"))
     told = [
         {"field": label.column, "type": "nominal", "title": label.title},
         {"field": "state", "type": "nominal", "title": "Ended"},

@@ -134,7 +134,7 @@ def amount(column: str, title: str, form: str) -> Spec:
     """The axis of bars that begin at 0."""
     # room behind the longest bar for its number
     room = 34 if form.endswith("%") else 56
-    scale = {"domainMin": 0, "padding": room}
+    scale = {"zero": True, "range": [0, {"expr": f"max(width - {room}, 60)"}]}
     return across(column, title, scale, format=form, tickCount=6, orient="top")
 
 

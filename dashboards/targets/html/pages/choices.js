@@ -139,7 +139,8 @@ class ChoicesForm {
       label.append(element("span", "", choice.title));
       const select = element("select");
       select.name = choice.key;
-      label.append(select);
+      const value = element("span", "value");
+      label.append(select, value);
       form.append(label);
       this.fields.set(choice, select);
       select.addEventListener("change", () => this.chosen(choice, select.value));
@@ -186,6 +187,7 @@ function fill(select, options, value) {
     return option;
   });
   select.replaceChildren(...made);
+  select.nextSibling.textContent = select.selectedOptions.length ? select.selectedOptions[0].textContent : "";
 }
 
 // A menu as wide as its longest entry would be wider than the page.
