@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 import esjobs
 from benchmarks.machine import describe, load
@@ -61,7 +61,7 @@ def main() -> None:
             written_s = time.perf_counter() - began
         rows = opened(first.parent, asked.repeat, asked.chromium)
     measured = {
-        "command": " ".join(["python -m benchmarks.html_pages", *sys.argv[1:]]),
+        "command": f"python -m benchmarks.html_pages --jobs {asked.jobs} --nights {asked.nights}",
         "machine": describe(),
         "load": {"before": before, "after": load()},
         "made": made,
@@ -141,7 +141,7 @@ def opened(folder: Path, repeat: int, chromium: str) -> list[dict[str, Any]]:
             for _ in range(repeat):
                 context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
                 tab = context.new_page()
-                tab.on("request", lambda request, seen=loaded: seen.add(request.url))
+                _listen(tab, loaded)
                 began = time.perf_counter()
                 tab.goto((folder / file).as_uri())
                 tab.wait_for_function(_READY)
@@ -162,6 +162,11 @@ def opened(folder: Path, repeat: int, chromium: str) -> list[dict[str, Any]]:
             )
         browser.close()
     return found
+
+
+def _listen(tab: Page, loaded: set[str]) -> None:
+    """Take note of every file that a page loads."""
+    tab.on("request", lambda request: loaded.add(request.url))
 
 
 def render(measured: dict[str, Any]) -> str:
