@@ -14,7 +14,7 @@ from typing import Any
 from esjobs.core.query import In
 from esjobs.core.tables import columns
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, HALF_WIDTH_90
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, HALF_WIDTH_90, JUDGED
 from esjobs.runs.publication import read_table
 from esjobs.runs.stored import COLUMNS, EVERYTHING, StoredRun, runs_of
 from esjobs.runs.tables import RUNS
@@ -92,7 +92,12 @@ class StoredVerdicts:
                 self._runs[run.window.last_day].append(run)
 
     def sightings(self, runs: NightRuns) -> dict[Key, Sighting]:
-        """What a night says of every name in the verdicts of the run that is followed."""
+        """What a night says of every name in the verdicts of the run that is followed.
+
+        A name that this run could not compare is followed in the longest shorter window that could. So a
+        queue whose speed changed, of which jobs before and after are in one window and scatter as if its
+        records were wrong, is known again as soon as a window holds only jobs after it.
+        """
         self.look_ahead(night for run in runs.all for night in _nights_before(run))
         earlier = {run.run: self._earlier(run) for run in runs.all}
         self._read_flags([*runs.all, *(run for run in earlier.values() if run is not None)])
@@ -104,15 +109,11 @@ class StoredVerdicts:
             for other in [earlier[run.run]]
         ]
         kinds = [verdicts.confirmed_kinds() for verdicts in tables]
-        return {
-            key: _sighting(key, row, runs.followed, tables, before, kinds)
-            for key, row in tables[0].rows.items()
-        }
-
-    def origin_of(self, run: StoredRun, key: Key) -> str | None:
-        """Where the declared value of a name comes from, in a run whose sightings were asked for."""
-        row = self._rows[run.run].get(key)
-        return None if row is None else row["origin"]
+        found = {}
+        for key in tables[0].rows:
+            place = next((n for n, verdicts in enumerate(tables) if verdicts.compares(key)), 0)
+            found[key] = _sighting(key, runs.all[place], tables[place:], before[place:], kinds[place:])
+        return found
 
     def _ending(self, night: date) -> Sequence[StoredRun]:
         self.look_ahead([night])
@@ -153,6 +154,11 @@ class _Verdicts:
     limit: float
     margin: float
 
+    def compares(self, key: Key) -> bool:
+        """Whether a name was held against what it declares."""
+        row = self.rows.get(key)
+        return row is not None and row["verdict"] in JUDGED and row["deviation"] is not None
+
     def confirms(self, key: Key, deviation: float) -> bool:
         """Whether a deviation to the same side is confirmed."""
         row = self.rows.get(key)
@@ -189,12 +195,13 @@ def interval(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 def _sighting(
     key: Key,
-    row: Mapping[str, Any],
     run: StoredRun,
     tables: Sequence[_Verdicts],
     before: Sequence[_Verdicts | None],
     kinds: Sequence[Mapping[tuple[str, str], Sequence[tuple[str, float]]]],
 ) -> Sighting:
+    """What the first of these windows says of a name, with the evidence of all of them."""
+    row = tables[0].rows[key]
     low, high = interval(row)
     deviation = row["deviation"]
     again: tuple[Evidence, ...] = ()
@@ -220,6 +227,7 @@ def _sighting(
         k_err=row["k_err"],
         corepower=row["corepower"],
         benchmark=row["benchmark"],
+        origin=row["origin"],
         deviation=deviation,
         deviation_low=low,
         deviation_high=high,

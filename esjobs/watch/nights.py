@@ -157,7 +157,7 @@ class Walk:
 
     def _step(self, flags: Flags, runs: NightRuns) -> tuple[Flags, list[dict[str, Any]]]:
         """All flags after a night, and what happened in it."""
-        seen = self._declared(flags, runs, self._verdicts.sightings(runs))
+        seen = self._declared(flags, runs.night, self._verdicts.sightings(runs))
         keys = {*flags, *(key for key, sighting in seen.items() if sighting.verdict == "deviates")}
         moved: dict[Key, Flag] = {}
         events: list[dict[str, Any]] = []
@@ -175,7 +175,7 @@ class Walk:
     def _declared(
         self,
         flags: Flags,
-        runs: NightRuns,
+        night: date,
         seen: Mapping[Key, Sighting],
     ) -> dict[Key, Sighting]:
         """The sightings, with the new declaration of what declares something else than before.
@@ -191,7 +191,7 @@ class Walk:
             and flag.corepower is not None
             and seen[key].corepower is not None
             and not same_value(flag.corepower, seen[key].corepower)
-            and self._verdicts.origin_of(runs.followed, key) != "changed"
+            and seen[key].origin != "changed"
         ]
         if not changed:
             return found
@@ -199,9 +199,9 @@ class Walk:
         for key, flag in changed:
             value = float(seen[key].corepower or 0.0)
             valid = [day for number, day in since[key[0], key[2]] if same_value(number, value)]
-            valid = [day for day in valid if day <= runs.night]
+            valid = [day for day in valid if day <= night]
             if valid or not same_value(flag.corepower, value, DISAGREEMENT):
-                new = NewDeclaration(value, max(valid, default=runs.night))
+                new = NewDeclaration(value, max(valid, default=night))
                 found[key] = replace(seen[key], declared=new)
         return found
 

@@ -18,5 +18,5 @@ class WatchSettings(BaseModel):
     """A candidate is withdrawn after so many nights in a row without a deviation."""
     absent_nights: Count = 7
     """After so many nights in a row without a comparison this is said once; a candidate is withdrawn."""
-    replay_nights: Count = 45
+    replay_nights: Count = 23
     """Nights that can be run again: so many are remembered one by one, and older ones are settled."""

@@ -70,6 +70,7 @@ class Sighting:
     k_err: float | None = None
     corepower: float | None = None
     benchmark: str | None = None
+    origin: str | None = None
     deviation: float | None = None
     deviation_low: float | None = None
     deviation_high: float | None = None

@@ -52,6 +52,11 @@ def kinds(store: JobStore, number: int | None = None) -> list[str]:
     return [row["kind"] for row in rows if number is None or row["night"] == night(number)]
 
 
+def sorted_events(store: JobStore) -> list[dict[str, Any]]:
+    rows = read_table(store, FLAG_EVENTS).to_pylist()
+    return sorted(rows, key=lambda row: (row["night"], row["name"], row["place"]))
+
+
 def both(number: int, rows: Sequence[Mapping[str, Any]], nights: VerdictNights) -> None:
     nights.publish(number, rows, rows)
 
@@ -105,6 +110,20 @@ def test_of_one_kind_of_work_another_one_says_nothing(nights: VerdictNights) -> 
     both(0, [verdict("A", 0.1), *(verdict("A", BAD, kind=kind) for kind in ("simul", "pile"))], nights)
     nights.watch(0)
     assert states(nights.store) == {"A pile": "new", "A simul": "new"}
+
+
+def test_what_the_followed_window_cannot_compare_is_followed_in_a_shorter_one(nights: VerdictNights) -> None:
+    """A queue whose speed changed scatters in the window that holds jobs before and after."""
+    odd: dict[str, Any] = {"verdict": "implausible", "confirmed": None}
+    for number, deviation in enumerate((GOOD, BAD, BAD, BAD, BAD, GOOD, GOOD, GOOD)):
+        long = odd if number else {}
+        nights.publish(number, [verdict("A", deviation)], [verdict("A", deviation, **long)])
+        nights.watch(number)
+    assert [(row["kind"], row["night"], row["window_days"]) for row in sorted_events(nights.store)] == [
+        ("noticed", night(1), SHORT),
+        ("opened", night(4), SHORT),
+        ("closed", night(7), SHORT),
+    ]
 
 
 def test_a_missing_night_between_windows_is_bridged(nights: VerdictNights) -> None:
