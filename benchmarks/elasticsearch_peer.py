@@ -40,9 +40,11 @@ class Peer:
             options = {"serializer": _OpenSearchOrjson()} if fast else {}
             self._client = opensearchpy.OpenSearch(url, timeout=120, pool_maxsize=10, **options)
 
-    def make_index(self, name: str) -> None:
-        """An empty index with the mapping of jobs, but two shards and settings as they come."""
-        body = {"settings": {"number_of_shards": SHARDS}, "mappings": jobs_index()["mappings"]}
+    def make_index(self, name: str, *, as_ours: bool = False) -> None:
+        """An empty index with the mapping of jobs: two shards and settings as they come, or those of ours."""
+        ours = jobs_index(monthly=True)
+        settings = ours["settings"] if as_ours else {"number_of_shards": SHARDS}
+        body = {"settings": settings, "mappings": ours["mappings"]}
         if self._elastic:
             self._client.options(ignore_status=404).indices.delete(index=name)
             self._client.indices.create(index=name, **body)

@@ -74,10 +74,13 @@ class _Clock:
         }
 
 
-def _written_by_peer(task: Task, *, fast: bool, ready: bool = False) -> Measured:
-    """From the same batches as ``put``; ``ready``: from documents that were made of them before."""
+def _written_by_peer(task: Task, *, fast: bool, ready: bool = False, as_ours: bool = False) -> Measured:
+    """From the same batches as ``put``; ``ready``: from documents that were made of them before.
+
+    ``as_ours``: into an index with the settings of the store's.
+    """
     peer, jobs = _peer(task, fast=fast), _jobs(task)
-    peer.make_index(task.name)
+    peer.make_index(task.name, as_ours=as_ours)
     rows: Iterable[dict[str, Any]] = (row for batch in jobs for row in _rows(batch))
     if ready:
         rows = [document for batch in jobs for document in _documents(batch)]
@@ -212,6 +215,7 @@ WAYS: dict[str, Callable[[Task], Measured]] = {
     "aggregate": through_store,
     "bulk": lambda task: _written_by_peer(task, fast=False),
     "bulk-orjson": lambda task: _written_by_peer(task, fast=True),
+    "bulk-alike": lambda task: _written_by_peer(task, fast=True, as_ours=True),
     "bulk-ready": lambda task: _written_by_peer(task, fast=True, ready=True),
     "put": put,
     "step": step,

@@ -1,6 +1,8 @@
 """Groups by composite aggregation and groups from documents that are read: the same, and the truth."""
 
+import json
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,10 +18,11 @@ from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
+from esjobs.store.elastic.transport.scan import PointInTime
 from tests.contract import model
 from tests.contract.jobs import hours, job
 from tests.elastic.answers import counted, require_same, rows
-from tests.elastic.foreign import CATALOGUE, make_index, plain
+from tests.elastic.foreign import CATALOGUE, make_index, plain, write
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS
 from tests.servers.server import Server
 
@@ -145,4 +148,33 @@ def test_what_the_index_cannot_judge_is_read(
             (second, "binned", "binned"): 1,
         }
         assert len(whole_reads) == int(by_reading)
+    cluster.close()
+
+
+def test_steps_of_a_divisor_that_nothing_reaches_the_limit_in_cost_no_clause(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some two hundred clauses for every job of a day took a fifth of the time that its buckets took."""
+    name = f"{index_prefix}jobs"
+    one_in_doubt = plain(job(100, cpu_s=15_999.0))  # 8 x 1000 s x 2
+    jobs = [plain(job(number, wall_s=61.0 * 2**number, cpu_s=100.0)) for number in range(12)]
+    make_index(server, name, CATALOGUE, jobs)
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, name, load_field_map("esjobs"))
+    query = Query(("core_class",), (Count(),), None, drops=RULES)
+    asked: list[Any] = []
+    search = PointInTime.search
+
+    def recorded(at: PointInTime, body: Mapping[str, Any]) -> Any:
+        asked.extend([body["aggs"]["doubted"]] if "doubted" in body.get("aggs", {}) else [])
+        return search(at, body)
+
+    monkeypatch.setattr(PointInTime, "search", recorded)
+    aggregation.aggregate(cluster, found, query)
+    assert "gte" not in json.dumps(asked.pop())
+    write(server, name, [one_in_doubt])
+    answer = aggregation.aggregate(cluster, found, query)
+    in_doubt = json.dumps(asked.pop())
+    assert (in_doubt.count('"cpu_s": {"gte"'), in_doubt.count('"wall_s": {"gte"')) == (1, 1)
+    assert rows(answer, query) == {("multi",): {"n_jobs": 13}}
     cluster.close()

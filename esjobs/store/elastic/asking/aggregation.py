@@ -8,10 +8,11 @@ not, or if a question cannot be put to the index at all, everything is read.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -165,7 +166,7 @@ def is_groupable(jobs: JobIndex, query: Query) -> bool:
         sums is not None
         and composite.grouping(counting, jobs.live, sums) is not None
         and clauses.filters(query.where) is not None
-        and _rules(query.drops, clauses) is not None
+        and _rules(query.drops, clauses, lambda _keeps, _aggregations: {}) is not None
     )
 
 
@@ -217,10 +218,19 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     everything = all_of(base)
     clauses = Clauses(jobs.live, lambda path: composite.distinct(at, path, everything))
     where = clauses.filters(query.where)
-    rules = _rules(query.drops, clauses)
-    if where is None or rules is None:
+    if where is None:
         return None
     odd = jobs.odd(used_fields(query))
+
+    def answer(keeps: Sequence[Clause], aggregations: Mapping[str, Any]) -> Mapping[str, Any]:
+        inside = all_of([*base, *where, *keeps], odd)
+        body = {"size": 0, "query": inside, "aggs": aggregations, "track_total_hits": False}
+        of_cells: Mapping[str, Any] = at.search(body)["aggregations"]
+        return of_cells
+
+    rules = _rules(query.drops, clauses, answer)
+    if rules is None:
+        return None
     counted = _counted(at, jobs, query, _Parts(base, where, odd, rules), clauses)
     if counted is None:
         return None
@@ -233,10 +243,10 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     table = _groups(at, (asked, by_value), kept, counted, _time(jobs))
     if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
         return None
-    answer = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
+    grouped = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
     if not counted.n_odd and not counted.n_doubted:
-        return _Grouped(answer, NONE)
-    return _Grouped(answer, any_of([*odd, all_of([*where, rules.doubted()], odd)]))
+        return _Grouped(grouped, NONE)
+    return _Grouped(grouped, any_of([*odd, all_of([*where, rules.doubted()], odd)]))
 
 
 def _time(jobs: JobIndex) -> str:
@@ -252,13 +262,17 @@ def _added(*books: pa.Table) -> pa.Table:
     return books_table(counts)
 
 
-def _rules(drops: Sequence[DropRule], clauses: Clauses) -> _Rules | None:
+_Answer = Callable[[Sequence[Clause], Mapping[str, Any]], Mapping[str, Any]]
+"""Answers aggregations over the documents of the question for which some clauses hold."""
+
+
+def _rules(drops: Sequence[DropRule], clauses: Clauses, answer: _Answer) -> _Rules | None:
     keeps: list[Clause] = []
     doubts: list[Clause] = []
     for number, rule in enumerate(drops):
         keep, doubt = clauses.keep(rule), NONE
         if keep is None:
-            judgement = judged(rule, drops[:number], clauses)
+            judgement = judged(rule, drops[:number], clauses, partial(answer, list(keeps)))
             if judgement is None:
                 return None
             keep, doubt = judgement.keep, judgement.doubt

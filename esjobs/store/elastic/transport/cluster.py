@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import orjson
 
 from esjobs.core.errors import StoreBusyError, StoreError
@@ -88,9 +89,9 @@ class Cluster(ABC):
         """As :meth:`call`, for whoever decodes faster; ``decode`` raises ``ValueError`` for no JSON."""
         return self._ask(decode, method, path, *_json(body), params or {})
 
-    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> Any:
-        """One ``_bulk`` request of newline-delimited JSON; failures of single items are in the answer."""
-        return self._ask(_loads, "POST", "/_bulk", lines, _LINES, params or {})
+    def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> list[Any] | None:
+        """One ``_bulk`` request of newline-delimited JSON: what became of each item; None when all went well."""
+        return self._ask(_items, "POST", "/_bulk", lines, _LINES, params or {})
 
     def patiently(self, ask: Callable[[], Decoded]) -> Decoded:
         """Repeat more than a request as requests are repeated: while a :class:`PassingError` passes."""
@@ -174,6 +175,23 @@ def _json(body: Body | None) -> tuple[bytes | None, Mapping[str, str]]:
 
 def _loads(answer: bytes | str) -> Any:
     return orjson.loads(answer or b"null")
+
+
+class _Bulk(msgspec.Struct):
+    """The answer to a bulk request; its items, mostly thousands of successes, are not looked into."""
+
+    errors: bool
+    items: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+_BULK = msgspec.json.Decoder(_Bulk)
+
+
+def _items(answer: bytes | str) -> list[Any] | None:
+    """The items of an answer of which one failed; raises ``ValueError`` for what is no such answer."""
+    bulk = _BULK.decode(answer)
+    items: list[Any] | None = orjson.loads(bulk.items) if bulk.errors else None
+    return items
 
 
 def ask(cluster: Cluster, path: str, *, params: Mapping[str, Any] | None = None) -> Any:
