@@ -1,8 +1,8 @@
 """A rule on a quotient of several fields, without scripts: what is certain, and what has to be looked at.
 
 cpu / (wall x cores) < 2 holds for certain where cpu < 2 x (least wall of a step) x (least cores of a class).
-The documents that are not certain are few; they are read, and the rule is applied to them as they are. Of most
-steps and classes the greatest CPU time alone tells that there are none: these cost no clause.
+The documents that are not certain are few; they are read, and the rule is applied to them as they are. Of
+most steps and classes the greatest CPU time alone tells that there are none: these cost no clause.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -90,7 +90,10 @@ class Cluster(ABC):
         return self._ask(decode, method, path, *_json(body), params or {})
 
     def bulk(self, lines: bytes, *, params: Mapping[str, Any] | None = None) -> list[Any] | None:
-        """One ``_bulk`` request of newline-delimited JSON: what became of each item; None when all went well."""
+        """One ``_bulk`` request of newline-delimited JSON.
+
+        What became of each item; None when all went well.
+        """
         return self._ask(_items, "POST", "/_bulk", lines, _LINES, params or {})
 
     def patiently(self, ask: Callable[[], Decoded]) -> Decoded:
