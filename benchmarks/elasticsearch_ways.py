@@ -28,6 +28,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS, aggregate
 from esjobs.jobs.tables import BUCKETS
+from esjobs.output.frames import spare_pandas
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.base import JobStore
 from esjobs.store.elastic.results.lines import documents
@@ -50,6 +51,7 @@ def _peer(task: Task, *, fast: bool = False) -> "Peer":
 
 
 def _store(task: Task, prefix: str = "") -> JobStore:
+    spare_pandas()  # as every command that makes no frames
     cluster = ClusterSettings(prefix=prefix or task.name, timeout_s=120)
     return open_store(Settings(store=task.url, cluster=cluster))
 

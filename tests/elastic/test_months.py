@@ -18,6 +18,7 @@ from esjobs.store.elastic import layout
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import IndexSettings, Names
 from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport import scan
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import START, batch, hours, job, put, selected, table_batch, visible
@@ -93,6 +94,32 @@ def test_a_day_is_asked_of_its_month_alone(server: Server, index_prefix: str) ->
         # what is published of other months is not asked for, either
         asked = f"/{names.rows(BUCKETS)},{names.alias(BUCKETS)}-{str(day)[:7]}*/_alias"
         assert len(proxy.requests(path(asked, "GET"))) == 1
+        store.close()
+
+
+def test_long_days_are_read_one_by_one(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page over the end of a day takes the cluster five times as long: between two days lies a document."""
+    monkeypatch.setattr(scan, "PAGE", 7)
+    monkeypatch.setattr(scan, "_LONG_RUN", 5)
+    with Proxy(server.url) as proxy:
+        store = opened(proxy.url, index_prefix)
+        rows = {FIRST + timedelta(days=number): size for number, size in enumerate((20, 1, 7, 15))}
+        written = [of_day(store, day, number, rows[day]) for number, day in enumerate(rows)]
+        store.publish(written)
+        store.publish([of_day(store, FIRST, 4, rows[FIRST])])
+        expected = [1] + [2] * 7 + [3] * 15 + [4] * 20
+        alone = [b'{"term":{"generation":"%s"}}' % generation.number.encode() for generation in written]
+        assert seen(store) == expected
+        assert [bool(proxy.requests(path("/_search", "POST", each))) for each in alone] == [False] + [
+            True
+        ] * 3
+        # where days are short they are not
+        monkeypatch.setattr(scan, "_LONG_RUN", 50)
+        before = len(proxy.requests(path("/_search", "POST", alone[1])))
+        assert seen(store) == expected
+        assert len(proxy.requests(path("/_search", "POST", alone[1]))) == before
         store.close()
 
 

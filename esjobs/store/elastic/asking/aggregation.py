@@ -26,7 +26,6 @@ from esjobs.core.words import INVALID
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
-from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import day_of, per_day, within
@@ -89,6 +88,9 @@ def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
 
     Memory: the jobs in question, beyond a limit on disk.
     """
+    # DuckDB takes 25 MB, and most questions do without
+    from esjobs.store.duck.scratch import DuckScratch
+
     invalid: Counter[date] = Counter()
     with DuckScratch.of_jobs() as scratch:
         for some in unread:

@@ -33,7 +33,7 @@ _SLICE = 10_000
 _IN_FLIGHT = 2
 _NEARLY_ALL = 0.75
 """Groups per job from which on it is cheaper to have every number among the keys than to sum it."""
-_PAGE = 60_000
+_PAGE = 20_000
 """Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
 _LEAST_PAGE = 100
 _TOO_MANY = "too_many_buckets_exception"

@@ -20,7 +20,6 @@ from esjobs.core.tables import Table
 from esjobs.store.base import Aggregate
 from esjobs.store.books import books_table
 from esjobs.store.duck.compile_sql import compile_aggregate
-from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, Clauses, all_of
 from esjobs.store.elastic.asking.days import around, is_exact
@@ -39,21 +38,27 @@ _COUNT = "rows in the group"
 class VisibleRows:
     """Where the rows of a table are, and the clause of those that readers see.
 
-    ``index``: one, or several with commas between. ``some``: there are partitions that readers see.
+    ``index``: one, or several with commas between. ``generations``: those that readers see, which were
+    written one after the other.
     """
 
     table: Table
     index: str
     shown: Clause
-    some: bool
+    generations: Sequence[str]
 
     def require_there(self, at: PointInTime) -> None:
         """Raise :class:`PartialAnswerError` if an index went after it was known what readers see."""
-        if at.empty and self.some:
+        if at.empty and self.generations:
             at.close()
             raise PartialAnswerError(
                 f"an index of {self.index} was removed while '{self.table.name}' was read; run it again"
             )
+
+    @property
+    def runs(self) -> list[Clause]:
+        """The rows of each generation."""
+        return [{"term": {"generation": number}} for number in self.generations]
 
     @property
     def live(self) -> Mapping[str, LiveField]:
@@ -108,9 +113,14 @@ def _counted(at: PointInTime, base: Sequence[Clause], where: Sequence[Clause]) -
 
 def _read(at: PointInTime, rows: VisibleRows, query: Query, clause: Clause) -> pa.Table:
     """Read the rows of a clause, and group them in the embedded engine."""
+    # DuckDB takes 25 MB, and most questions do without
+    from esjobs.store.duck.scratch import DuckScratch
+
     with DuckScratch.of_results(rows.table) as scratch:
         if not at.empty:
-            for batch in at.batches(all_of([*_base(rows, query), clause]), table_schema(rows.table)):
+            for batch in at.batches(
+                all_of([*_base(rows, query), clause]), table_schema(rows.table), rows.runs
+            ):
                 scratch.add(batch)
         return scratch.aggregate(query).table
 

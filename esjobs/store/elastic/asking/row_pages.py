@@ -13,7 +13,6 @@ from esjobs.core.arrow import table_schema
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
 from esjobs.store.batches import blocks
-from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.clauses import Clause, all_of
 from esjobs.store.elastic.layout import SCAN_ONLY, row_type
 from esjobs.store.elastic.transport.scan import PointInTime
@@ -30,8 +29,11 @@ def row_pages(
     names: Sequence[str],
     order: Sequence[str],
     limit: int | None,
+    runs: Sequence[Clause] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a query that pass the filters ``left``, which the index was not asked; closes the snapshot.
+
+    ``runs``: see :meth:`PointInTime.batches`.
 
     Memory: pages; all rows of the query, beyond a limit on disk, where the index cannot sort them.
     """
@@ -40,21 +42,26 @@ def row_pages(
     with at:
         if order or limit is not None:
             if left or (order and _has_odd(at, query)):
+                # DuckDB takes 25 MB, and most questions do without
+                from esjobs.store.duck.scratch import DuckScratch
+
                 with DuckScratch.of_results(table) as scratch:
-                    for batch in at.batches(query, schema):
+                    for batch in at.batches(query, schema, runs):
                         scratch.add(batch)
                     yield from scratch.read(table, left, names, order, limit)
                 return
             yield from at.first(query, asked, [_sorted_by(table, item) for item in order], limit)
         elif left:
-            yield from _passing(at.batches(query, schema), table, left, names)
+            yield from _passing(at.batches(query, schema, runs), table, left, names)
         else:
-            yield from at.batches(query, asked)
+            yield from at.batches(query, asked, runs)
 
 
 def _passing(
     batches: Iterator[pa.RecordBatch], table: Table, left: Sequence[Filter], names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
+    from esjobs.store.duck.scratch import DuckScratch
+
     with DuckScratch.of_results(table) as scratch:
         for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
             scratch.clear()

@@ -8,7 +8,6 @@ import pyarrow as pa
 from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
-from esjobs.store.duck.scratch import DuckScratch
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
@@ -45,6 +44,9 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
         open_until_read = stack.pop_all()
 
     def batches() -> Iterator[pa.RecordBatch]:
+        # DuckDB takes 25 MB, and most questions do without
+        from esjobs.store.duck.scratch import DuckScratch
+
         with open_until_read, DuckScratch.of_jobs() as scratch:
             for at, part in parts:
                 if at.empty:

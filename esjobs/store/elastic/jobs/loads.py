@@ -72,7 +72,7 @@ class Jobs:
 
         Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, and the
         cluster says which ids the index of the month knows already, of other loads or of this one. Other
-        months are asked, once per 8192 rows, if they have jobs. Memory holds two requests, 8 bytes of each
+        months are asked, once per 4096 rows, if they have jobs. Memory holds two requests, 8 bytes of each
         row and the rows of jobs that have several versions.
         """
         old = self._begin()

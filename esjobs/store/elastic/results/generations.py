@@ -223,7 +223,7 @@ class Results:
         }
         indices = sorted({place.index for place in published.values()}) or [self._names.rows(table)]
         shown = {partition: place.number for partition, place in published.items()}
-        return VisibleRows(table, self._names.target(table, indices), filter_of(shown), some=bool(shown))
+        return VisibleRows(table, self._names.target(table, indices), filter_of(shown), [*shown.values()])
 
     def read(
         self,
@@ -243,7 +243,7 @@ class Results:
         left = [item for number, item in enumerate(where) if clauses[number] is None]
         at = PointInTime(self._cluster, visible.index)
         visible.require_there(at)
-        return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit)
+        return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit, visible.runs)
 
     def sweep(self) -> int:
         """Delete the rows of generations that nobody sees and nobody will publish; the number of rows.

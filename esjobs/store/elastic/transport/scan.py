@@ -19,6 +19,8 @@ _SLICES, _IN_FLIGHT = 4, 2
 """By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves."""
 
 _WORTH_SLICING = 3 * PAGE
+_LONG_RUN = 1000
+"""Documents of a run from which on it is asked for alone, on average."""
 _KEEP_ALIVE = "5m"
 _SAME_COPIES = {"preference": "esjobs"}
 """Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment."""
@@ -157,24 +159,34 @@ class PointInTime:
             left = None if left is None else left - size
             after = answer.after
 
-    def batches(self, query: Mapping[str, Any], schema: pa.Schema) -> Generator[pa.RecordBatch]:
+    def batches(
+        self, query: Mapping[str, Any], schema: pa.Schema, runs: Sequence[Mapping[str, Any]] = ()
+    ) -> Generator[pa.RecordBatch]:
         """Documents of a query as columns, in batches of at most 10 000 rows, ordered by nothing.
 
-        Many documents are asked for in slices, two at a time; memory holds that many pages.
+        Many documents are asked for in slices, two at a time; memory holds that many pages. ``runs``: clauses
+        of documents that were written one after the other; each document has one of them. Where these are
+        long they are asked for one by one instead: a page without a gap costs the cluster a fifth, for it
+        unpacks each block of documents once.
         """
         reader = Reader(schema)
-        with contextlib.closing(self._answers(query, reader)) as answers:
+        with contextlib.closing(self._answers(query, reader, runs)) as answers:
             for answer in answers:
                 if answer.rows:
                     yield reader.batch(answer.rows)
 
-    def _answers(self, query: Mapping[str, Any], reader: Reader) -> Generator[Answer]:
+    def _answers(
+        self, query: Mapping[str, Any], reader: Reader, runs: Sequence[Mapping[str, Any]]
+    ) -> Generator[Answer]:
         if self._id is None:
             return
         body = {"size": PAGE, "query": query, "sort": self._order(), "track_total_hits": False}
         first = self._answer(reader, {**body, "track_total_hits": True})
         left: list[Mapping[str, Any]] = []
-        if self._elastic and (first.total or 0) > _WORTH_SLICING:
+        total = first.total or 0
+        if total > PAGE and total > len(runs) * _LONG_RUN > 0:
+            left += [{**body, "query": {"bool": {"filter": [query, run]}}} for run in runs]
+        elif self._elastic and total > _WORTH_SLICING:
             left += [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
         else:
             if len(first.rows) == PAGE:
