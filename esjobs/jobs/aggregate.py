@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, cast
@@ -23,7 +23,7 @@ from esjobs.jobs.day_spans import spans
 from esjobs.jobs.tables import BUCKETS, DAYS
 from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import Outcome, read_table
-from esjobs.store.base import Change, Foreseeing, JobStore, Retired, Span
+from esjobs.store.base import Change, Foreseeing, Forgetting, JobStore, Retired, Span
 
 _KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
 BUCKET_KEYS = resolution.store_keys(_KEYS)
@@ -64,7 +64,9 @@ def aggregate(
     when its buckets no longer hold the jobs that its books say; ``rebuild`` takes every day as stale. Per
     day, jobs in = jobs binned + jobs dropped by reason, or :class:`BooksError` is raised and nothing is
     published. Days that have no jobs any more are retired: those of the window, and those before or after
-    all that is stored. Raises :class:`NoJobsError` for an empty window.
+    all that is stored. Only where an archive has forgotten the jobs of a day its buckets are all that is
+    left: they stay, and count, unless ``rebuild`` asks for what is there now. Raises :class:`NoJobsError` for
+    a window without jobs and without such days.
 
     Days that do not balance, because jobs arrived in between or a cluster answered for a part, are made
     again, three times at most.
@@ -76,13 +78,16 @@ def aggregate(
     window.require_whole_days("aggregate")
     prints = store.day_fingerprints(window).to_pylist()
     known = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
-    emptied = _emptied(store, {row["day"] for row in known} - {row["day"] for row in prints})
-    if not prints:
-        store.publish(emptied)
-        raise NoJobsError(_nothing_stored(store, window))
     marks = {row["day"]: row["mark"] for row in prints}
     days = sorted(marks)
     lost = lost_days(store, window, known)
+    without_jobs = {row["day"] for row in known} - set(days)
+    kept = set() if rebuild else forgotten_days(store, without_jobs) - set(lost)
+    emptied = _emptied(store, without_jobs, kept)
+    if not prints and not kept:
+        store.publish(emptied)
+        raise NoJobsError(_nothing_stored(store, window))
+    lost = [day for day in lost if day in marks]
     fresh = {
         row["day"]
         for row in known
@@ -93,7 +98,7 @@ def aggregate(
     }
     stale = [day for day in days if day not in fresh]
     changes: list[Change] = [*emptied]
-    books = [row for row in known if row["day"] in fresh]
+    books = [row for row in known if row["day"] in fresh | kept]
     n_buckets = 0
     n_jobs = {row["day"]: row["n_jobs"] for row in prints}
     able = store.capabilities()
@@ -116,7 +121,13 @@ def aggregate(
             n_buckets += buckets.num_rows
     if progress:
         progress("aggregating", len(stale), len(stale))
-    report = _report(run, window, rules, books, len(days), len(stale), n_buckets)
+    report = _report(run, window, rules, books, len(days) + len(kept), len(stale), n_buckets)
+    if kept:
+        note = (
+            f"kept the buckets of {len(kept)} of the days, from {min(kept)} on, of which the archive has no "
+            "jobs any more; what removes them is --rebuild with a window of these days, or esjobs prune"
+        )
+        report = replace(report, notes=(*report.notes, note))
     if lost:
         note = (
             f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
@@ -139,7 +150,8 @@ def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None
     if others:
         raise NoResultError(
             f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
-            f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}"
+            f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}; "
+            "with --rebuild, if an archive has no jobs of them any more: then they go"
         )
 
 
@@ -188,12 +200,19 @@ def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
     return (row["rules"], row["resolver"]) == (rules.digest, RESOLVER_VERSION)
 
 
-def _emptied(store: JobStore, in_window: set[date]) -> list[Retired]:
+def forgotten_days(store: JobStore, days: Collection[date]) -> set[date]:
+    """Of some days that have no jobs those whose jobs went because they were old."""
+    return store.forgotten(days) if days and isinstance(store, Forgetting) else set()
+
+
+def _emptied(store: JobStore, in_window: set[date], kept: set[date]) -> list[Retired]:
     """Retire what stands on days that have no jobs any more, as far as the window and the span tell.
 
-    ``in_window``: those of the window. Beyond all that is stored there is none that has jobs; days between
-    are not asked for, so that a night costs the same after years.
+    ``in_window``: those of the window; ``kept``: of which it stays. Beyond all that is stored there is none
+    that has jobs; days between are not asked for, so that a night costs the same after years.
     """
+    if isinstance(store, Forgetting) and store.forgets:
+        return retired_days(in_window - kept)
     first, last = _days_of(store.span())
     beyond = [Days("day", date.min, date.max)]
     if first is not None and last is not None:
@@ -201,7 +220,8 @@ def _emptied(store: JobStore, in_window: set[date]) -> list[Retired]:
     unstored = {
         day for days in beyond for day in read_table(store, DAYS, [days], ["day"]).column("day").to_pylist()
     }
-    return retired_days(in_window | {day for day in unstored if first is None or not first <= day <= last})
+    unstored = {day for day in unstored if first is None or not first <= day <= last} - in_window
+    return retired_days((in_window - kept) | (unstored - forgotten_days(store, unstored)))
 
 
 def _days_of(span: Span) -> tuple[date, date] | tuple[None, None]:

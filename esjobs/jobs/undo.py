@@ -10,7 +10,7 @@ from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import retired_days
+from esjobs.jobs.aggregate import forgotten_days, retired_days
 from esjobs.jobs.given_rows import retired_rows
 from esjobs.jobs.reading import JOBS
 from esjobs.jobs.tables import DAYS, LOAD_TABLES, LOADS, REJECTS
@@ -38,6 +38,7 @@ def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
         rows += store.undo_load(load_id)
         aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
         emptied = aggregated - _stored_days(store, None)
+        emptied -= forgotten_days(store, emptied)
     # another process may have loaded jobs of such a day and published its buckets meanwhile
     store.publish(retired, partial(_retired_if_empty, store, emptied))
     return RunReport(

@@ -11,9 +11,9 @@ Promises that every store keeps, and the contract suite proves:
   another one in the same step as the results.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
@@ -240,6 +240,18 @@ class Foreseeing(Protocol):
 
     def foresee(self, queries: Sequence[Query]) -> None:
         """Log it, and raise :class:`StoreError` when it is more than the settings allow."""
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """A store whose jobs may go because they are old, without anybody having taken them back."""
+
+    @property
+    def forgets(self) -> bool:
+        """Whether jobs of any day may go so: those of others, who keep them as long as they like."""
+
+    def forgotten(self, days: Collection[date]) -> set[date]:
+        """Of some days that have no jobs, those whose jobs went so, as far as can be told."""
 
 
 def require_store(given: object) -> JobStore:

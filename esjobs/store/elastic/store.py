@@ -5,7 +5,8 @@ that the cluster finds, by the embedded store: one implementation of the languag
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import date
 from typing import Literal
 
 import pyarrow as pa
@@ -114,6 +115,16 @@ class ElasticStore:
         cluster = self._open()
         if self._foreign is not None:
             foresee(cluster, self._source, queries)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether jobs of any day may go because they are old: those in indices of others."""
+        return self._foreign is not None
+
+    def forgotten(self, days: Collection[date]) -> set[date]:
+        """Of some days that have no jobs those that others have removed, or of which the index is gone."""
+        self._open()
+        return set(days) if self.forgets else self._jobs.forgotten(days)
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""

@@ -12,8 +12,8 @@ a load to be undone.
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -301,6 +301,10 @@ class Jobs:
         if changed:
             # the alias shows to others what is visible
             refresh(self._cluster, self.index)
+
+    def forgotten(self, days: Collection[date]) -> set[date]:
+        """Those of some days whose index of a month is gone; a load that is taken back leaves it there."""
+        return self._months.dropped(days)
 
     def span(self) -> Span:
         """Count the visible jobs and find the earliest and latest end time."""

@@ -5,7 +5,8 @@ told by the cluster that its place, the document named by its identity, is taken
 must ask. :class:`Brought` remembers what the load itself has brought to them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,13 @@ class JobMonths:
             answer = at.search({"size": 0, "track_total_hits": False, "aggs": aggs})
         groups = answer["aggregations"]["indices"]["buckets"] if answer else []
         return [group["key"] for group in groups]
+
+    def dropped(self, days: Collection[date]) -> set[date]:
+        """Those of some days whose month has no index; none where one index has several months."""
+        indices = self.indices()
+        if self._names.jobs in indices or self._names.jobs_of() in self.filled():
+            return set()
+        return {day for day in days if self._names.jobs_of(f"{day:%Y-%m}") not in indices}
 
     def elsewhere(self, rows: pa.RecordBatch, index: str) -> pa.Array:
         """The identities among those of some rows that other indices have documents of, too."""

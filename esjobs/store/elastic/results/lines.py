@@ -35,8 +35,8 @@ def create_lines(
     """Action and document of each row, to be created under its name: some rows at a time, (first row, lines).
 
     ``names``: ids of the documents. ``common``: members that every document has, at least one.
-    ``milliseconds``: the index knows times to the millisecond only. Memory: some twenty times 0.85 MB of Arrow
-    data, or the largest row.
+    ``milliseconds``: the index knows times to the millisecond only. Memory: some twenty times 0.85 MB of
+    Arrow data, or the largest row.
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":'
     shared = pa.scalar(_json(common)[1:-1])

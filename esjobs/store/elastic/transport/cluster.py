@@ -193,7 +193,7 @@ _BULK = msgspec.json.Decoder(_Bulk)
 def _items(answer: bytes | str) -> list[Any] | None:
     """The items of an answer of which one failed; raises ``ValueError`` for what is no such answer."""
     bulk = _BULK.decode(answer)
-    items: list[Any] | None = orjson.loads(bulk.items) if bulk.errors else None
+    items: list[Any] | None = msgspec.json.decode(bulk.items) if bulk.errors else None
     return items
 
 
