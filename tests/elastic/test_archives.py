@@ -1,6 +1,7 @@
 """Archives as they are: cut by month, mapped by whatever came first, behind aliases, beside other indices."""
 
 import random
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,7 +130,7 @@ WINDOWS = (
 
 
 @pytest.mark.parametrize(("cut", "nearly_all"), [(7, -1.0), (7, 2.0), (10_000, 0.75)])
-def test_months_that_differ_are_asked_one_after_the_other(
+def test_months_that_differ_are_asked_apart(
     server: Server,
     index_prefix: str,
     whole_reads: list[Query],
@@ -163,6 +164,46 @@ def test_months_that_differ_are_asked_one_after_the_other(
     assert states["site"] == ("present", "keyword, text")
     assert states["end_time"] == ("present", "date, date_nanos")
     with_store.close()
+
+
+def test_months_that_differ_are_asked_side_by_side(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of them answers first, the answer is the same to the bit; an error of one is the answer."""
+    pattern = write_archive(server, index_prefix, archive(200, seed=5))
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, pattern, MAP)
+    query = Query(("site",), METRICS, Window(FIRST, FIRST + timedelta(days=60)))
+    undisturbed = aggregation.aggregate(cluster, found, query)
+    inner = aggregation._answer_of_part
+    for slow in (0, 1):
+        both = threading.Barrier(2, timeout=60)
+        order: list[str] = []
+
+        def met(at: Any, part: Any, query: Query) -> Any:
+            place = both.wait()  # noqa: B023  called before the next turn
+            answer = inner(at, part, query)
+            if place == slow:  # noqa: B023
+                time.sleep(0.2)
+            order.append(part.index)  # noqa: B023
+            return answer
+
+        with monkeypatch.context() as patch:
+            patch.setattr(aggregation, "_answer_of_part", met)
+            answer = aggregation.aggregate(cluster, found, query)
+        assert len(order) == 2
+        assert answer.table.equals(undisturbed.table)
+        assert answer.books.equals(undisturbed.books)
+
+    def refused(at: Any, part: Any, query: Query) -> Any:
+        if "2018-09" in part.index:
+            raise StoreError("no")
+        return inner(at, part, query)
+
+    monkeypatch.setattr(aggregation, "_answer_of_part", refused)
+    with pytest.raises(StoreError, match=r"\Ano\Z"):
+        aggregation.aggregate(cluster, found, query)
+    cluster.close()
 
 
 def test_only_the_index_that_cannot_group_is_read(

@@ -17,13 +17,14 @@ from esjobs.store.base import Generation, Retired
 from esjobs.store.elastic import layout
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import IndexSettings, Names
+from esjobs.store.elastic.results.generations import Results
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport import scan
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import START, batch, hours, job, put, selected, table_batch, visible
 from tests.servers.plugin import server_params
-from tests.servers.proxy import Proxy, path
+from tests.servers.proxy import Predicate, Proxy, path
 from tests.servers.server import Server
 
 pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
@@ -121,6 +122,69 @@ def test_long_days_are_read_one_by_one(
         assert seen(store) == expected
         assert len(proxy.requests(path("/_search", "POST", alone[1]))) == before
         store.close()
+
+
+def test_a_sweep_looks_into_months_in_which_something_happened(server: Server, index_prefix: str) -> None:
+    with Proxy(server.url) as proxy:
+        store = opened(proxy.url, index_prefix)
+        names = Names(f"{index_prefix}own")
+        days = [FIRST + timedelta(days=31 * number) for number in range(3)]
+        store.publish([of_day(store, day) for day in days])
+        store.sweep()
+
+        def looked_into() -> list[int]:
+            """The months whose markers a sweep asks for, and the rows that it removes."""
+            before = [len(proxy.requests(opens(names.rows(BUCKETS, str(day))))) for day in days]
+            swept.append(store.sweep())
+            after = [len(proxy.requests(opens(names.rows(BUCKETS, str(day))))) for day in days]
+            return [number for number, (old, new) in enumerate(zip(before, after, strict=True)) if new > old]
+
+        swept: list[int] = []
+        assert looked_into() == []
+        store.publish([of_day(store, days[2], 5)])
+        assert looked_into() == [2]
+        store.publish([Retired(BUCKETS, str(days[0]))])
+        assert looked_into() == [0]
+        assert looked_into() == []
+        # what somebody is writing is looked into until it is published, or nobody will publish it
+        other = opened(server.url, index_prefix)
+        of_day(other, days[1])
+        assert (looked_into(), looked_into()) == ([1], [1])
+        other.close()
+        assert (looked_into(), looked_into()) == ([1], [])
+        assert [count for count in swept if count] == [2, 2, 2]
+        # without the list, as earlier versions leave a store, every month is looked into once
+        store.compare_and_set("months to sweep", store.value("months to sweep"), None)
+        assert looked_into() == [1, 2]
+        assert looked_into() == []
+        store.close()
+
+
+def opens(index: str) -> Predicate:
+    """Snapshots of an index."""
+    return lambda request: index in request.path and request.path.endswith(("_pit", "point_in_time"))
+
+
+def test_a_month_that_is_swept_while_somebody_begins_to_write_is_looked_into_again(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = opened(server.url, index_prefix), opened(server.url, index_prefix)
+    store.publish([of_day(store, FIRST)])
+    store.sweep()
+    ensure = Results._ensure
+    counts = []
+
+    def swept_first(results: Results, *given: Any) -> None:
+        """The month is on the list, and nothing is there yet."""
+        monkeypatch.setattr(Results, "_ensure", ensure)
+        counts.append(other.sweep())
+        ensure(results, *given)
+
+    monkeypatch.setattr(Results, "_ensure", swept_first)
+    of_day(store, FIRST, 7)
+    store.close()  # and is never published
+    assert (counts, other.sweep(), seen(other)) == ([0], 2, [1, 1])
+    other.close()
 
 
 def test_a_month_of_which_nothing_is_seen_is_dropped(server: Server, index_prefix: str) -> None:

@@ -195,6 +195,16 @@ class Names:
             ending == _FIRST or (is_monthly(table) and _MONTH.fullmatch(ending) is not None)
         )
 
+    def month(self, table: Table, index: str) -> str:
+        """The month of an index of a table; none of that which belongs to no month.
+
+        >>> from esjobs.jobs.tables import BUCKETS
+        >>> [Names("esjobs").month(BUCKETS, f"esjobs-buckets-{end}") for end in ("2026-11", "000001")]
+        ['2026-11', '']
+        """
+        ending = index.removeprefix(f"{self.alias(table)}-")
+        return "" if ending == _FIRST else ending
+
     def patterns(self, table: Table, months: Collection[str] | None = None) -> list[str]:
         """The index of a table and, of one with months, patterns of theirs; :meth:`is_rows` tells which are.
 

@@ -9,6 +9,7 @@ not, or if a question cannot be put to the index at all, everything is read.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,6 +38,9 @@ from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import encoded, merged, one_row
 
+_PARTS_IN_FLIGHT = 2
+"""Each part has two searches under way: more would leave nothing of a small cluster to others."""
+
 _COUNT = "jobs in the group"
 """A metric of its own, by which groups are held against the books."""
 
@@ -44,7 +48,8 @@ _COUNT = "jobs in the group"
 def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bool = False) -> Aggregate:
     """Group and sum, with the books of the same snapshots. ``by_reading``: read every document.
 
-    Indices that differ are asked in parts, each in its own way, and the answers are added up.
+    Indices that differ are asked in parts, each in its own way, two parts at a time; the answers are added up
+    in the order of the parts.
     """
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
     answers: list[Aggregate] = []
@@ -57,10 +62,9 @@ def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bo
         ]
         if jobs.most_read is not None:
             _require_allowed(cluster, jobs, [part for _, part in snapshots], query)
-        for at, part in snapshots:
-            if at.empty:
-                continue
-            grouped = None if by_reading else _answer_of_part(at, part, query)
+        there = [(at, part) for at, part in snapshots if not at.empty]
+        of_parts = [None] * len(there) if by_reading else _side_by_side(there, query)
+        for (at, part), grouped in zip(there, of_parts, strict=True):
             if grouped is not None:
                 answers.append(grouped.answer)
             elif jobs.most_read is not None and is_groupable(part, query):
@@ -199,6 +203,19 @@ class _Grouped:
 
     answer: Aggregate
     rest: Clause
+
+
+def _side_by_side(parts: Sequence[tuple[PointInTime, JobIndex]], query: Query) -> "list[_Grouped | None]":
+    """The answers for several parts, in their order; None where every document is to be read."""
+    if len(parts) == 1:
+        ((at, part),) = parts
+        return [_answer_of_part(at, part, query)]
+    with ThreadPoolExecutor(_PARTS_IN_FLIGHT, "esjobs-parts") as pool:
+        try:
+            return list(pool.map(lambda one: _answer_of_part(one[0], one[1], query), parts))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:

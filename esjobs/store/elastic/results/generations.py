@@ -20,7 +20,7 @@ from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Pointed
+from esjobs.store.base import Change, Generation, Pointed, Retired
 from esjobs.store.batches import blocks
 from esjobs.store.checks import KnownTables, require_known, require_publishable
 from esjobs.store.elastic.asking.days import days_between
@@ -50,6 +50,7 @@ from esjobs.store.elastic.results.aliases import (
 )
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
 from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
+from esjobs.store.elastic.results.untidy import UntidyMonths
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.patience import PassingError
@@ -80,6 +81,7 @@ class Results:
         self._clock = clock
         self._how = how
         self._markers = Markers(cluster, names, clock)
+        self._untidy = UntidyMonths(state)
         self._pending: dict[str, Place] = {}
         _OPEN.add(self)
         self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
@@ -129,9 +131,13 @@ class Results:
         self._pending[generation.number] = Place(index, generation.number)
         try:
             with self._alone() if monthly and not guarded else contextlib.nullcontext():
-                if not guarded:
+                if guarded:
+                    self._markers.begin(generation)
+                    return
+                month = month_of(generation.partition) if monthly else None
+                with self._untidy.mention([(generation.table, month)] if month is not None else []):
                     self._ensure(generation.table, index)
-                self._markers.begin(generation)
+                    self._markers.begin(generation)
         except BaseException:
             self._pending.pop(generation.number)
             raise
@@ -187,23 +193,25 @@ class Results:
         actions = [action for name in tables for action in switch(before[name], after[name])]
         if not actions:
             return
-        try:
-            self._cluster.call("POST", "/_aliases", {"actions": actions})
-        except PassingError as error:
-            if not error.passing:
-                raise
-            # the answer may be lost and the switch made
-            if {name: shown(name) for name in tables} != after:
-                raise
-        for change in changes:
-            if isinstance(change, Generation):
-                self._pending.pop(change.number, None)
-        # who is switched over is switched over, also when this fails: then they are left to a later sweep
-        with contextlib.suppress(StoreError):
-            for name, table in tables.items():
-                seen = (published_in(aliases[name], self._names, table) for aliases in (before, after))
-                gone, still = (set(published.values()) for published in seen)
-                self._markers.end_of(sorted(gone - still, key=lambda place: place.number))
+        # months that are written to were mentioned when that began
+        with self._untidy.mention(_retired_months(changes)):
+            try:
+                self._cluster.call("POST", "/_aliases", {"actions": actions})
+            except PassingError as error:
+                if not error.passing:
+                    raise
+                # the answer may be lost and the switch made
+                if {name: shown(name) for name in tables} != after:
+                    raise
+            for change in changes:
+                if isinstance(change, Generation):
+                    self._pending.pop(change.number, None)
+            # who is switched over is switched over, also when this fails: then they are left to a later sweep
+            with contextlib.suppress(StoreError):
+                for name, table in tables.items():
+                    seen = (published_in(aliases[name], self._names, table) for aliases in (before, after))
+                    gone, still = (set(published.values()) for published in seen)
+                    self._markers.end_of(sorted(gone - still, key=lambda place: place.number))
 
     def published(self, table: Table, months: Collection[str] | None = None) -> Published:
         """Where the rows are that readers of a table see of each partition, of some months or of all."""
@@ -249,18 +257,29 @@ class Results:
         """Delete the rows of generations that nobody sees and nobody will publish; the number of rows.
 
         What another process has written and not published yet stays: as long as it lives where this machine
-        can see that, and for a day where it cannot.
+        can see that, and for a day where it cannot. Of a table with months only those are looked into in
+        which something was written or taken out of sight since they were swept.
         """
-        return sum(self._sweep(table) for table in self._tables.values())
+        untidy = self._untidy.now()
+        swept = 0
+        left: dict[str, set[str]] = {}
+        for table in self._tables.values():
+            rows, writing = self._sweep(table, untidy.months(table) if is_monthly(table) else None)
+            swept += rows
+            if is_monthly(table):
+                left[table.name] = {self._names.month(table, index) for index in writing} - {""}
+        self._untidy.settle(untidy, left)
+        return swept
 
     def forget(self) -> None:
         """Nothing that was written and not published will be: let it be swept."""
         self._pending.clear()
 
-    def _sweep(self, table: Table) -> int:
-        aliases = aliases_of(self._cluster, self._names, table)
+    def _sweep(self, table: Table, months: Collection[str] | None) -> tuple[int, set[str]]:
+        """The number of rows that went, and the indices in which something may still be published."""
+        aliases = aliases_of(self._cluster, self._names, table, months)
         if not aliases:
-            return 0
+            return 0, set()
         indices = self._names.target(table, aliases)
         refresh(self._cluster, indices)
         seen = [place.number for place in published_in(aliases, self._names, table).values()]
@@ -270,20 +289,23 @@ class Results:
         if left:
             # nobody publishes meanwhile, and afterwards nobody can
             with self._alone():
-                still = set(self.published(table).values())
+                still = set(self.published(table, months).values())
                 left = [place for place in left if place not in still]
                 self._markers.end_of(left)
         writing = {marker.index for marker in unseen} - {place.index for place in (*over, *left)}
         empty = [index for index in _empty(aliases, self._names.rows(table)) if index not in writing]
         dropped = self._dropped(table, empty) if empty else {}
         gone = [place for place in (*over, *left) if place.index not in dropped]
-        return sum(dropped.values()) + self._delete(gone)
+        swept = {place.number for place in (*over, *left)}
+        unsettled = {marker.index for marker in unseen if marker.number not in swept}
+        return sum(dropped.values()) + self._delete(gone), unsettled
 
     def _dropped(self, table: Table, indices: Sequence[str]) -> dict[str, int]:
         """Drop indices of months of which nothing is seen and will be; the rows that each of them had."""
         dropped = {}
         with self._alone():
-            there = aliases_of(self._cluster, self._names, table)
+            months = {self._names.month(table, index) for index in indices}
+            there = aliases_of(self._cluster, self._names, table, months)
             empty = _empty(there, self._names.rows(table))
             for index in indices:
                 if index not in empty:
@@ -331,6 +353,13 @@ _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 def _empty(aliases: Aliases, first: str) -> list[str]:
     """The indices of months of which readers see nothing; ``first``, that of no month, keeps the aliases."""
     return [index for index, of_index in aliases.items() if index != first and not is_seen(of_index)]
+
+
+def _retired_months(changes: Sequence[Change]) -> list[tuple[Table, str]]:
+    """The tables and months of which a publication takes days out of sight."""
+    retired = [one for one in changes if isinstance(one, Retired) and is_monthly(one.table)]
+    named = [(one.table, month_of(one.partition)) for one in retired]
+    return [(table, month) for table, month in named if month is not None]
 
 
 def _months(changes: Sequence[Change], table: Table) -> set[str]:
