@@ -26,6 +26,7 @@ from tests.servers.server import Server
 
 PREFIX = "esjobs"
 READER, OTHERS = "reading", "jobs-archive-*"
+VIEW = "jobs-view"
 PRINTED = json.loads(role("elasticsearch", Names(PREFIX)))
 (OWN,) = PRINTED["indices"]
 
@@ -43,9 +44,9 @@ def printed_role(without: str = "") -> Role:
     return Role({pattern: kept}, [privilege for privilege in PRINTED["cluster"] if privilege != without])
 
 
-def reading_role() -> Role:
+def reading_role(others: str = OTHERS) -> Role:
     """The role that ``esjobs setup`` prints for whoever reads the jobs of others."""
-    printed = json.loads(role("elasticsearch", Names(READER), OTHERS))
+    printed = json.loads(role("elasticsearch", Names(READER), others))
     indices = {pattern: each["privileges"] for each in printed["indices"] for pattern in each["names"]}
     return Role(indices, printed["cluster"])
 
@@ -58,7 +59,7 @@ EACH = (*PRINTED["cluster"], *OWN["privileges"])
 def guarded(servers: Servers) -> Iterator[Server]:
     """A server where the worker has the printed role, and others the role without one privilege each."""
     roles = {"worker": printed_role()} | {f"no-{name}": printed_role(name) for name in EACH}
-    roles["reader"] = reading_role()
+    roles |= {"reader": reading_role(), "by-alias": reading_role(VIEW)}
     roles["maker"] = Role(printed_role().indices, [*PRINTED["cluster"], "manage_index_templates"])
     security = Security(roles=roles, users={name: [name] for name in roles})
     with servers.of_its_own("elasticsearch8", security=security) as server:
@@ -140,6 +141,21 @@ def test_the_printed_role_reads_the_jobs_of_others_and_cannot_write_them(guarded
         pass
     with opened(guarded.url, PREFIX, **login(guarded, "no-write")) as session:
         assert session.store.capabilities().lacking == ("write on esjobs-*",)
+
+
+@pytest.mark.parametrize("name", server_params("elasticsearch8"))
+def test_a_right_to_an_alias_alone_does_not_do(guarded: Server, name: str) -> None:
+    """Elasticsearch looks up the rights to a point in time by the indices behind the alias."""
+    index = "hidden-2018"
+    make_index(guarded, index, CATALOGUE, [plain(job(1))])
+    guarded.json("POST", "_aliases", {"actions": [{"add": {"index": index, "alias": VIEW}}]})
+    given = {"jobs_index": VIEW, "field_map": "esjobs"}
+    with opened(guarded.url, READER, **given | login(guarded, "by-alias")) as session:
+        assert session.store.span().jobs == 1
+        with pytest.raises(StoreError, match="403 security_exception") as raised:
+            session.run("2018-08-01/2018-08-02")
+    assert f"if {VIEW} is an alias: give 'read' on the indices behind it" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @scene(

@@ -22,6 +22,7 @@ _WORTH_SLICING = 3 * PAGE
 _LONG_RUN = 1000
 """Documents of a run from which on it is asked for alone, on average."""
 _KEEP_ALIVE = "5m"
+_FORBIDDEN = 403
 _SAME_COPIES = {"preference": "esjobs"}
 """Always the same copy of a shard, as long as it is there: copies are not refreshed at the same moment."""
 _WHOLE = {"allow_partial_search_results": "false", "max_concurrent_shard_requests": 2}
@@ -64,7 +65,8 @@ class PointInTime:
         """One search on the snapshot; None when there is no index."""
         if self._id is None:
             return None
-        answer = self._cluster.call("POST", "/_search", self._asked(body), params=_WHOLE)
+        with self._told_of_aliases():
+            answer = self._cluster.call("POST", "/_search", self._asked(body), params=_WHOLE)
         self._id = answer.get("pit_id", self._id)
         shards = answer.get("_shards", {})
         self.require_whole(answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0))
@@ -72,7 +74,22 @@ class PointInTime:
 
     def decoded_search(self, body: Mapping[str, Any], decode: Callable[[bytes | str], Decoded]) -> Decoded:
         """One search on the snapshot, decoded by the caller, to whom :meth:`require_whole` is left."""
-        return self._cluster.decoded(decode, "POST", "/_search", self._asked(body), params=_WHOLE)
+        with self._told_of_aliases():
+            return self._cluster.decoded(decode, "POST", "/_search", self._asked(body), params=_WHOLE)
+
+    @contextlib.contextmanager
+    def _told_of_aliases(self) -> Iterator[None]:
+        """Say what to do where a snapshot may be made and not read."""
+        try:
+            yield
+        except RefusedError as error:
+            if error.status != _FORBIDDEN:
+                raise
+            what = (
+                f"{error}; if {self.index} is an alias: give 'read' on the indices behind it, too, for a "
+                "snapshot is read with the rights to these"
+            )
+            raise RefusedError(what, error.status, error.kind) from error
 
     def require_whole(self, timed_out: bool, failed: int, total: int) -> None:
         """Refuse an answer that does not cover all shards, or whose search ran out of time."""
