@@ -39,7 +39,7 @@ from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import encoded, merged, one_row
 
 _PARTS_IN_FLIGHT = 2
-"""Each part has two searches under way: more would leave nothing of a small cluster to others."""
+"""Each part has two searches under way; more would leave nothing of a small cluster to others."""
 
 _COUNT = "jobs in the group"
 """A metric of its own, by which groups are held against the books."""
