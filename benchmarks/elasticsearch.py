@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.child import run
 from benchmarks.elasticsearch_table import Measured, render
 from benchmarks.elasticsearch_task import SMOKE, Sizes, Task
-from benchmarks.machine import describe, load, wait_until_quiet
+from benchmarks.machine import children_of, describe, load, wait_until_quiet
 from tests.servers.node import QUICK_START
 from tests.servers.products import PRODUCTS
 from tests.servers.server import Server
@@ -25,8 +25,10 @@ Call = Callable[[str, Task], Measured]
 """Calls a way, by its name, once."""
 
 
-def measure(url: str, product: str, sizes: Sizes, seed: int, call: Call) -> dict[str, list[Measured]]:
-    """Everything, in order; what was measured of each way."""
+def measure(
+    url: str, product: str, sizes: Sizes, seed: int, call: Call, servers: tuple[int, ...] = ()
+) -> dict[str, list[Measured]]:
+    """Everything, in order; what was measured of each way. ``servers``: the processes of the server."""
     found: dict[str, list[Measured]] = {}
 
     def turns(*ways: tuple[str, str, Task]) -> None:
@@ -38,10 +40,10 @@ def measure(url: str, product: str, sizes: Sizes, seed: int, call: Call) -> dict
                     found.setdefault(title, []).append(done)
 
     def task(name: str, rows: int, days: int = 1) -> Task:
-        return Task(url, product, f"bench-{name}", rows, days, seed=seed)
+        return Task(url, product, f"bench-{name}", rows, days, seed=seed, servers=servers)
 
     writes = task("write", sizes.bulk)
-    turns(*((way, way, writes) for way in ("bulk", "bulk-orjson", "bulk-ready", "put")))
+    turns(*((way, way, writes) for way in ("bulk", "bulk-orjson", "bulk-alike", "bulk-ready", "put")))
     foreign, day = task("foreign", sizes.jobs), task("day", sizes.jobs)
     call("fill-peer", foreign)
     call("fill-store", day)
@@ -89,7 +91,9 @@ def main() -> None:
     before = load()
     options = QUICK_START if sizes.quick else ()
     with Server(product, heap_mb=sizes.heap_mb, java_options=options) as server:
-        found = measure(server.url, args.product, sizes, args.seed, _in_a_process(args.wait))
+        guards = [node.guard_pid for node in server.nodes if node.guard_pid is not None]
+        servers = tuple(child for guard in guards for child in children_of(guard))
+        found = measure(server.url, args.product, sizes, args.seed, _in_a_process(args.wait), servers)
     measured = {
         "command": " ".join(["python -m benchmarks.elasticsearch", *sys.argv[1:]]),
         "machine": describe("elasticsearch", "opensearch-py", "orjson", "msgspec"),

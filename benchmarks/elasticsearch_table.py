@@ -13,6 +13,7 @@ _TITLES = {
     "aggregate": "buckets of a day through the store, with books",
     "bulk": "`helpers.parallel_bulk` of the rows of Arrow batches",
     "bulk-orjson": "the same, serializer orjson",
+    "bulk-alike": "the same, into an index with the settings of the store's",
     "bulk-ready": "the same of documents made before: neither time nor types to be written",
     "put": "`put_jobs` of the same batches",
     "step": "aggregate step of a day with a million buckets, buckets written",
@@ -24,9 +25,12 @@ _TITLES = {
 
 _RULES = (
     "Jobs are Arrow batches in memory before the clock starts; the client gets their rows by `to_pylist`, "
-    "with the id of the job as that of the document. Its index has two shards and default settings, the "
-    "store's has one. Seconds are of the way, without the start of Python; peak memory is of its whole "
-    "process. Processors that other programs, the server among them, kept busy stand last."
+    "with the id of the job as that of the document. Its index has two shards and default settings, but for "
+    "the row that says so; the store's has one shard and is refreshed at the end. Seconds are of the way, "
+    "without the start of Python; peak memory is of its whole process. Processor seconds are of the client "
+    "and, next to them, of the server; targets hold the sum of both against that of the peer, which other "
+    "programs on the machine change less than seconds. Processors that all other programs, the server among "
+    "them, kept busy stand last."
 )
 
 Ways = Mapping[str, Sequence[Measured]]
@@ -35,12 +39,20 @@ Ways = Mapping[str, Sequence[Measured]]
 def targets(ways: Ways) -> list[Target]:
     """What the measurement has to show."""
     return [
-        _ratio("a day of jobs into buckets: store / by hand", ways, "aggregate", "composite", 0.6, 0.35),
-        _ratio("bulk: `put_jobs` / `parallel_bulk`", ways, "put", "bulk", 0.7, 0.4),
+        _ratio("a day of jobs into buckets: store / by hand", ways, "aggregate", "composite", 0.4, 0.3),
+        _ratio(
+            "bulk: `put_jobs` / `parallel_bulk` with orjson, same settings",
+            ways,
+            "put",
+            "bulk-alike",
+            0.65,
+            0.5,
+        ),
         _ratio("bulk: `put_jobs` / `parallel_bulk` with orjson", ways, "put", "bulk-orjson", 0.7, 0.4),
-        Target("peak memory, 1 M buckets, MB", _peak_mb(ways["step"]), 400, 300, "", at_least=False),
+        _ratio("bulk: `put_jobs` / `parallel_bulk`", ways, "put", "bulk", 0.7, 0.4),
+        Target("peak memory, 1 M buckets, MB", _peak_mb(ways["step"]), 350, 250, "", at_least=False),
         _ratio("a night with long / short history", ways, "night-long", "night-short", 1.2, 1.0),
-        _ratio("stored buckets back: store / by hand", ways, "read", "scan", 0.9, 0.5),
+        _ratio("stored buckets back: store / by hand", ways, "read", "scan", 0.6, 0.5),
     ]
 
 
@@ -76,7 +88,10 @@ def render(measured: Measured) -> str:
         table(("what", "measured", "must", "aim", "reached"), goals),
         "## Measured",
         amounts,
-        table(("way", "rows", "seconds (min to max)", "processor s", "peak memory", "others"), rows),
+        table(
+            ("way", "rows", "seconds (min to max)", "processor s", "of the server", "peak memory", "others"),
+            rows,
+        ),
         answers,
     ]
     return "\n\n".join(parts) + "\n"
@@ -89,19 +104,24 @@ def _row(title: str, runs: Sequence[Measured]) -> tuple[str, ...]:
         f"{runs[0].get('rows', runs[0].get('buckets', 0)):,}",
         f"{median(wall):.2f} ({min(wall):.2f} to {max(wall):.2f})",
         f"{_middle(runs, 'cpu_s'):.2f}",
+        f"{_middle(runs, 'server_s'):.2f}",
         f"{_peak_mb(runs):,.0f} MB",
         f"{_middle(runs, 'others'):.1f}",
     )
 
 
 def _ratio(what: str, ways: Ways, over: str, under: str, must: float, aim: float) -> Target:
-    ratio = _middle(ways[over], "wall_s") / _middle(ways[under], "wall_s")
+    ratio = _processor_s(ways[over]) / _processor_s(ways[under])
     return Target(what, ratio, must, aim, "", at_least=False)
 
 
 def _difference(one: Measured, other: Measured) -> float:
     sums = [name for name in one if name.startswith("sum_")]
     return max(abs(float(one[name]) / float(other[name]) - 1) for name in sums)
+
+
+def _processor_s(runs: Sequence[Measured]) -> float:
+    return float(median(run["cpu_s"] + run["server_s"] for run in runs))
 
 
 def _peak_mb(runs: Sequence[Measured]) -> float:

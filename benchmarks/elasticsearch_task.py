@@ -8,7 +8,7 @@ class Task:
     """What one way works on.
 
     ``name``: an index, or the prefix of a store. ``rows``: of a day, or of all ``days`` for buckets that are
-    only read. ``day``: counted from the first.
+    only read. ``day``: counted from the first. ``servers``: the processes of the server.
     """
 
     url: str
@@ -18,6 +18,7 @@ class Task:
     days: int = 1
     day: int = 0
     seed: int = 1
+    servers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 ``fill-peer``, ``fill-store``, ``fill-buckets``, ``history``   what the others need; not compared
 ``composite``, ``aggregate``     a day of jobs into buckets: by hand, and through the store
-``bulk``, ``bulk-orjson``, ``bulk-ready``, ``put``     jobs into an empty index: ``helpers.parallel_bulk`` and
-                                 ``put_jobs``; but for ``bulk-ready``, from Arrow batches
+``bulk``, ``bulk-orjson``, ``bulk-alike``, ``bulk-ready``, ``put``     jobs into an empty index:
+                                 ``helpers.parallel_bulk`` and ``put_jobs``; but for ``bulk-ready``, from
+                                 Arrow batches; ``bulk-alike`` into one with the settings of the store's
 ``step``                         the aggregate step: buckets made and written; for its memory
 ``night``                        the jobs of one more day: stored, aggregated, published, read
 ``scan``, ``read``               stored buckets back: by hand, and through the store as columns
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from benchmarks.elasticsearch_inputs import DAY, batches, buckets
 from benchmarks.elasticsearch_task import Task
+from benchmarks.machine import cpu_s_of
 from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
@@ -51,7 +53,6 @@ def _peer(task: Task, *, fast: bool = False) -> "Peer":
 
 
 def _store(task: Task, prefix: str = "") -> JobStore:
-    spare_pandas()  # as every command that makes no frames
     cluster = ClusterSettings(prefix=prefix or task.name, timeout_s=120)
     return open_store(Settings(store=task.url, cluster=cluster))
 
@@ -65,13 +66,18 @@ def _window(day: int = 0) -> Window:
 
 
 class _Clock:
-    def __init__(self) -> None:
+    """Seconds, and processor seconds of this process and of the server."""
+
+    def __init__(self, task: Task) -> None:
+        self._servers = task.servers
         self._wall, self._cpu = time.perf_counter(), time.process_time()
+        self._server = cpu_s_of(self._servers)
 
     def stop(self, **found: object) -> Measured:
         return {
             "wall_s": time.perf_counter() - self._wall,
             "cpu_s": time.process_time() - self._cpu,
+            "server_s": cpu_s_of(self._servers) - self._server,
             **found,
         }
 
@@ -86,7 +92,7 @@ def _written_by_peer(task: Task, *, fast: bool, ready: bool = False, as_ours: bo
     rows: Iterable[dict[str, Any]] = (row for batch in jobs for row in _rows(batch))
     if ready:
         rows = [document for batch in jobs for document in _documents(batch)]
-    clock = _Clock()
+    clock = _Clock(task)
     peer.write(task.name, rows)
     return clock.stop(rows=task.rows)
 
@@ -102,7 +108,7 @@ def _documents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 def fill_peer(task: Task) -> Measured:
     """A day of jobs in an index as other programs make them."""
-    peer, clock = _peer(task, fast=True), _Clock()
+    peer, clock = _peer(task, fast=True), _Clock(task)
     peer.make_index(task.name)
     for batch in batches(task.rows, task.seed):
         peer.write(task.name, _documents(batch))
@@ -111,14 +117,14 @@ def fill_peer(task: Task) -> Measured:
 
 def fill_store(task: Task) -> Measured:
     """A day of jobs in the store."""
-    store, clock = _store(task), _Clock()
+    store, clock = _store(task), _Clock(task)
     counts = store.put_jobs(batches(task.rows, task.seed), "day 0")
     return clock.stop(rows=counts.stored)
 
 
 def fill_buckets(task: Task) -> Measured:
     """Buckets of several days in the store, published."""
-    store, clock = _store(task), _Clock()
+    store, clock = _store(task), _Clock(task)
     written = []
     for number in range(task.days):
         day = DAY + timedelta(days=number)
@@ -129,7 +135,7 @@ def fill_buckets(task: Task) -> Measured:
 
 def history(task: Task) -> Measured:
     """Some days of jobs, aggregated."""
-    store, clock = _store(task), _Clock()
+    store, clock = _store(task), _Clock(task)
     for number in range(task.days):
         store.put_jobs(_jobs(task, number), f"day {number}")
     last = DAY + timedelta(days=task.days - 1)
@@ -151,7 +157,7 @@ def composite(task: Task) -> Measured:
         ]
     }
     keys = ("task_id", "site", "cpu_raw", "cores", "processing_type")
-    peer, clock = _peer(task), _Clock()
+    peer, clock = _peer(task), _Clock(task)
     found = list(peer.buckets(task.name, {"bool": clean}, keys))
     done = clock.stop(buckets=len(found))
     return done | {f"sum_{name}": sum(row[name] for row in found) for name in COMPARED}
@@ -161,7 +167,7 @@ def through_store(task: Task) -> Measured:
     """The buckets of the aggregate step's query through the store, with books."""
     store = _store(task)
     query = Query(BUCKET_KEYS, BUCKET_METRICS, _window(), drops=CleaningRules().drops())
-    clock = _Clock()
+    clock = _Clock(task)
     table = store.aggregate(query).table
     done = clock.stop(buckets=table.num_rows)
     return done | {f"sum_{name}": float(np.sum(table.column(name).to_numpy())) for name in COMPARED}
@@ -169,7 +175,7 @@ def through_store(task: Task) -> Measured:
 
 def step(task: Task) -> Measured:
     """The aggregate step."""
-    store, clock = _store(task), _Clock()
+    store, clock = _store(task), _Clock(task)
     done = aggregate(store, _window(), CleaningRules(), run="step", rebuild=True)
     return clock.stop(buckets=done.report.counts["new buckets"])
 
@@ -178,7 +184,7 @@ def put(task: Task) -> Measured:
     """Jobs into an empty store."""
     # each time into a store that does not exist yet
     store, jobs = _store(task, f"{task.name}-{task.day}"), _jobs(task)
-    clock = _Clock()
+    clock = _Clock(task)
     counts = store.put_jobs(jobs, "day 0")
     return clock.stop(rows=counts.stored)
 
@@ -186,7 +192,7 @@ def put(task: Task) -> Measured:
 def night(task: Task) -> Measured:
     """The jobs of one more day: stored, aggregated, published, and their buckets read."""
     store, jobs, window = _store(task), _jobs(task, task.day), _window(task.day)
-    clock = _Clock()
+    clock = _Clock(task)
     store.put_jobs(jobs, f"day {task.day}")
     store.publish(aggregate(store, window, CleaningRules(), run="night").written)
     day = In("day", (str(DAY + timedelta(days=task.day)),))
@@ -195,7 +201,7 @@ def night(task: Task) -> Measured:
 
 def scan(task: Task) -> Measured:
     """Stored buckets back by hand, as dictionaries."""
-    peer, clock = _peer(task), _Clock()
+    peer, clock = _peer(task), _Clock(task)
     return clock.stop(rows=len(peer.documents(f"{task.name}-buckets")))
 
 
@@ -203,7 +209,7 @@ def read(task: Task) -> Measured:
     """Stored buckets back through the store, as columns."""
     store = _store(task)
     days = In("day", tuple(str(DAY + timedelta(days=number)) for number in range(task.days)))
-    clock = _Clock()
+    clock = _Clock(task)
     found = pa.Table.from_batches(store.read(BUCKETS, [days]))
     return clock.stop(rows=found.num_rows)
 
@@ -233,6 +239,7 @@ def main() -> None:
     parser.add_argument("way", choices=WAYS)
     parser.add_argument("task", type=json.loads)
     args = parser.parse_args()
+    spare_pandas()  # as every command that makes no frames
     print(json.dumps(WAYS[args.way](Task(**args.task))))
 
 
