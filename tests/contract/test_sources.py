@@ -22,8 +22,6 @@ from tests.contract.engines import HELD
 from tests.contract.jobs import job, selected, visible
 from tests.contract.made_up import MADE_UP, NOTES, READINGS, WEATHER
 
-ALL_VERSIONS = True
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES = {table.name: table for table in (READINGS, WEATHER, NOTES, MADE_UP, LOADS)}
 

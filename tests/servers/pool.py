@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from tests.servers.memory import in_memory
 from tests.servers.missing import MissingToolError, skip_or_fail
 from tests.servers.products import PRODUCTS, Product, Setting
 from tests.servers.security import Security
@@ -79,7 +80,7 @@ class Servers:
         try:
             if product.name in self._missing:
                 raise self._missing[product.name]
-            return Server(product, nodes=nodes, settings=settings, security=security)
+            return Server(product, nodes=nodes, settings=settings, security=security, parent=in_memory())
         except MissingToolError as problem:
             self._missing[product.name] = problem
             skip_or_fail(problem)

@@ -40,7 +40,7 @@ class Server:
     ``settings``: added to the settings of each node, or instead of ours.
     ``security``: users and roles; without it everybody may do everything.
     ``heap_mb``: of each node; None: enough for tests. ``java_options``: for the JVM; the default starts
-    quickly and is slow afterwards.
+    quickly and is slow afterwards. ``parent``: where its folder is made; None: among temporary files.
 
     Raises ``MissingToolError`` without Maven or a suitable JDK, ``ValueError`` for security where there is
     none.
@@ -55,6 +55,7 @@ class Server:
         security: Security | None = None,
         heap_mb: int | None = None,
         java_options: Sequence[str] = QUICK_START,
+        parent: Path | None = None,
     ) -> None:
         if security is not None and not product.has_security:
             raise ValueError(f"the minimal distribution of {product.title} has no security")
@@ -62,7 +63,7 @@ class Server:
         program = Program(product, unpacked(product, account), java_home(product, account), account)
         self.product = product
         self.security = security
-        self.folder = Path(tempfile.mkdtemp(prefix=f"esjobs-{product.name}-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"esjobs-{product.name}-", dir=parent))
         atexit.register(self.close)
         self.nodes = tuple(
             Node(
