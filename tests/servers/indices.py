@@ -9,8 +9,8 @@ _TOGETHER = 20
 def remove_all(server: Server, prefix: str) -> None:
     """Remove all indices, their aliases and the templates whose names begin with a prefix.
 
-    By their names: the servers refuse to remove by a wildcard. Many in one request, for each changes the state
-    of the cluster.
+    By their names: the servers refuse to remove by a wildcard. Many in one request, for each request changes
+    the state of the cluster.
     """
     found = server.json("GET", f"_resolve/index/{prefix}*?expand_wildcards=all")
     names = [index["name"] for index in found["indices"]]
