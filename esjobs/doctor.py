@@ -10,12 +10,13 @@ import pyarrow as pa
 from esjobs import __version__
 from esjobs.capabilities import KINDS, TABLES
 from esjobs.core.errors import EsjobsError
-from esjobs.core.query import NotLike
+from esjobs.core.query import In, NotLike
 from esjobs.core.window import format_time
 from esjobs.core.words import ALL_TYPES
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.field_check import FAILED, OK, check_fields
 from esjobs.jobs.tables import LOADS
+from esjobs.notify.tables import NOTIFICATIONS
 from esjobs.runs.latest import latest_run
 from esjobs.runs.publication import count_rows, read_table
 from esjobs.runs.stored import stored_runs
@@ -82,6 +83,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
     for right in able.lacking:
         yield "right", FAILED, f"lacks {right}", "give the user the role that esjobs setup prints"
     yield from _field_findings(session)
+    yield from _notification_findings(session)
     span = session.store.span()
     if span.first is None or span.last is None:
         yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo to look around"
@@ -132,6 +134,17 @@ def _night_findings(session: Session) -> Iterator[_Finding]:
         stopped = FAILED if known.stopped else "ok"
         todo = "no job ended for too long: see whether records still arrive" if known.stopped else ""
         yield "newest job", stopped, format_time(known.last_end), todo
+
+
+def _notification_findings(session: Session) -> Iterator[_Finding]:
+    """Messages that could not be delivered yet, where somebody is to be told anything."""
+    recipients = session.settings.notify.recipients
+    if not recipients:
+        return
+    late = count_rows(session.store, NOTIFICATIONS, [In("state", ("failed",))])
+    text = f"{len(recipients)} recipients, {late} messages could not be delivered yet"
+    todo = "see: esjobs notify log --state failed; try: esjobs notify test" if late else ""
+    yield "notifications", FAILED if late else "ok", text, todo
 
 
 def _field_findings(session: Session) -> Iterator[_Finding]:

@@ -56,6 +56,7 @@ class Outbox:
     def __init__(self, store: JobStore) -> None:
         self._store = store
         self._nights: dict[date, dict[str, Entry]] = {}
+        self._is_changed = False
 
     def of_night(self, night: date) -> Mapping[str, Entry]:
         """Entries of a night by their names; read once."""
@@ -91,7 +92,13 @@ class Outbox:
             rows = rows_table(NOTIFICATIONS, [vars(entry) for entry in ordered])
             changes.append(self._store.replace(NOTIFICATIONS, night.isoformat(), rows.to_batches()))
         self._store.publish(changes)
-        tidy(self._store)
+        self._is_changed = True
+
+    def tidy(self) -> None:
+        """Sweep away what no reader sees any more, if anything was written."""
+        if self._is_changed:
+            tidy(self._store)
+            self._is_changed = False
 
     def _read(self, where: Sequence[Filter]) -> list[Entry]:
         return [Entry(**row) for row in read_table(self._store, NOTIFICATIONS, where).to_pylist()]

@@ -1,11 +1,12 @@
 """Reads from the store what there is to tell."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 
 from esjobs.core.query import Days, In
 from esjobs.nights.tables import NIGHTS
+from esjobs.notify.explanations import reasons_of
 from esjobs.notify.gathering import flag_notices, night_notices
 from esjobs.notify.notices import Notice
 from esjobs.notify.settings import NotifySettings
@@ -56,14 +57,6 @@ def events_between(store: JobStore, first: date, last: date) -> set[str]:
     """Ids of the events of some nights, both ends included."""
     rows = read_table(store, FLAG_EVENTS, [Days("night", first, last)], ["event"])
     return set(rows.column("event").to_pylist())
-
-
-def reasons_of(
-    store: JobStore, events: Sequence[Mapping[str, object]]
-) -> dict[tuple[str, str, str, str], tuple[str, ...]]:
-    """What explains the deviations of some events, by run, level, processing type and name."""
-    del store, events
-    return {}
 
 
 def last_night(store: JobStore) -> date | None:

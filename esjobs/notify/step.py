@@ -94,6 +94,7 @@ def notify_night(
         if retry:
             outbox.put(_queued_again(outbox.in_states(["given up"])))
         ended = _send(outbox, office, lease, night)
+        outbox.tidy()
     return _report(night, notices, ended, time.perf_counter() - began)
 
 

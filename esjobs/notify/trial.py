@@ -61,7 +61,9 @@ def try_recipients(
         )
     if store is not None and not trouble:
         with suppress(StoreError), office.lease(store).turn(office.wait_s):
-            Outbox(store).put(entries)
+            outbox = Outbox(store)
+            outbox.put(entries)
+            outbox.tidy()
     return tried
 
 

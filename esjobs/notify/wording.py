@@ -124,19 +124,19 @@ def wrapped(text: str, first: str = "", others: str | None = None) -> str:
 
 
 def in_the_middle(text: str, longest: int = 44) -> str:
-    """A name of at most so many characters, cut where names differ least.
+    """A name of at most so many characters, cut where names differ least; full stops, for subjects are ASCII.
 
-    >>> in_the_middle("CERN-PROD_UCORE"), in_the_middle("abcdefgh", 5)
-    ('CERN-PROD_UCORE', 'ab…gh')
+    >>> in_the_middle("CERN-PROD_UCORE"), in_the_middle("abcdefghij", 7)
+    ('CERN-PROD_UCORE', 'ab...ij')
     """
-    half = (longest - 1) // 2
-    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+    half = (longest - 3) // 2
+    return text if len(text) <= longest else f"{text[:half]}...{text[-half:]}"
 
 
 def shortened(text: str, longest: int) -> str:
     """Text of at most so many characters, cut at its end.
 
-    >>> shortened("abcdef", 4), shortened("abcd", 4)
-    ('abc…', 'abcd')
+    >>> shortened("abcdefgh", 7), shortened("abcdefg", 7)
+    ('abcd...', 'abcdefg')
     """
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+    return text if len(text) <= longest else f"{text[: longest - 3].rstrip()}..."

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from esjobs.drift.tables import DRIFTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
 from esjobs.notify.tables import NOTIFICATIONS
 from esjobs.store.duck.store import DuckStore
@@ -11,7 +12,7 @@ from esjobs.watch.tables import WATCH_TABLES
 from tests.notify.servers import Listener, MailServer, listener, mail_server
 from tests.servers.certificates import Authority
 
-TABLES = (NOTIFICATIONS, NIGHTS, NIGHT_STEPS, *WATCH_TABLES)
+TABLES = (NOTIFICATIONS, DRIFTS, NIGHTS, NIGHT_STEPS, *WATCH_TABLES)
 """What the step reads and writes."""
 
 

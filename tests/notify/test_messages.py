@@ -77,6 +77,18 @@ def test_parts_of_a_mail() -> None:
     assert mail.defects == []
 
 
+def test_a_subject_is_one_line() -> None:
+    """Folded behind its name, it gets a space in front in some mail programs."""
+    made = settings(site(sites=["*"]))
+    post = Post(made, 0.2, lambda: NOW)
+    for length in range(20, 70):
+        told = [notice("Q" * length)]
+        subject = post.subject(made.recipients[0], told)
+        entry = entry_of(made.recipients[0], told, night=NIGHT, now=NOW, subject=subject, address="a")
+        body = post.body(entry, made.recipients[0], post.rendered(entry, made.recipients[0]))
+        assert f"Subject: {subject}".encode() in body.splitlines()
+
+
 def test_a_name_gives_no_orders() -> None:
     usual = tags_of(text_of(mail_of(notice())[1], "html"))
     hostile = notice(HOSTILE, rc_site=HOSTILE, sentence=HOSTILE, evidence=HOSTILE, processing_type=HOSTILE)

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from esjobs.core.errors import StoreBusyError
+from esjobs.drift.tables import DRIFTS
 from esjobs.notify.gathering import ingest_stopped
 from esjobs.notify.settings import NotifySettings
 from esjobs.notify.step import notify_night
+from esjobs.runs.publication import rows_table
 from esjobs.store.duck.store import DuckStore
 from tests.notify.made_up import (
     NIGHT,
@@ -88,6 +90,20 @@ def test_what_is_told_stands_in_the_mail(store: DuckStore, server: MailServer) -
     assert f'src="cid:{picture["Content-ID"].strip("<>")}"' in html.get_content()
     assert picture.get_content().startswith(b"\x89PNG")
     assert mail["Auto-Submitted"] == "auto-generated"
+
+
+def test_what_is_known_of_why_stands_in_the_mail(store: DuckStore, server: MailServer) -> None:
+    events(store, event())
+    flag = {"level": "site", "processing_type": "all", "name": "CERN-PROD_UCORE", "day": NIGHT - 12 * DAY}
+    for run, said in (("0123456789ab", "CPU mix changed on 2026-11-09."), ("another", "Of another run.")):
+        rows = [flag | {"run": f"d-{run}", "speed_run": run, "sentence": said}]
+        batches = rows_table(DRIFTS, rows).to_batches()
+        store.publish([store.replace(DRIFTS, f"d-{run}", batches)])
+    notify_night(store, office(mailed(server, site())), NIGHT)
+    body = server.taken[0][1].get_body(("plain",))
+    assert body is not None
+    assert "CPU mix changed on 2026-11-09." in body.get_content()
+    assert "another run" not in body.get_content()
 
 
 def test_one_recipient_never_blocks_others(store: DuckStore, server: MailServer, hook: Listener) -> None:
