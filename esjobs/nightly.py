@@ -78,7 +78,9 @@ class Trigger:
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
-        with open_session(settings=self.settings, create=False, clock=self.clock) as session:
+        # a night that reads files can be the first thing that happens to a store
+        create = bool(self.settings.nights.ingest)
+        with open_session(settings=self.settings, create=create, clock=self.clock) as session:
             yield session
 
     def _may_pass(self, error: StoreError) -> bool:

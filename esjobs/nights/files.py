@@ -38,6 +38,20 @@ def ingest_files(work: NightWork) -> NightAccount:
     return NightAccount(rows_in, rows_out, tuple(notes))
 
 
+def files_inputs(work: NightWork) -> str:
+    """A digest of the files that there are, and of how they are read."""
+    settings = work.settings.nights
+    return content_id(
+        {
+            "files": [
+                [source.format, *source.fill, str(path), _state(path)]
+                for source in settings.ingest
+                for path in sorted(set(_paths(source, work.night, settings.late_days)))
+            ]
+        }
+    )
+
+
 def _paths(source: NightlyFiles, night: date, late_days: int) -> Iterator[Path]:
     for pattern in source.files:
         days = [night - timedelta(days=back) for back in range(late_days, -1, -1)]

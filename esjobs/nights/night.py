@@ -61,6 +61,16 @@ class NightRunner:
         self._alive = alive
         self._patience = patience
         self._ledger = Ledger(session.store)
+        self._prepared: set[date] = set()
+
+    def prepare(self, night: date) -> None:
+        """Do what of a night comes before anything is known: the steps that may bring late records.
+
+        What fails fails again in :meth:`run`, which tells it.
+        """
+        if any(step.first for step in self._steps):
+            self._attempt(night).prepare()
+            self._prepared.add(night)
 
     def run(self, night: date, *, again: bool = False) -> Row:
         """Run what of a night is not done, or whose inputs have changed; its account.
@@ -85,6 +95,7 @@ class NightRunner:
             self._patience,
             night,
             again=again,
+            begun=night in self._prepared,
         )
 
 
@@ -102,7 +113,9 @@ class _Attempt:
         night: date,
         *,
         again: bool,
+        begun: bool,
     ) -> None:
+        self._begun = begun
         self._work = NightWork(session.store, session.settings, night, clock, session)
         self._steps = steps
         self._ledger = ledger
@@ -128,6 +141,15 @@ class _Attempt:
             self._fail(f"a defect in esjobs, {type(error).__name__}; see the log, and report it")
         return self._row
 
+    def prepare(self) -> None:
+        self._begin()
+        try:
+            for position, step in enumerate(self._steps, 1):
+                if step.first:
+                    self._do(position, step.name, step, self._work)
+        except EsjobsError as error:
+            _log.warning("night %s: %s", self._work.night, error)
+
     def note_failure(self, reason: str) -> Row:
         self._begin()
         self._fail(reason)
@@ -145,7 +167,7 @@ class _Attempt:
             "night": night,
             "state": "running",
             "reason": None,
-            "attempt": (before.get("attempt") or 0) + 1,
+            "attempt": (before.get("attempt") or 0) + (not self._begun),
             "began": self._work.clock(),
             "finished": None,
             "seconds": None,

@@ -77,6 +77,8 @@ class Nights:
 
         def chosen(runner: NightRunner) -> list[date]:
             due = self.due
+            if self._session.settings.nights.ingest:
+                runner.prepare(due)
             late = self._with_late_records(due)
             missing = self._missing(due - timedelta(days=1))
             self._mark(runner, missing, unwritten)

@@ -6,7 +6,7 @@ the few lines above the list that call it, make it a step. What a step promises:
 
 from esjobs.nights.aggregating import aggregate_inputs, aggregate_night
 from esjobs.nights.explaining import drift_night
-from esjobs.nights.files import ingest_files
+from esjobs.nights.files import files_inputs, ingest_files
 from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window, runs_inputs
 from esjobs.nights.notifying import notify_night
 from esjobs.nights.retention import prune_night
@@ -14,7 +14,7 @@ from esjobs.nights.watching import watch_night
 from esjobs.nights.work import NightStep
 
 NIGHT_STEPS: tuple[NightStep, ...] = (
-    NightStep("ingest", ingest_files, idle=True),
+    NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
     NightStep("drift", drift_night, inputs=runs_inputs),

@@ -61,7 +61,8 @@ class NightStep:
     ledger has, the step is not done again. None: it is done in every attempt, which suits what is cheap, and
     what has to look at the world (mail that waits). ``stands``: whether what it made is still in the store.
     ``per_window``: once for each window, the headline first. ``idle``: also in a night whose day has no jobs.
-    ``after_failure``: also when the night has failed, so that somebody is told.
+    ``after_failure``: also when the night has failed, so that somebody is told. ``first``: before a trigger
+    looks for late records, because it may bring some.
     """
 
     name: str
@@ -71,3 +72,4 @@ class NightStep:
     per_window: bool = False
     idle: bool = False
     after_failure: bool = False
+    first: bool = False

@@ -164,3 +164,26 @@ def test_of_two_that_start_at_once_one_works(ready: Path, tmp_path: Path) -> Non
         steps = stage.nights._ledger.steps(LAST + timedelta(days=1))
         # whoever came second found it done
         assert {row["attempt"] for row in steps if row["step"].startswith(("fit", "aggregate"))} == {1}
+
+
+@pytest.mark.skipif(not may("unshare", "-rm"), reason="needs user namespaces, to mount")
+def test_a_state_folder_is_all_that_is_written_to(ready: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    store = Path(shutil.copy(ready, state))
+    script = (
+        f"mount --bind {state} {state} && mount -o remount,bind,ro / && "
+        f"! touch {tmp_path}/there 2>/dev/null && "
+        f"exec {sys.executable} -m tests.nights.once duckdb:{store} {MOMENT}"
+    )
+    ended = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        env=environment()
+        | {"HOME": str(state), "TMPDIR": str(state), "NUMBA_CACHE_DIR": str(state / "compiled")}
+        | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "2025-06-05  done" in ended.stdout

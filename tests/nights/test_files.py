@@ -1,0 +1,94 @@
+"""Files that every night reads: by day, late ones too, none twice, into a store that is not there yet."""
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from esjobs.demo import Grid
+from esjobs.jobs.tables import LOADS
+from esjobs.nightly import Trigger
+from esjobs.output.destination import writing
+from esjobs.output.jobs import write_jobs
+from esjobs.runs.publication import read_table
+from esjobs.session import Session
+from esjobs.session import open as open_session
+from esjobs.settings import Settings
+from tests.nights.stage import FIRST, Hands, days, settings_of
+
+GRID = Grid(jobs_per_day=400, n_sites=20, n_models=8)
+
+
+def settings(folder: Path) -> Settings:
+    source = {"format": "jobs", "files": [str(folder / "in" / "jobs-{night}*.parquet")]}
+    return settings_of(f"duckdb:{folder / 'jobs.duckdb'}", ingest=[source])
+
+
+def deliver(folder: Path, day: date, name: str = "", grid: Grid = GRID) -> None:
+    (folder / "in").mkdir(exist_ok=True)
+    with writing(folder / "in" / f"jobs-{day}{name}.parquet") as stream:
+        write_jobs(grid.jobs(day), stream, "parquet")
+
+
+def steps_of(session: Session) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = session.arrow.show("night_steps").to_pylist()
+    return rows
+
+
+def notes(folder: Path, night: date) -> str:
+    with open_session(settings=settings(folder)) as session:
+        rows = [row for row in steps_of(session) if row["night"] == night and row["step"] == "ingest"]
+    return str(rows[0]["notes"])
+
+
+def test_each_night_reads_what_is_new(tmp_path: Path) -> None:
+    hands = Hands()
+    trigger = Trigger(settings(tmp_path), hands.clock, hands.patience)
+    for day in days(FIRST, 3):
+        deliver(tmp_path, day)
+        hands.morning_after(day)
+        ((row, *_), _) = trigger.tend()
+        assert (row["state"], row["jobs"]) == ("done", 400)
+    last = FIRST + timedelta(days=2)
+    assert notes(tmp_path, last).startswith("jobs-2025-06-03.parquet: 400 rows, 0 rejected")
+    # late: a further file of the second day, with that of the fourth
+    further = Grid(seed=7, jobs_per_day=30, n_sites=20, n_models=8)
+    deliver(tmp_path, FIRST + timedelta(days=1), "-late", further)
+    deliver(tmp_path, last + timedelta(days=1))
+    hands.morning_after(last + timedelta(days=1))
+    rows, _ = trigger.tend()
+    made = {str(row["night"]): (row["state"], row["jobs"]) for row in rows}
+    assert made == {
+        "2025-06-02": ("done", 430),
+        "2025-06-03": ("done", 400),
+        "2025-06-04": ("done", 400),
+    }
+    (due,) = (row for row in rows if row["night"] == last + timedelta(days=1))
+    assert due["attempt"] == 1
+    with open_session(settings=settings(tmp_path)) as session:
+        assert read_table(session.store, LOADS).num_rows == 5
+
+
+def test_a_file_that_is_read_is_not_read_again_unless_it_changes(tmp_path: Path) -> None:
+    hands = Hands()
+    trigger = Trigger(settings(tmp_path), hands.clock, hands.patience)
+    deliver(tmp_path, FIRST)
+    for _ in range(2):
+        trigger.tend()
+    with open_session(settings=settings(tmp_path)) as session:
+        (step,) = (row for row in steps_of(session) if row["step"] == "ingest")
+        assert (step["attempt"], step["rows_in"]) == (1, 400)
+    deliver(tmp_path, FIRST, grid=Grid(jobs_per_day=500, n_sites=20, n_models=8))
+    trigger.tend()
+    with open_session(settings=settings(tmp_path)) as session:
+        (step,) = (row for row in steps_of(session) if row["step"] == "ingest")
+        assert (step["attempt"], step["rows_in"]) == (3, 500)
+
+
+def test_a_file_that_cannot_be_read_fails_the_night_with_its_name(tmp_path: Path) -> None:
+    hands = Hands()
+    trigger = Trigger(settings(tmp_path), hands.clock, hands.patience)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"jobs-{FIRST}.parquet").write_bytes(b"no parquet")
+    ((row,), _) = trigger.tend()
+    assert row["state"] == "failed"
+    assert f"jobs-{FIRST}.parquet" in row["reason"]
