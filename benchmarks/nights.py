@@ -1,0 +1,156 @@
+"""What a night costs: as the history grows, and with very many jobs.
+
+    python -m benchmarks.nights --out benchmarks/results/nights.md
+
+One installation lives many nights of a small grid; the processor time of the nights after the tenth is put
+beside that of the last ones. Its window is full from the seventh night on, so that only the history grows.
+Then one day of 1.5 million jobs is put into a new store and its night is run, in a process of its own, whose
+time and largest memory are taken. Each part can be measured alone (``--part``); the other's numbers stay.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from benchmarks.child import run
+from benchmarks.machine import describe, load
+from esjobs.demo import Grid
+from esjobs.session import open as open_session
+from esjobs.settings import Settings
+from tests.nights.stage import Hands
+
+FIRST = date(2025, 2, 1)
+
+
+def main() -> None:
+    """Measure, and write the tables."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--part", choices=["history", "jobs", "both"], default="both")
+    parser.add_argument("--nights", type=int, default=92)
+    parser.add_argument("--jobs", type=int, default=1_500_000)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/nights.md"))
+    parser.add_argument("--one-night", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one_night is not None:
+        one_night(args.one_night)
+        return
+    data = args.out.with_suffix(".json")
+    known: dict[str, Any] = json.loads(data.read_text()) if data.exists() else {}
+    about = {"machine": describe(), "load": load()}
+    if args.part in ("history", "both"):
+        known["history"] = {**history(args.nights), **about}
+    if args.part in ("jobs", "both"):
+        known["jobs"] = {**many_jobs(args.jobs), **about}
+    known["command"] = " ".join(["python -m benchmarks.nights", *sys.argv[1:]])
+    data.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    args.out.write_text(page(known))
+
+
+def settings(store: Path, windows: tuple[int, ...]) -> Settings:
+    """Settings of an installation; the store may use half of what a night may."""
+    nights = {"windows": windows, "headline": windows[-1], "late_days": 3}
+    return Settings.model_validate({"store": f"duckdb:{store}", "nights": nights})
+
+
+def history(nights: int) -> dict[str, Any]:
+    """Processor seconds of each night."""
+    grid, hands, spent = Grid(jobs_per_day=1_000, n_sites=30), Hands(), list[float]()
+    with tempfile.TemporaryDirectory(prefix="esjobs-nights-") as name:
+        chosen = settings(Path(name) / "jobs.duckdb", (7,))
+        with open_session(settings=chosen, clock=hands.clock) as session:
+            for number in range(nights):
+                day = FIRST + timedelta(days=number)
+                session.store.put_jobs(grid.jobs(day), f"day {number}")
+                hands.morning_after(day)
+                began = time.process_time()
+                (row,) = session.nightly.tend()
+                assert row["state"] == "done", row
+                spent.append(time.process_time() - began)
+    early, late = spent[7:17], spent[-10:]
+    return {
+        "nights": nights,
+        "early_s": statistics.median(early),
+        "late_s": statistics.median(late),
+        "all_s": spent,
+    }
+
+
+def many_jobs(jobs: int) -> dict[str, Any]:
+    """Time and memory of one night of so many jobs."""
+    grid = Grid(jobs_per_day=jobs, n_sites=120)
+    with tempfile.TemporaryDirectory(prefix="esjobs-nights-") as name:
+        store = Path(name) / "jobs.duckdb"
+        with open_session(settings=settings(store, (7, 30, 90))) as session:
+            session.store.put_jobs(grid.jobs(FIRST), "day")
+        measured = run([sys.executable, "-m", "benchmarks.nights", "--one-night", str(store)])
+        told = json.loads(measured.stdout)
+        size = os.stat(store).st_size
+    return {
+        "jobs": jobs,
+        "wall_s": measured.wall_s,
+        "cpu_s": measured.cpu_s,
+        "peak_b": measured.peak_b,
+        "others": measured.others,
+        "store_b": size,
+        **told,
+    }
+
+
+def one_night(store: Path) -> None:
+    """The night of the day that is stored; prints what it did."""
+    hands = Hands()
+    hands.morning_after(FIRST)
+    with open_session(settings=settings(store, (7, 30, 90)), clock=hands.clock) as session:
+        (row,) = session.nightly.tend()
+        steps = session.arrow.show("night_steps").to_pylist()
+    told = {step["step"]: step["seconds"] for step in steps}
+    print(json.dumps({"state": row["state"], "stored": row["jobs"], "steps": told}))
+
+
+def page(known: dict[str, Any]) -> str:
+    """The tables."""
+    lines = ["# What a night costs", "", f"Written by `{known['command']}`; see `benchmarks/nights.py`."]
+    if "history" in known:
+        each = known["history"]
+        ratio = each["late_s"] / each["early_s"]
+        lines += [
+            "",
+            "## As the history grows",
+            "",
+            "1,000 jobs a day, a window of seven days, an embedded store; processor time, median of ten.",
+            "",
+            "| nights | processor s |",
+            "|---|---|",
+            f"| 8 to 17 | {each['early_s']:.2f} |",
+            f"| {each['nights'] - 9} to {each['nights']} | {each['late_s']:.2f} ({ratio:.2f} times) |",
+        ]
+    if "jobs" in known:
+        each = known["jobs"]
+        lines += [
+            "",
+            "## With very many jobs",
+            "",
+            f"One night of {each['jobs']:,} jobs of 120 queues, both methods, embedded store of "
+            f"{each['store_b'] / 1e9:.1f} GB, {each['machine']['cores']} cores "
+            f"(other programs kept {each['others']:.1f} of them busy).",
+            "",
+            "| wall s | processor s | largest memory, GB |",
+            "|---|---|---|",
+            f"| {each['wall_s']:.0f} | {each['cpu_s']:.0f} | {each['peak_b'] / 1e9:.2f} |",
+            "",
+            "| step | wall s |",
+            "|---|---|",
+            *(f"| `{step}` | {seconds:.1f} |" for step, seconds in each["steps"].items()),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
