@@ -30,7 +30,7 @@ COUNTS = Panel(
     "tiles",
     "Sites",
     View("flags", level="site", types="every"),
-    fields=(Entry("name", "queues", "name", "label"),),
+    fields=(Entry("name", "n", "name", "label"),),
     tiles=(
         Tile("fitted", where=(Where("k"),)),
         Tile(CONFIRMED, verdict="confirmed", where=(Where("standing", (CONFIRMED,)),)),
@@ -39,7 +39,7 @@ COUNTS = Panel(
         Tile("ok", verdict="ok", where=(Where("standing", ("ok",)),)),
         Tile("undeclared", verdict="default", where=(Where("standing", ("undeclared",)),)),
         Tile("not comparable", verdict="not comparable", where=(Where("standing", ("not comparable",)),)),
-        Tile("other verdicts", verdict="other", where=(Where("standing", OTHERS),)),
+        Tile("others", verdict="other", where=(Where("standing", OTHERS),)),
     ),
 )
 
@@ -97,8 +97,8 @@ HOW_MANY = Panel(
     TO_DECLARE.view,
     tiles=(
         Tile(
-            "queues run beyond the limit: confirmed, and may be sent. Click a name for its page.",
-            one="queue runs beyond the limit: confirmed, and may be sent. Click its name for its page.",
+            "queues run beyond the limit: confirmed, and may be sent.",
+            one="queue runs beyond the limit: confirmed, and may be sent.",
         ),
     ),
     empty="No deviation of a queue is confirmed for the chosen type and filters: nothing is to be sent.",
@@ -176,17 +176,28 @@ OPEN = replace(
     empty="No flag is open for these filters.",
 )
 
+HOW_MANY_OPEN = Panel(
+    "sites-how-many-open",
+    "How many flags are open",
+    "caption",
+    "Sites",
+    OPEN.view,
+    tiles=(Tile("flags are open, acknowledged ones too.", one="flag is open."),),
+    empty="No flag is open for these filters; flags are remembered from the first night on that was watched.",
+)
+
 SITES = Page(
     "sites",
     "Sites",
     "Which queues run faster or slower than their declared corepower promises, which of these deviations are "
     "confirmed, since when?",
     stacked(
-        (6, ((STATEMENT, 48),)),
+        (7, ((STATEMENT, 48),)),
         (6, ((COUNTS, 48),)),
         (26, ((AGAINST, 26), (SORTED, 22))),
         (3, ((HOW_MANY, 48),)),
         (16, ((TO_DECLARE, 48),)),
+        (3, ((HOW_MANY_OPEN, 48),)),
         (14, ((OPEN, 48),)),
         (16, ((OVER_TIME, 48),)),
         (18, ((IN_WORDS, 48),)),

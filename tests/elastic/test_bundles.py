@@ -65,6 +65,7 @@ def demo(folder: Path) -> Iterator[Session]:
     demonstrate(folder, jobs=60_000, seed=3)
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         session.run("2025-06-01/2025-06-25")
+        session.watch("2025-06-30")
         models = session.show("factors", level="cpu_model", method=HEADLINE).dropna(subset=["k"])
         names = sorted(set(models["name"]))[::2]
         scores = folder / "HS23scores.csv"
@@ -203,7 +204,7 @@ def test_a_chart_draws_what_the_store_holds(
         picture = svg(spec, version)
         drawn = len(marks(picture, "marks"))
         text = "".join(picture.itertext())
-        assert panel.empty not in text
+        assert "".join(panel.empty.split()) not in "".join(text.split())
         assert ("No CPU model here" in text) == (panel.id == "models-hs06")
         if panel.kind == "caption":
             assert f"{len(expected(panel, page, demo))} {panel.tiles[0].label}".split() == text.split()

@@ -26,13 +26,22 @@ _ON_BOTH = {
 _SIZED = ("width", "height", "autosize")
 
 
+_COLUMNS = "width < 430 ? 2 : 3"
+"""Of a legend: a panel may be half as wide as a page of 900 pixels."""
+
+
 def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> Spec:
     """The specification of a chart that asks for its rows itself."""
     spec = from_index(panel, Paint(size=52), method=method, prefix=prefix, jobs=jobs)
     kept = {name: value for name, value in spec.items() if name not in _SIZED}
     config = {**kept["config"], "kibana": {"hideWarnings": True}}
     config = {name: value for name, value in config.items() if name not in ("font", "background")}
-    config["legend"] = {**config["legend"], "columns": 3, "columnPadding": 14, "labelFontSize": 11}
+    config["legend"] = {
+        **config["legend"],
+        "columns": {"expr": _COLUMNS},
+        "columnPadding": 14,
+        "labelFontSize": 11,
+    }
     layers = [*kept["layer"], nothing(panel.empty)]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
     return coloured

@@ -36,12 +36,13 @@ def scatter(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     )
     alike = {right.column, up.column} == {"k", "mix_k"}
     is_factor = not alike and up.column == "k" and (paint.y is None or paint.y.low <= 1 <= paint.y.high)
+    ground: Spec = {
+        "data": {"values": [{"even": 1}]},
+        "mark": {"type": "rule", "color": BAND, "strokeWidth": 2},
+        "encoding": {"y": even},
+    }
     layers: list[Spec] = [
-        {
-            "data": {"values": [{"even": 1}] if is_factor else []},
-            "mark": {"type": "rule", "color": BAND, "strokeWidth": 2},
-            "encoding": {"y": even},
-        },
+        *([ground] if is_factor else []),
         *([_diagonal(panel, x, up.title, paint)] if alike else []),
         bars({"x": x, "y": low, "y2": {"field": "hi"}}, paint),
         points(panel, {"x": x, "y": y}, paint),
@@ -111,17 +112,23 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
             "encoding": {"x": x, "y": y, "tooltip": told},
         },
     ]
+    known = "isValid(datum.low) && isValid(datum.high)"
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
         {"calculate": f"datum[{json.dumps(label.column)}]", "as": join.on},
         joins[join.name].lookup(join.on, join.columns),
         {"joinaggregate": [{"op": "valid", "field": "high", "as": "n_known"}]},
-        {"calculate": "(datum.low + datum.high) / 2", "as": "middle"},
-        {"calculate": f"datum[{json.dumps(up.column)}] / datum.middle", "as": "slope"},
+        # without any score all marks stay, unseen: an axis wants a range
+        {"filter": f"isValid(datum[{json.dumps(up.column)}]) && (datum.n_known === 0 || {known})"},
+        {"calculate": "datum.n_known ? (datum.low + datum.high) / 2 : 0", "as": "middle"},
+        {"calculate": "datum.n_known ? datum.low : 0", "as": "low"},
+        {"calculate": "datum.n_known ? datum.high : 0", "as": "high"},
+        {"calculate": f"datum.n_known ? datum[{json.dumps(up.column)}] / datum.middle : 0", "as": "slope"},
         *reached(up, panel.interval),
     ]
-    for layer in layers:
-        layer["transform"] = [valid(up.column, "low", "high"), *layer.get("transform", ())]
+    unseen = {"condition": {"test": "datum.n_known > 0", "value": 1}, "value": 0}
+    for layer in layers[1:]:
+        layer["encoding"]["opacity"] = unseen
     return assembled(source, steps, [*layers, _unknown(right.title)], paint)
 
 
