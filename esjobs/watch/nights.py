@@ -97,10 +97,11 @@ class Walk:
         """What the tables are to show; nobody else publishes meanwhile."""
         known = remembered_nights(self._store)
         newest = max([self._last, *known])
-        if self._night < newest - timedelta(days=self._settings.replay_nights):
+        settled = newest - timedelta(days=self._settings.replay_nights)
+        if known and self._night <= settled:
             self._remarks.append(
-                f"the night of {self._night} is settled: {self._settings.replay_nights} nights before that "
-                f"of {newest} are remembered one by one; its flags and events stay as they are"
+                f"the night of {self._night} is settled: {self._settings.replay_nights} nights up to that of "
+                f"{newest} can be run again; its flags and events stay as they are"
             )
             self._flags = self._stored(FLAG_STATES)
             return []
@@ -128,8 +129,9 @@ class Walk:
                 self._remarks.append(f"the runs of the night of {night} are gone: its flags stay as they are")
                 flags = self._stored(FLAG_NIGHTS, night)
         self._flags = flags
-        kept = newest - timedelta(days=self._settings.replay_nights)
-        written += [Retired(FLAG_NIGHTS, night.isoformat()) for night in sorted(known) if night < kept]
+        # the newest settled night is what the first one that can be run again goes on from
+        base = max((night for night in known if night <= settled), default=settled)
+        written += [Retired(FLAG_NIGHTS, night.isoformat()) for night in sorted(known) if night < base]
         for level in LEVELS:
             of_level = [flag for flag in flags.values() if flag.level == level]
             written.append(self._replaced(FLAG_STATES, level, rows_of(of_level)))

@@ -270,10 +270,21 @@ def test_what_is_remembered_night_by_night_is_bounded(nights: VerdictNights) -> 
     kept = set(read_table(nights.store, FLAG_NIGHTS).column("night").to_pylist())
     assert kept == {night(number) for number in range(8, 14)}
     before = told(nights.store)
-    report = nights.watch(4, replay_nights=5)
-    assert told(nights.store) == before
-    assert "is settled" in report.notes[0]
+    for settled in (4, 8):
+        report = nights.watch(settled, replay_nights=5)
+        assert told(nights.store) == before
+        assert "is settled" in report.notes[0]
     nights.watch(9, replay_nights=5)
+    assert told(nights.store) == before
+
+
+def test_the_memory_survives_a_long_silence(nights: VerdictNights) -> None:
+    for number in (0, 1, 2, 3, 20):
+        both(number, [verdict("A", BAD)], nights)
+        nights.watch(number, replay_nights=5)
+    before = told(nights.store)
+    assert [(row["since"], row["nights"]) for row in before["flag_states"]] == [(night(0), 5)]
+    nights.watch(20, replay_nights=5)
     assert told(nights.store) == before
 
 
