@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from email.errors import MessageError
-from email.headerregistry import Address
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -33,6 +31,10 @@ def _word(value: str) -> str:
 
 
 def _mail_address(value: str) -> str:
+    # takes as long to import as all other settings
+    from email.errors import MessageError
+    from email.headerregistry import Address
+
     try:
         valid = value.isascii() and "@" in value and bool(Address(addr_spec=value).domain)
     except (MessageError, ValueError, IndexError):
