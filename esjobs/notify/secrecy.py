@@ -65,17 +65,24 @@ def without(text: str, secrets: Iterable[str]) -> str:
 
 
 def _forms(secret: str) -> set[str]:
-    if not secret:
-        return set()
-    forms = {secret, quote(secret, safe=""), quote(secret)}
-    forms.add(base64.b64encode(secret.encode()).decode())
+    forms = {secret, quote(secret, safe=""), quote(secret), base64.b64encode(secret.encode()).decode()}
     # of an address its path alone gives everything away
     if "://" in secret:
-        parts = urlsplit(secret)
-        rest = secret.split("://", 1)[1].partition("/")[2]
-        forms |= {part for part in (rest, parts.path, parts.query, parts.password or "") if len(part) > 3}
-        forms |= {part for part in parts.path.split("/") if len(part) >= 8}
+        rest = secret.partition("://")[2].partition("/")[2]
+        path, _, query = rest.partition("?")
+        forms |= {part for part in (rest, path, query, login_of(secret)) if len(part) > 3}
+        forms |= {part for part in path.split("/") if len(part) >= 8}
     return {form for form in forms if len(form) > 2}
+
+
+def login_of(url: str) -> str:
+    """The password of an address, which may be malformed; empty when there is none.
+
+    >>> login_of("https://me:secret@hooks.example/x"), login_of("http://[::1")
+    ('secret', '')
+    """
+    authority = url.partition("://")[2].partition("/")[0]
+    return authority.rpartition("@")[0].partition(":")[2]
 
 
 def secrets_of(settings: NotifySettings) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from esjobs.notify.notices import Notice
 from esjobs.notify.outbox import GONE, Entry, given_up
 from esjobs.notify.picture import WIDTH, Picture, picture_of
 from esjobs.notify.secrecy import host_of, secrets_of, value_of, without
-from esjobs.notify.settings import NotifySettings, Recipient
+from esjobs.notify.settings import NotifySettings, Recipient, is_web_address
 from esjobs.notify.wording import PREFIX, Inline, Texts, Wording
 
 _log = logging.getLogger(__name__)
@@ -108,6 +108,8 @@ class Post:
             )
             return
         url = value_of(recipient.url, recipient.url_file, "the url") or ""
+        if not is_web_address(url):
+            raise SettingsError(f"{recipient.url_file} holds no address such as https://HOST/PATH")
         body = self.body(entry, recipient, made)
         headers = {}
         if recipient.channel == "webhook":

@@ -35,7 +35,9 @@ def test_told_once(store: JobStore) -> None:
         recipients = (site(), coordinator(digest="weekly"), operator())
         made = settings(*recipients, mail=server.settings(security="none"), attempts=1, weekly_on="tuesday")
         clock = Clock()
-        events(store, event(), event("OTHER_Q", "noticed"))
+        # more than an index takes for a term
+        many = [event(f"OTHER_{number}", "noticed") for number in range(60)]
+        events(store, event(), *many)
         nights(store, d2026_11_21="failed")
         notify_night(store, office(made, clock), NIGHT)
         assert states(store) == [("cern", "failed"), ("coordinators", "collected"), ("operators", "sent")]
@@ -49,7 +51,7 @@ def test_told_once(store: JobStore) -> None:
         arrived = sorted((address, mail["Subject"]) for address, mail in server.taken)
     assert arrived == [
         ("cern@site.example", "[esjobs] 31 % below declared corepower: CERN-PROD_UCORE"),
-        ("coordinators@grid.example", "[esjobs] 3 confirmed, 1 candidate: 2026-11-21 to 2026-11-23"),
+        ("coordinators@grid.example", "[esjobs] 3 confirmed, 60 candidates: 2026-11-21 to 2026-11-23"),
         ("operators@grid.example", "[esjobs] Night 2026-11-21 failed"),
     ]
     assert sorted(state for _, state in states(store)) == ["bundled"] * 3 + ["sent"] * 3

@@ -1,6 +1,7 @@
 """The step of a night against a real mail server: once, to whom, what waits, what is given up."""
 
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +172,19 @@ def test_the_same_message_is_tried_again(store: DuckStore, server: MailServer) -
     # what the server adds in front of it is its own
     assert first.as_bytes().split(b"From:", 1)[1] == second.as_bytes().split(b"From:", 1)[1]
     assert states(store) == [("cern", "sent")]
+
+
+@pytest.mark.parametrize("content", ["http://[::1/x", "no address", "", None])
+def test_a_file_that_holds_no_address(store: DuckStore, tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "url"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    events(store, event())
+    given = coordinator("chat", channel="slack", address=None, url_file=str(path))
+    report = notify_night(store, office(settings(given)), NIGHT)
+    assert states(store) == [("chat", "failed")]
+    assert str(path) in report.notes[0]
+    assert "defect" not in report.notes[0]
 
 
 def test_a_webhook_is_retried_when_it_asks_to(store: DuckStore, hook: Listener) -> None:
