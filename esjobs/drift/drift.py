@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as midnight
 from functools import cached_property
@@ -40,9 +41,9 @@ def drift(store: JobStore, clock: Clock, settings: object, window: Window | None
     """Look for changes in the days up to the end of a window, and publish them.
 
     ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
-    of; None: that of the latest. What that run knows of tasks is what days are fitted with. Days are fitted
-    once, again when their jobs change, and the newest ones with every newer run. Raises
-    :class:`NoResultError` without such a run.
+    of; None: that of the latest. What that run knows of tasks is what days are fitted with. A day is fitted
+    once, and again when its jobs change: a later run makes no other factors of it, so that nights can be run
+    again. Raises :class:`NoResultError` without such a run.
 
     Cost: the buckets of the days that are fitted, one after the other; the daily factors of the days looked
     at; two small queries for each change of a queue.
@@ -50,7 +51,9 @@ def drift(store: JobStore, clock: Clock, settings: object, window: Window | None
     run = run_of_everything(store, SPEED, "fit", window)
     question = DriftQuestion.ask(DRIFT, run.window, settings)
     outcome = find_drifts(store, question, run)
-    return Publisher(store, clock).publish(question, [outcome])[-1]
+    report = Publisher(store, clock).publish(question, [outcome])[-1]
+    # how much was left to do is no part of the account: made again, it is the same
+    return replace(report, counts={"days fitted": len(outcome.written), **report.counts})
 
 
 def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Outcome:
@@ -64,7 +67,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         for row in read_table(store, DAYS, [looked_at, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
     }
     stored = [row for row in read_table(store, DAILY_FACTORS, [looked_at]).to_pylist() if row["day"] in marks]
-    wanted = _wanted(stored, marks, question)
+    wanted = _wanted(stored, marks)
     made: list[dict[str, Any]] = []
     written = []
     for day in wanted:
@@ -84,7 +87,6 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         rows_are="daily factors",
         rows_become="changes",
         counts={
-            "days fitted": len(wanted),
             "names looked at": sum(search.n_names for search in searches.values()),
             "names with too few days": sum(search.n_short for search in searches.values()),
             "changes too small to matter": sum(search.n_small for search in searches.values()),
@@ -95,20 +97,10 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     return Outcome(report, {DRIFTS: rows_table(DRIFTS, found)}, written, moment)
 
 
-def _wanted(
-    stored: Sequence[Mapping[str, Any]], marks: Mapping[date, str], question: DriftQuestion
-) -> list[date]:
-    """The days to fit: without factors, with other jobs, or so new that a newer run knows more of them."""
-    window = question.window
-    newest = window.last_day - timedelta(days=question.drift.settle_days)
-    fitted = {row["day"]: row for row in stored}
-    return [
-        day
-        for day, mark in sorted(marks.items())
-        if day not in fitted
-        or fitted[day]["mark"] != mark
-        or (day > newest and fitted[day]["made_to"] < window.end)
-    ]
+def _wanted(stored: Sequence[Mapping[str, Any]], marks: Mapping[date, str]) -> list[date]:
+    """The days to fit: without factors, or with other jobs than when they were made."""
+    fitted = {row["day"]: row["mark"] for row in stored}
+    return [day for day, mark in sorted(marks.items()) if fitted.get(day) != mark]
 
 
 def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> Generation:

@@ -18,5 +18,3 @@ class DriftSettings(BaseModel):
     """Change over its error from which one is told; what false alarms each value costs: docs/drift.md."""
     smallest: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
     """Relative change that matters; a smaller one is not told, however sure."""
-    settle_days: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=30)] = 3
-    """The factors of so many of the newest days are made again with what a newer run knows of their tasks."""
