@@ -67,7 +67,7 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         for row in read_table(store, DAYS, [looked_at, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
     }
     stored = [row for row in read_table(store, DAILY_FACTORS, [looked_at]).to_pylist() if row["day"] in marks]
-    wanted = _wanted(stored, marks)
+    wanted = _wanted(stored, {day: mark for day, mark in marks.items() if day >= run.window.first_day})
     made: list[dict[str, Any]] = []
     written = []
     for day in wanted:
@@ -98,7 +98,10 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
 
 
 def _wanted(stored: Sequence[Mapping[str, Any]], marks: Mapping[date, str]) -> list[date]:
-    """The days to fit: without factors, or with other jobs than when they were made."""
+    """The days to fit: without factors, or with other jobs than when they were made.
+
+    ``marks``: of the days in the window of the run; it knows nothing of the tasks of others.
+    """
     fitted = {row["day"]: row["mark"] for row in stored}
     return [day for day, mark in sorted(marks.items()) if fitted.get(day) != mark]
 

@@ -1,0 +1,218 @@
+"""False alarms and found steps of the search for drift, night after night, on made-up grids.
+
+    python -m benchmarks.drift
+
+Every night asks all names again for steps in the days up to it, as ``esjobs drift`` does. Three inputs: the
+daily factors of made-up grids where nothing changes; toys with the errors of these factors, whose lasting
+part comes from tasks that live one to six days; the same toys with a hundredth of the days wrong by 65 %. A
+step of 15 % is planted into the daily factors of a grid, for one name at a time, and looked for on the five
+nights from its first day on.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import esjobs
+from benchmarks.machine import describe
+from esjobs.core.window import Window
+from esjobs.demo.grid import LAST_DAY, Grid
+from fitters import Series, align_days, find_steps, measure_noise
+
+OUT = Path(__file__).parent / "results" / "drift.md"
+SEEDS = (1, 2, 3)
+DAYS, WINDOW_DAYS, HISTORY, FIRST_NIGHT = 45, 30, 60, 12
+THRESHOLDS = (4.0, 4.5, 5.0)
+SMALLEST = math.log(1.05)
+STEP = math.log(1.15)
+STEP_DAYS = (20, 30)
+TOY_GRIDS, TOY_DAYS = 4, 90
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Days:
+    """Daily factors in ln and the two parts of their errors, days x names; NaN where there is none."""
+
+    value: Floats
+    white: Floats
+    lasting: Floats
+
+    def until(self, night: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+        """What a night sees: the days up to it, of the history that is looked at."""
+        first = max(0, night - HISTORY + 1)
+        chosen = slice(first, night + 1)
+        return np.arange(first, night + 1), self.value[chosen], self.white[chosen], self.lasting[chosen]
+
+
+def told(days: Days, night: int, names: list[int] | None = None) -> Iterator[tuple[int, int, float, float]]:
+    """Name, day, size and significance of what a night finds at the lowest of the thresholds."""
+    day, value, white, lasting = days.until(night)
+    aligned = align_days(value, np.hypot(white, lasting))
+    noise = measure_noise(day, aligned, white, lasting)
+    for name in range(value.shape[1]) if names is None else names:
+        series = Series(day, aligned[:, name], white[:, name], lasting[:, name])
+        series = series.keep(np.isfinite(series.value))
+        if len(series.day) >= 8:
+            for step in find_steps(series, noise.memory, float(noise.scale[name]), THRESHOLDS[0]):
+                if abs(step.size) >= SMALLEST:
+                    yield name, step.day, step.size, step.significance
+
+
+def grid_days(seed: int) -> dict[str, Days]:
+    """The daily factors of a grid of the demo's size where nothing changes, by level."""
+    grid = Grid(seed=seed)
+    first = LAST_DAY - timedelta(days=DAYS - 1)
+    with esjobs.open("duckdb::memory:") as session:
+        for number in range(DAYS):
+            session.store.put_jobs(grid.jobs(first + timedelta(days=number)), f"day {number}")
+        for last in range(WINDOW_DAYS - 1, DAYS, 15):
+            window = Window.of_days(
+                first + timedelta(days=last - WINDOW_DAYS + 1), first + timedelta(days=last)
+            )
+            session.run(window)
+            session.drift(window)
+        rows = session.arrow.show("daily_factors").to_pylist()
+    return {level: _matrix([row for row in rows if row["level"] == level]) for level in ("site", "cpu_model")}
+
+
+def _matrix(rows: list[Mapping[str, Any]]) -> Days:
+    days = sorted({row["day"] for row in rows})
+    names = sorted({row["name"] for row in rows})
+    found = [np.full((len(days), len(names)), np.nan) for _ in range(3)]
+    for row in rows:
+        place = days.index(row["day"]), names.index(row["name"])
+        for matrix, value in zip(
+            found,
+            (math.log(row["k"]), row["k_err_stat"] / row["k"], row["k_err_int"] / row["k"]),
+            strict=True,
+        ):
+            matrix[place] = value
+    return Days(*found)
+
+
+def toy(rng: np.random.Generator, like: Days, stray: float) -> Days:
+    """Noise with the errors of a grid; ``stray``: share of the days that are wrong."""
+    white, lasting = (np.nanmedian(part, axis=0) for part in (like.white, like.lasting))
+    shape = (TOY_DAYS, len(white))
+    life = rng.integers(1, 7, (TOY_DAYS + 6, len(white), 6))
+    of_task = rng.standard_normal(life.shape)
+    total, weight = np.zeros(shape), np.zeros(shape)
+    for age in range(6):
+        share = np.clip(life - age, 0, None) / life
+        born = slice(6 - age, 6 - age + TOY_DAYS)
+        total += (share[born] * of_task[born]).sum(axis=2)
+        weight += (share[born] ** 2).sum(axis=2)
+    value = white * rng.standard_normal(shape) + lasting * total / np.sqrt(weight)
+    value += np.where(rng.random(shape) < stray, rng.choice([-0.5, 0.5], shape), 0.0)
+    return Days(value, np.broadcast_to(white, shape), np.broadcast_to(lasting, shape))
+
+
+def false_alarms(grids: list[Days]) -> tuple[int, dict[float, tuple[int, int]]]:
+    """Site-nights; by threshold, changes that are told for the first time, and site-nights with any."""
+    n_nights = 0
+    counts = {threshold: [0, 0] for threshold in THRESHOLDS}
+    for days in grids:
+        seen: dict[float, list[tuple[int, int]]] = {threshold: [] for threshold in THRESHOLDS}
+        for night in range(FIRST_NIGHT, len(days.value)):
+            n_nights += days.value.shape[1]
+            found = list(told(days, night))
+            for threshold in THRESHOLDS:
+                sure = [(name, day) for name, day, _, sigmas in found if sigmas >= threshold]
+                counts[threshold][1] += len({name for name, _ in sure})
+                for name, day in sure:
+                    if not any(name == other and abs(day - at) <= 5 for other, at in seen[threshold]):
+                        counts[threshold][0] += 1
+                        seen[threshold].append((name, day))
+    return n_nights, {threshold: (first, some) for threshold, (first, some) in counts.items()}
+
+
+def found_steps(grids: list[Days]) -> tuple[int, dict[float, list[int]]]:
+    """Planted steps; by threshold, the nights after which each of those found was told first, 1 to 5."""
+    planted = 0
+    nights: dict[float, list[int]] = {threshold: [] for threshold in THRESHOLDS}
+    for days in grids:
+        for since in STEP_DAYS:
+            for name in range(days.value.shape[1]):
+                size = STEP if (name + since) % 2 else -STEP
+                value = days.value.copy()
+                value[since:, name] += size
+                planted += 1
+                left = set(THRESHOLDS)
+                for night in range(since + 2, since + 5):
+                    for _, day, change, sigmas in told(Days(value, days.white, days.lasting), night, [name]):
+                        if change * size > 0 and abs(day - since) <= 2:
+                            for threshold in [item for item in left if sigmas >= item]:
+                                left.remove(threshold)
+                                nights[threshold].append(night - since + 1)
+    return planted, nights
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    began = time.perf_counter()
+    found = [grid_days(seed) for seed in SEEDS]
+    sites = [levels["site"] for levels in found]
+    errors = np.concatenate([np.nanmedian(np.hypot(d.white, d.lasting), axis=0) for d in sites])
+    rng = np.random.default_rng(7)
+    inputs = {
+        "grid, queues": sites,
+        "grid, CPU models": [levels["cpu_model"] for levels in found],
+        "toys": [toy(rng, sites[number % len(sites)], 0.0) for number in range(TOY_GRIDS)],
+        "toys with bad days": [toy(rng, sites[number % len(sites)], 0.01) for number in range(TOY_GRIDS)],
+    }
+    lines = [
+        "# Drift: false alarms and found steps",
+        "",
+        f"{describe()['cpu']}; `python -m benchmarks.drift`. Grids of 10,000 jobs a day and 60 queues (seeds "
+        f"{', '.join(map(str, SEEDS))}), {DAYS} days; error of a queue's factor of one day: median "
+        f"{100 * np.median(errors):.1f} %, 90 % of the queues below {100 * np.quantile(errors, 0.9):.1f} %.",
+        "",
+        "False alarms per 1000 site-nights, every night from the 13th on asking all names again:",
+        "",
+        "| input | site-nights | "
+        + " | ".join(f"told first, {t:g}" for t in THRESHOLDS)
+        + " | "
+        + " | ".join(f"standing, {t:g}" for t in THRESHOLDS)
+        + " |",
+        "|---|---|" + "---|" * (2 * len(THRESHOLDS)),
+    ]
+    for label, grids in inputs.items():
+        n_nights, counts = false_alarms(grids)
+        cells = [f"{1000 * counts[t][part] / n_nights:.2f}" for part in (0, 1) for t in THRESHOLDS]
+        lines.append(f"| {label} | {n_nights:,} | {' | '.join(cells)} |")
+        sys.stderr.write(f"{lines[-1]} {time.perf_counter() - began:.0f} s\n")
+    planted, nights = found_steps(sites[:2])
+    lines += [
+        "",
+        f"Steps of 15 % up or down, planted into the daily factors of one queue at a time ({planted} of "
+        "them), told within five nights, their first day included:",
+        "",
+        "| significance | found | after 3 nights | after 4 | after 5 |",
+        "|---|---|---|---|---|",
+    ]
+    for threshold, when in nights.items():
+        shares = [100 * sum(night <= last for night in when) / planted for last in (3, 4, 5)]
+        lines.append(
+            f"| {threshold:g} | {shares[-1]:.1f} % | " + " | ".join(f"{s:.1f} %" for s in shares) + " |"
+        )
+    lines += [
+        "",
+        "told first: a change that no earlier night told; standing: site-nights with any change.",
+        "",
+    ]
+    OUT.write_text("\n".join(lines))
+    sys.stderr.write("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
