@@ -13,6 +13,7 @@ from esjobs.drift.tables import DAILY_FACTORS, DRIFT
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
 from esjobs.notify.tables import NOTIFICATIONS
+from esjobs.reasons.tables import REASON
 from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
@@ -35,6 +36,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
     Capability("references", (REFERENCES,)),
+    Capability("reasons", REASON.tables, REASON),
     Capability("drift", (*DRIFT.tables, DAILY_FACTORS), DRIFT),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),

@@ -209,6 +209,7 @@ for _command in (
     flags.watch,
     flags.flags,
     why.drift,
+    why.reasons,
     results.show,
     results.compare,
     steps.prune,

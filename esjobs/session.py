@@ -359,6 +359,16 @@ class Session(ResultTables):
             now=self._clock(),
         )
 
+    def reasons(self, window: WindowLike = None) -> RunReport:
+        """Take the deviations of a run's queues apart: CPU mix, SMT, declaration, rest; publish the parts.
+
+        ``window``: as for :meth:`drift`. ``s.show("reasons")`` gives the parts.
+        """
+        from esjobs.reasons.reasons import reasons
+
+        chosen = None if window is None else self._days(window)
+        return reasons(self.store, self._clock, self.settings, chosen)
+
     def drift(self, window: WindowLike = None) -> RunReport:
         """Look for days from which on queues or CPU models ran faster or slower; publish what is found.
 

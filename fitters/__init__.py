@@ -6,6 +6,7 @@ Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows n
 from fitters.change.alignment import align_days
 from fitters.change.noise import Noise, measure_noise
 from fitters.change.steps import Series, Step, find_steps
+from fitters.effects.effects import Effects, fit_effects
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
 from fitters.fit.bridges import Bridges, find_bridges
 from fitters.fit.comparison import compare
@@ -42,6 +43,7 @@ __all__ = [
     "Components",
     "CorrectedSums",
     "CostTable",
+    "Effects",
     "FitError",
     "FitResult",
     "FixedCosts",
@@ -71,6 +73,7 @@ __all__ = [
     "find_bridges",
     "find_mixtures",
     "find_steps",
+    "fit_effects",
     "fit_line",
     "fit_speed_factors",
     "fixed_cost_residuals",

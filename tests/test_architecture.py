@@ -96,6 +96,7 @@ ROOMS = {
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},
     "esjobs.notify": {*_CAPABILITY, "esjobs.speed", "esjobs.drift", "esjobs.notify"},
     "esjobs.drift": {*_LATEST, "esjobs.speed", "esjobs.drift"},
+    "esjobs.reasons": {*_LATEST, "esjobs.speed", "esjobs.references", "esjobs.reasons"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},
@@ -104,6 +105,7 @@ ROOMS = {
     "fitters.fixed_cost": {"fitters.layout", "fitters.variance", "fitters.fixed_cost", *FITTERS_GROUND},
     "fitters.mixture": {"fitters.layout", "fitters.mixture", *FITTERS_GROUND},
     "fitters.change": {"fitters.layout", "fitters.change", *FITTERS_GROUND},
+    "fitters.effects": {"fitters.layout", "fitters.effects", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
     "fitters": {
         "fitters",
@@ -114,6 +116,7 @@ ROOMS = {
         "fitters.mixture",
         "fitters.variance",
         "fitters.change",
+        "fitters.effects",
     }
     | FITTERS_GROUND,
     "dashboards.spec": {"dashboards.spec", *_TABLES},
@@ -159,6 +162,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.jobs": {"numpy", "pyarrow"},
     "esjobs.speed": _CALCULATING,
     "esjobs.drift": _CALCULATING,
+    "esjobs.reasons": _CALCULATING,
     "esjobs.nights": _CALCULATING,
     "esjobs.watch": {"pyarrow", "pydantic"},
     "esjobs.notify": {
@@ -173,6 +177,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters.mixture": {"numpy", "scipy"},
     "fitters.variance": {"numpy", "scipy"},
     "fitters.change": {"numpy", "scipy"},
+    "fitters.effects": {"numpy", "scipy"},
     "fitters.errors": set(),
     "fitters.robust": set(),
     "fitters.compiled": {"numba"},

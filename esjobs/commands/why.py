@@ -52,3 +52,17 @@ def drift(obj: Context, window: str | None, form: str, out: str) -> None:
     with obj.session() as session:
         report = session.drift(window)
     emit_reports([report], form, out)
+
+
+@click.command()
+@window_option
+@rows_options
+@click.pass_obj
+def reasons(obj: Context, window: str | None, form: str, out: str) -> None:
+    """Take the deviations of queues apart: CPU mix, SMT, the declaration, and an unexplained rest.
+
+    Of the window of a run; default: the latest. esjobs show reasons has the parts.
+    """
+    with obj.session() as session:
+        report = session.reasons(window)
+    emit_reports([report], form, out)

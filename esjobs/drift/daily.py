@@ -6,69 +6,19 @@ own, so that series of days do not overlap and nothing of one day enters another
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.core.query import In
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES
-from esjobs.runs.publication import read_table
-from esjobs.runs.stored import StoredRun
-from esjobs.speed.tables import FACTORS, FITS, TASK_RESULTS
+from esjobs.speed.known_tasks import KnownOfTasks, job_variance
 from esjobs.speed.task_sums import FloatArray, TaskSums, read_sums
 from esjobs.store.base import JobStore
 
-_USABLE = ("kept", "corrected")
-"""Decisions about tasks that a day can follow; for the others single jobs would have to be read again."""
 _LEAST_NAMES = 5
 """Names of a day below which no factor of it says anything of one of them."""
-
-_Task = tuple[str | None, str | None, str | None]
-
-
-@dataclass(frozen=True)
-class KnownOfTasks:
-    """What a run knows: fixed costs (in events) and unusable tasks; factors and interaction by level."""
-
-    run: StoredRun
-    rho: Mapping[_Task, float]
-    aside: frozenset[_Task]
-    factors: Mapping[str, Mapping[str, float]]
-    sigma_int: Mapping[str, float | None]
-
-    @classmethod
-    def of_run(cls, store: JobStore, run: StoredRun) -> "KnownOfTasks":
-        """Read it; three tables, few columns."""
-        mine = In("run", (run.run,))
-        columns = ["task_id", "core_class", "task_type", "decision", "rho"]
-        tasks = read_table(store, TASK_RESULTS, [mine], columns).to_pylist()
-        keys = [(row["task_id"], row["core_class"], row["task_type"]) for row in tasks]
-        of_all = [mine, In("processing_type", (ALL_TYPES,)), In("method", (run.headline or "",))]
-        rows = read_table(store, FACTORS, of_all, ["level", "name", "k", "component"]).to_pylist()
-        factors: dict[str, dict[str, float]] = {}
-        for row in rows:
-            if row["component"] == 0 and row["k"] is not None:
-                factors.setdefault(row["level"], {})[row["name"]] = row["k"]
-        fits = read_table(store, FITS, of_all, ["level", "sigma_int"]).to_pylist()
-        return cls(
-            run,
-            {
-                key: row["rho"]
-                for key, row in zip(keys, tasks, strict=True)
-                if row["decision"] == "corrected" and row["rho"] is not None
-            },
-            frozenset(key for key, row in zip(keys, tasks, strict=True) if _is_aside(row["decision"])),
-            factors,
-            {row["level"]: row["sigma_int"] for row in fits},
-        )
-
-
-def _is_aside(decision: str | None) -> bool:
-    return decision not in _USABLE
 
 
 def factors_of_day(store: JobStore, day: date, mark: str, known: KnownOfTasks) -> Iterator[dict[str, object]]:
@@ -98,7 +48,7 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
     n_jobs = rows.sums["n_jobs"]
     effective = rows.sums["events"] + rho[number] * n_jobs
     per_job = fitters.job_scatter(
-        rows.task.codes, rows.keys.kinds()[number], n_jobs, _scatter(rows, effective)
+        rows.task.codes, rows.keys.kinds()[number], n_jobs, job_variance(rows.sums, effective)
     ).per_job
     buckets = fitters.Buckets.from_columns(
         rows.task,
@@ -124,20 +74,6 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
             "n_tasks": int(units.n_tasks[place]),
             "n_jobs": int(units.n_jobs[place]),
         }
-
-
-def _scatter(rows: TaskSums, effective: FloatArray) -> FloatArray:
-    """Relative variance of the CPU time of a job about its expectation; NaN for a single job."""
-    sums, n = rows.sums, rows.sums["n_jobs"]
-    slope = sums["cpu_s"] / effective
-    squares = (
-        (sums["cpu_s_sq"] - sums["cpu_s"] ** 2 / n)
-        - 2.0 * slope * (sums["events_cpu_s"] - sums["events"] * sums["cpu_s"] / n)
-        + slope**2 * (sums["events_sq"] - sums["events"] ** 2 / n)
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.maximum(squares, 0.0) / (n - 1.0) / (sums["cpu_s"] / n) ** 2
-    return np.where(n > 1, variance, np.nan)
 
 
 def _scale(names: npt.NDArray[np.object_], k: FloatArray, known: Mapping[str, float]) -> float:

@@ -14,7 +14,7 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, LEVELS
 from esjobs.drift.causes import declared_edits, described, edit_beside, mix_change, mixes_beside, queue_behind
-from esjobs.drift.daily import KnownOfTasks, factors_of_day
+from esjobs.drift.daily import factors_of_day
 from esjobs.drift.series import Change, Search, find_changes
 from esjobs.drift.settings import DriftSettings
 from esjobs.drift.tables import DAILY_FACTORS, DRIFT, DRIFTS
@@ -24,6 +24,7 @@ from esjobs.runs.publication import Outcome, read_table, rows_table
 from esjobs.runs.publisher import Publisher
 from esjobs.runs.question import Question
 from esjobs.runs.stored import StoredRun
+from esjobs.speed.known_tasks import KnownOfTasks
 from esjobs.speed.tables import FACTORS, SPEED
 from esjobs.store.base import Generation, JobStore
 

@@ -2,9 +2,16 @@
 
 from esjobs.drift.drift import drift
 from esjobs.nights.work import NightAccount, NightWork
+from esjobs.reasons.reasons import reasons
 
 
 def drift_night(work: NightWork) -> NightAccount:
     """Factors of the days that lack them, and changes in the days up to the night."""
     report = drift(work.store, work.clock, work.settings, work.headline)
+    return NightAccount(report.rows_in, report.rows_out, report.notes)
+
+
+def reasons_night(work: NightWork) -> NightAccount:
+    """The deviations of the queues of the headline window taken apart."""
+    report = reasons(work.store, work.clock, work.settings, work.headline)
     return NightAccount(report.rows_in, report.rows_out, report.notes)

@@ -68,3 +68,26 @@ def _with(batch: pa.RecordBatch, **columns: pa.Array) -> pa.RecordBatch:
         place = batch.schema.get_field_index(name)
         batch = batch.set_column(place, name, values.cast(batch.schema.field(name).type))
     return batch
+
+
+def newer_pilots(grid: Grid = GRID) -> Happening:
+    """All jobs report their CPU in the form that tells the state of SMT."""
+    newer = {cpu.raw[0]: cpu.raw[1] for cpu in grid.truth().cpu_models}
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raw = [newer.get(text, text) for text in batch.column("cpu_raw").to_pylist()]
+        return _with(batch, cpu_raw=pa.array(raw, pa.string()))
+
+    return apply
+
+
+def without_smt(site: str, gain: float) -> Happening:
+    """The jobs of a queue run on cores without SMT, ``gain`` times as fast as on a thread."""
+    quicker = faster(site, gain)
+
+    def apply(batch: pa.RecordBatch) -> pa.RecordBatch:
+        here = pc.fill_null(pc.equal(batch.column("site"), site), False)
+        off = pc.replace_substring(batch.column("cpu_raw"), " HT ", " ")
+        return _with(quicker(batch), cpu_raw=pc.if_else(here, off, batch.column("cpu_raw")))
+
+    return apply
