@@ -18,7 +18,7 @@ from scipy import linalg
 from fitters.change.noise import covariance
 from fitters.layout.arrays import Floats
 
-THRESHOLD = 5.0
+THRESHOLD = 4.0
 """|size / error| from which a step is told; found with toys, see ``benchmarks/results/drift.md``."""
 LEAST_DAYS = 3
 """Days with a value before a step, between two, and after one."""
