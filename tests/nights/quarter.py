@@ -49,7 +49,6 @@ def night_of(day: date) -> int:
 class Quarter:
     """What happens to one installation. ``accounts``: what each trigger did, by the night that was due."""
 
-    session: Session
     grid: Grid
     now: datetime
     accounts: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -59,8 +58,10 @@ class Quarter:
     def grid_of(cls, jobs_per_day: int, n_sites: int) -> Grid:
         return Grid(jobs_per_day=jobs_per_day, n_sites=n_sites)
 
-    def live(self, folder: Path, nights: int = NIGHTS) -> None:
+    def live(self, session: Session, folder: Path, nights: int = NIGHTS) -> None:
         """All nights, one trigger a day."""
+        self._nights = Nights(session, lambda: self.now)
+        self._session = session
         calendar = Calendar("30 3 * * *", ZONE)
         service = Service(calendar, self._tend, lambda: self.now, Metrics())
         self._declare(folder, "first.csv", self.grid.declarations())
@@ -75,20 +76,19 @@ class Quarter:
             assert not service.tick()
 
     def _tend(self, unwritten: str | None) -> Tended:
-        nights = Nights(self.session, lambda: self.now)
-        rows = nights.tend(unwritten)
-        self.accounts[night_of(nights.due)] = rows
+        rows = self._nights.tend(unwritten)
+        self.accounts[night_of(self._nights.due)] = rows
         told = tuple((str(row["night"]), row["state"], row["reason"]) for row in rows)
-        return Tended(told, condition(self.session.store, self.now, 36.0))
+        return Tended(told, condition(self._session.store, self.now, 36.0))
 
     def _arrive(self, folder: Path, night: int) -> None:
         if night not in SILENT:
-            self.session.store.put_jobs(self._jobs(night), f"night {night}")
+            self._session.store.put_jobs(self.jobs(night), f"night {night}")
         if night == LATE_ON:
             late = Grid(seed=7, jobs_per_day=self.grid.jobs_per_day // 10, n_sites=self.grid.n_sites)
             tables = [pa.Table.from_batches([batch]) for batch in late.jobs(day_of(LATE_OF))]
             batches = [batch for table in tables for batch in _renamed(table, "late-").to_batches()]
-            self.session.store.put_jobs(batches, "late")
+            self._session.store.put_jobs(batches, "late")
         edited = {WRONG: 1.4, REPAIRED: 1.0}.get(night)
         if edited is not None:
             (row,) = (each for each in self.grid.declarations() if each.name == self.misdeclared.name)
@@ -97,7 +97,8 @@ class Quarter:
             value = replace(row, corepower=edited * row.corepower, valid_from=valid)
             self._declare(folder, f"edit{night}.csv", [value])
 
-    def _jobs(self, night: int) -> Iterator[pa.RecordBatch]:
+    def jobs(self, night: int) -> Iterator[pa.RecordBatch]:
+        """The jobs that end on the day of a night, as they arrive in time."""
         for batch in self.grid.jobs(day_of(night)):
             table = pa.Table.from_batches([batch])
             if night >= NEW_HARDWARE:
@@ -125,7 +126,7 @@ class Quarter:
             for row in rows:
                 values = [getattr(row, column) for column in columns]
                 writer.writerow(["" if value is None else value for value in values] + ["made up"])
-        self.session.import_corepower(path)
+        self._session.import_corepower(path)
 
     @property
     def misdeclared(self) -> QueueTruth:

@@ -19,6 +19,15 @@ def _without_account(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("night", "step", "position", "state", "reason")}
 
 
+def _without_work_done(row: dict[str, Any]) -> dict[str, Any] | None:
+    """An account without the days that a step had still to fit: one that was killed has fitted some."""
+    if row.get("name") == "days fitted":
+        return None
+    if row["step"] == "drift" and "counts" in row:
+        return {name: value for name, value in row.items() if name != "counts"}
+    return row
+
+
 def visible_rows(store: JobStore, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """The rows of every table, in an order of their own."""
     seen: dict[str, list[str]] = {}
@@ -26,6 +35,8 @@ def visible_rows(store: JobStore, without: tuple[str, ...] = ()) -> dict[str, li
         if table.name not in without:
             left_out = OF_TIME.get(table.name, ())
             rows: list[dict[str, Any]] = read_table(store, table).to_pylist()
+            if table.name in ("runs", "run_counts"):
+                rows = [row for row in map(_without_work_done, rows) if row is not None]
             if table.name == "night_steps":
                 rows = [row if row["inputs"] else _without_account(row) for row in rows]
             seen[table.name] = sorted(
