@@ -85,8 +85,11 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, to see that it runs")
     parser.add_argument("--wait", type=float, default=0, help="longest wait in seconds for a quiet machine")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/elasticsearch.md"))
+    for name in ("jobs", "wide", "bulk", "night", "buckets"):
+        parser.add_argument(f"--{name}", type=int, default=getattr(Sizes, name), help="see Sizes")
     args = parser.parse_args()
-    sizes = SMOKE if args.smoke else Sizes(repeat=args.repeat)
+    of_rows = {name: getattr(args, name) for name in ("jobs", "wide", "bulk", "night", "buckets")}
+    sizes = SMOKE if args.smoke else Sizes(repeat=args.repeat, **of_rows)
     product = PRODUCTS[args.product]
     before = load()
     options = QUICK_START if sizes.quick else ()

@@ -25,6 +25,7 @@ from esjobs.session import Session
 from esjobs.settings import ClusterSettings, RetentionSettings, Settings
 from tests.contract.jobs import job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, write
+from tests.servers.memory import in_memory
 from tests.servers.products import PRODUCTS
 from tests.servers.server import Server
 
@@ -51,7 +52,7 @@ def main() -> None:
     logging.disable(logging.WARNING)
     before = load()
     product = PRODUCTS[args.product]
-    with Server(product, heap_mb=1024) as server:
+    with Server(product, heap_mb=1024, parent=in_memory()) as server:
         rows = list(_history(server, args.months, args.nights, args.jobs))
     measured = {
         "command": " ".join(["python -m benchmarks.two_years", *sys.argv[1:]]),

@@ -23,7 +23,7 @@ from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
 ONE_STEP = Kind("one step", (FACTORS,))
-NIGHTS, TOGETHER, SETTLED = 200, 10, 4
+NIGHTS, TOGETHER, SETTLED = 120, 10, 4
 
 
 def run(store: ElasticStore, night: int) -> tuple[list[Change], dict[str, object]]:
@@ -37,7 +37,7 @@ def run(store: ElasticStore, night: int) -> tuple[list[Change], dict[str, object
 
 
 @pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)
-def test_two_hundred_nights_need_the_filters_of_forty(server: Server, index_prefix: str) -> None:
+def test_a_hundred_and_twenty_nights_need_the_filters_of_forty(server: Server, index_prefix: str) -> None:
     """Every publication writes the filters of the aliases anew, which list every visible generation.
 
     Ten nights are published and pruned at a time, which is quicker and changes nothing of what is left.
