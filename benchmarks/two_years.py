@@ -182,10 +182,11 @@ _COLUMNS = {
 
 
 _NOTES = (
-    "Requests are more where the prune of a night has runs to remove, which it has once months are kept by",
-    "rule; they do not grow with months, and filters stay those of a month. What grows with months from then",
-    "on is little: an archive asks each of its indices whether it has jobs of the window, one search for each",
-    "month, and the state of the cluster lists the indices. Sweeping looks into the months of the night alone.",
+    "Requests are more where the prune of a night has runs to remove, which it has once months are kept",
+    "by rule; they do not grow with months, and filters stay those of a month. What grows with months from",
+    "then on is little: an archive asks each of its indices whether it has jobs of the window, one search",
+    "for each month, and the state of the cluster lists the indices. Sweeping looks into the months of the",
+    "night alone.",
 )
 
 
