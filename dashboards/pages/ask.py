@@ -17,11 +17,8 @@ WHERE = Panel(
         ("CPU models", "how fast the processors are, against their reference scores."),
         ("Efficiency", "CPU time over the cores that were held, and core-hours without CPU time."),
         ("Trust", "days and runs that are missing, jobs that were dropped, fits that did not close."),
-        (
-            "Ask yourself",
-            "every table is a data view: open a row below, or Discover.",
-        ),
     ),
+    hint="every table is a data view: open a row below, or Discover.",
 )
 
 READING = Panel(

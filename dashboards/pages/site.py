@@ -153,7 +153,7 @@ BY_MIX = Panel(
     empty="The CPU models of the chosen queues have no factors, or their records name none.",
 )
 
-_DAILY = "Day by day. Jobs know their queue alone: choose a queue (name) rather than a WLCG site."
+_DAILY = "Day by day. Jobs know their queue alone: choose a queue rather than a WLCG site."
 
 
 def _beside(name: str, title: str, column: str, heading: str, show: str, view: View) -> Panel:
@@ -219,7 +219,7 @@ TASK_ROWS = Panel(
 
 SITE_ROWS = Panel(
     "site-rows",
-    "The verdicts behind it, of every processing type; open a row for all of it",
+    "The verdicts behind it, of every processing type",
     "rows",
     "One site",
     View("flags", types="every", sort=("name", "processing_type")),
@@ -234,13 +234,14 @@ SITE_ROWS = Panel(
         Entry("sentence", "In words", "sentence"),
     ),
     empty="The latest run has no verdict on this name.",
+    hint="open a row for all of it",
 )
 
 SITE = Page(
     "site",
     "One site",
     "How fast are the queues of one site, for each kind of work and over time, and what does that rest on? "
-    "Choose a WLCG site or a queue: rc_site or name.",
+    "Choose a WLCG site or a queue.",
     stacked(
         (3, ((HOW_MANY, 48),)),
         (13, ((QUEUES, 48),)),
@@ -255,4 +256,5 @@ SITE = Page(
         Choice("flags", "rc_site", "WLCG site", single=True),
         Choice("flags", "name", "Queue"),
     ),
+    hint="In the search bar these are rc_site and name.",
 )

@@ -137,7 +137,7 @@ OVER_TIME = Panel(
 
 IN_WORDS = Panel(
     "sites-in-words",
-    "Every verdict in words (90 % intervals); open a row for all of it",
+    "Every verdict in words (90 % intervals)",
     "rows",
     "Sites",
     View("flags", level="site", types="every", sort=("-deviation",)),
@@ -150,6 +150,7 @@ IN_WORDS = Panel(
         Entry("sentence", "In words", "sentence"),
     ),
     empty="No verdicts were made.",
+    hint="open a row for all of it",
 )
 
 OPEN = replace(

@@ -9,7 +9,7 @@ panels, in order, are listed in :mod:`dashboards.panels`.
 from dashboards.spec.fields import Entry, Role, Show
 from dashboards.spec.jobs import JOBS, LOST_STATES, OWN, JobsIndex, Known, lacking, multipliers
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
-from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, stacked
+from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, hinted, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
 from dashboards.spec.tables import table
 from dashboards.spec.views import UNFILTERED, Join, Mean, View, Where
@@ -41,6 +41,7 @@ __all__ = [
     "Tile",
     "View",
     "Where",
+    "hinted",
     "lacking",
     "look_of",
     "multipliers",

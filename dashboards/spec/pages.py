@@ -1,6 +1,6 @@
 """Pages of a dashboard server: which panels stand where, and what a reader may filter by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dashboards.spec.panels import Panel
 from dashboards.spec.views import Where
@@ -41,6 +41,7 @@ class Page:
 
     ``id``: fixed, a part of its address. ``question``: what a reader learns here, in one sentence.
     ``choices``: its filters. ``leads_to``: the page that opens, filtered, when a name is clicked.
+    ``hint``: what a reader of a dashboard server has to know besides.
     """
 
     id: str
@@ -49,11 +50,24 @@ class Page:
     places: tuple[Placed, ...]
     choices: tuple[Choice, ...] = ()
     leads_to: str = ""
+    hint: str = ""
 
     @property
     def given(self) -> tuple[Where, ...]:
         """What is chosen when the page is opened."""
         return tuple(Where(choice.column, (choice.chosen,)) for choice in self.choices if choice.chosen)
+
+
+def hinted(panel: Panel) -> Panel:
+    """A panel as a dashboard server shows it.
+
+    What may be done with it there is a part of its title, of words the last of them.
+    """
+    if not panel.hint:
+        return panel
+    if panel.kind == "markdown":
+        return replace(panel, text=(*panel.text, ("Ask yourself", panel.hint)))
+    return replace(panel, title=f"{panel.title}; {panel.hint}")
 
 
 def stacked(*rows: tuple[int, tuple[tuple[Panel, int], ...]]) -> tuple[Placed, ...]:

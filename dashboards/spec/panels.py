@@ -102,7 +102,8 @@ class Panel:
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation. ``on_request``: on
     paper only for who asks for everything. ``headline_only``: left out of the report of another method,
-    because it is kept for, or speaks of, the headline alone.
+    because it is kept for, or speaks of, the headline alone. ``hint``: what a reader may do with it in a
+    dashboard server, which is no part of its title elsewhere.
     """
 
     id: str
@@ -125,6 +126,7 @@ class Panel:
     text: tuple[tuple[str, str], ...] = ()
     on_request: bool = False
     headline_only: bool = False
+    hint: str = ""
 
     def entry(self, role: Role) -> Entry:
         """The first field of a role; :class:`LookupError` when the panel has none."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.spec import JOBS, OWN, Choice, JobsIndex, Known, Page, Panel, View
+from dashboards.spec import JOBS, OWN, Choice, JobsIndex, Known, Page, Panel, View, hinted
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
 from dashboards.targets.saved_objects.boards import Board
 from dashboards.targets.saved_objects.data_views import data_view
@@ -48,7 +48,7 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
         board = Board(page, prefix)
         _links(board, pages)
         for placed in page.places:
-            panel, place = placed.panel, (placed.x, placed.y + LINKS_ROWS, placed.w, placed.h)
+            panel, place = hinted(placed.panel), (placed.x, placed.y + LINKS_ROWS, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
             if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dashboards.spec import JOBS, OWN, JobsIndex, Page, View
+from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, hinted
 from dashboards.targets.portable.visualizations import visualization
 from dashboards.targets.saved_objects.boards import Board
 from dashboards.targets.saved_objects.data_views import data_view
@@ -25,7 +25,7 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
         board = Board(page, prefix)
         board.add("way", "visualization", (0, 0, 48, WAY_ROWS), way(pages, page, prefix))
         for placed in page.places:
-            panel, place = placed.panel, (placed.x, placed.y + WAY_ROWS, placed.w, placed.h)
+            panel, place = hinted(placed.panel), (placed.x, placed.y + WAY_ROWS, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
             if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:

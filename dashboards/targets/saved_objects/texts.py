@@ -25,7 +25,8 @@ def way(pages: Iterable[Page], here: Page, prefix: str = PREFIX) -> dict[str, An
         else f"[{page.title}](#/view/{identity('dashboard', page.id, prefix)})"
         for page in pages
     ]
-    return by_value("markdown", "", _params(f"{here.question}\n\n{' &nbsp;·&nbsp; '.join(links)}"))
+    words = f"{here.question} {here.hint}".strip()
+    return by_value("markdown", "", _params(f"{words}\n\n{' &nbsp;·&nbsp; '.join(links)}"))
 
 
 def _params(words: str) -> dict[str, Any]:

@@ -129,12 +129,19 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
     unseen = {"condition": {"test": "datum.n_known > 0", "value": 1}, "value": 0}
     for layer in layers[1:]:
         layer["encoding"]["opacity"] = unseen
-    return assembled(source, steps, [*layers, _unknown(right.title)], paint)
+    return assembled(source, steps, [*layers, _unknown(without_scores(panel))], paint)
 
 
-def _unknown(title: str) -> Spec:
+def without_scores(panel: Panel) -> str:
     """Why nothing is drawn where no CPU model has a score."""
-    said = f"No CPU model here has an imported {title}: esjobs reference import brings published ones."
+    return (
+        f"No CPU model here has an imported {panel.entry('x').title}: "
+        "esjobs reference import brings published ones."
+    )
+
+
+def _unknown(said: str) -> Spec:
+    """A sentence in the place of a chart without scores."""
     return {
         "name": "unknown",
         "transform": [

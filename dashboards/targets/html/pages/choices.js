@@ -54,6 +54,7 @@ class Choices {
     const found = new Set();
     for (const name of choice.pools) {
       const values = pools[name].chosenBy(choice.column);
+      if (values === null) continue;
       for (const row of this.rows(pools[name], pools, choice)) if (values[row] !== null) found.add(values[row]);
     }
     return sortedTexts(found);
@@ -171,6 +172,7 @@ class ChoicesForm {
       const value = this.choices.value(choice, pools);
       const options = this.choices.options(choice, pools);
       if (value !== null && !options.includes(value)) options.unshift(value);
+      select.parentElement.hidden = !options.length;
       fill(select, [[EVERY, "all"], ...options.map((each) => [each, each])], value === null ? EVERY : value);
       const said = this.choices.state.get(choice.key);
       if (said !== undefined && said !== KNOWN.everything) narrowed = true;

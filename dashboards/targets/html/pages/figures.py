@@ -32,6 +32,7 @@ from dashboards.targets.html.pages.pools import ALL, Pool, counted, fields_of
 from dashboards.targets.vegalite.charts import CHARTS, Drawn
 from dashboards.targets.vegalite.jobs import MOST_GROUPS as JOBS_GROUPS
 from dashboards.targets.vegalite.marks import Paint, Spec, category_of, columns_of
+from dashboards.targets.vegalite.scatters import without_scores
 from dashboards.targets.vegalite.sources import ROWS, dataset
 from dashboards.targets.vegalite.sums import SERIES, totals
 from dashboards.view.rows import Row, keeps
@@ -212,7 +213,14 @@ def _plain(given: Drawable) -> Figure:
         join.name: [shown(row, (join.on, *join.columns)) for row in given.joined(join.view)]
         for join in panel.joins
     }
+    beside: dict[str, Any] = {}
+    if panel.kind == "against-scores":  # without any there is nothing to draw, and an axis of nothing
+        (join,) = panel.joins
+        known = sorted({str(row[join.on]) for row in more[join.name] if row[join.on] is not None})
+        beside["needs"] = {"names": known, "told": without_scores(panel)}
+        beside["label"] = given.columns.value(panel.entry("label").column)
     return {
+        **beside,
         "spec": _spec(given),
         "data": json.loads(json.dumps(more, default=str)),
         "rows": places(given.rows),

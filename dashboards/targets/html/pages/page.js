@@ -201,7 +201,20 @@ function table(panel, made, pool, rows) {
   if (made.of) panel.table.told.textContent = "The first " + number(rows.length) + " of " + number(made.of) + " rows.";
 }
 
+// What a chart says instead of itself where it has nothing to compare the chosen rows with.
+function lacking(figure, pool, rows) {
+  if (!figure.needs) return "";
+  const known = new Set(figure.needs.names);
+  const names = pool.column(figure.label);
+  return rows.some((row) => known.has(names[row])) ? "" : figure.needs.told;
+}
+
 function figures(panel, made, pool, rows, chosen, charts) {
+  const told = made.figures.map((figure) => lacking(figure, pool, rows)).find(Boolean);
+  if (told) {
+    panel.body.replaceChildren(element("p", "empty", told));
+    return;
+  }
   const found = made.figures.map((figure) => figureOf(figure, pool, chosen, made, panel.described.title)).filter(Boolean);
   if (!found.length) {
     panel.body.replaceChildren(empty(panel, []));

@@ -79,10 +79,16 @@ def pools_of(page: Page, reader: Reader, jobs: JobsIndex) -> tuple[tuple[Pool, .
     of_panel: dict[str, Pool] = {}
     for panels in alike.values():
         for part in _read(page, panels, reader, jobs):
-            named = replace(part[1], name=f"{part[1].view.table}-{len(found)}")
+            pool = part[1]
+            named = replace(pool, name=f"{pool.view.table}-{len(found)}", rows=in_order(pool.rows))
             found.append(named)
             of_panel |= {panel.id: named for panel in part[0]}
     return tuple(found), of_panel
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    """Rows in an order of their own: a store gives them in any, and the same rows are the same files."""
+    return sorted(rows, key=lambda row: [(value is None, str(value)) for value in row.values()])
 
 
 def shown_view(panel: Panel) -> View:

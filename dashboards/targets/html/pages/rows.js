@@ -14,10 +14,12 @@ class Pool {
     return this.decoded.get(name);
   }
 
-  // The column that a choice is about; null where these rows do not have it.
+  // The column that a choice is about; null where these rows do not have it, or none of them says it.
   chosenBy(column) {
     const name = this.packed.choices[column];
-    return name === undefined ? null : this.column(name);
+    if (name === undefined) return null;
+    const values = this.column(name);
+    return values.some((value) => value !== null) ? values : null;
   }
 }
 
