@@ -38,7 +38,7 @@ _PERCENT = {
     *("estimate_level", "tau", "sigma_int", "sigma_int_err", "sigma_type", "sigma_type_err", "sigma_class"),
     *(
         "sigma_class_err",
-        "mix_share",
+        *("mix_share", "deviation_low", "deviation_high"),
         "sigma_cost",
         "sigma_cost_err",
         "sigma_inner",
