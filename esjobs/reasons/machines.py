@@ -115,7 +115,9 @@ def read_machines(store: JobStore, window: Window, known: KnownOfTasks) -> Machi
     rows = store.aggregate(Query(_KEYS, metrics, where=where, over=BUCKETS)).table
     if not rows.num_rows:
         return None
-    rows = rows.sort_by([(name, "ascending") for name in _KEYS])
+    listed = [rows.column(name).to_pylist() for name in _KEYS]
+    # engines give groups in any order, some with dictionary-encoded texts, which Arrow does not sort
+    rows = rows.take(sorted(range(rows.num_rows), key=lambda at: [column[at] or "" for column in listed]))
     keys = [rows.column(name).to_pylist() for name in _KEYS]
     sums = {name: np.asarray(rows.column(name).to_numpy(), np.float64) for name in SUMS}
     tasks = list(zip(*keys[:3], strict=True))
