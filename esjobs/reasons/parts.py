@@ -234,4 +234,5 @@ def _rest(effect: float, error: float) -> str:
 def shares(parts: Sequence[Part]) -> Mapping[str, float | None]:
     """Each effect over the sum of all; None where that is 0."""
     total = sum(part.effect for part in parts)
-    return {part.part: part.effect / total if total else None for part in parts}
+    # 0.0 added: no share is written as -0
+    return {part.part: part.effect / total + 0.0 if total else None for part in parts}
