@@ -94,7 +94,7 @@ ROOMS = {
         *("esjobs.watch", "esjobs.notify", "esjobs.session", "esjobs.settings"),
     },
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},
-    "esjobs.notify": {*_CAPABILITY, "esjobs.speed", "esjobs.drift", "esjobs.notify"},
+    "esjobs.notify": {*_CAPABILITY, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.notify"},
     "esjobs.drift": {*_LATEST, "esjobs.speed", "esjobs.drift"},
     "esjobs.reasons": {*_LATEST, "esjobs.speed", "esjobs.references", "esjobs.reasons"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},

@@ -7,12 +7,13 @@ import pytest
 from esjobs.drift.tables import DRIFTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
 from esjobs.notify.tables import NOTIFICATIONS
+from esjobs.reasons.tables import REASONS
 from esjobs.store.duck.store import DuckStore
 from esjobs.watch.tables import WATCH_TABLES
 from tests.notify.servers import Listener, MailServer, listener, mail_server
 from tests.servers.certificates import Authority
 
-TABLES = (NOTIFICATIONS, DRIFTS, NIGHTS, NIGHT_STEPS, *WATCH_TABLES)
+TABLES = (NOTIFICATIONS, DRIFTS, REASONS, NIGHTS, NIGHT_STEPS, *WATCH_TABLES)
 """What the step reads and writes."""
 
 
