@@ -25,6 +25,7 @@ from dashboards.panels.factors import (
     WITHOUT,
 )
 from dashboards.panels.flags import OPEN_FLAGS
+from dashboards.panels.reasons import REASONS
 from dashboards.panels.verdicts import (
     CANDIDATES,
     CONCLUSION,
@@ -48,6 +49,7 @@ REPORT: tuple[Panel, ...] = (
     DEVIATING_MODELS,
     CANDIDATES,
     OPEN_FLAGS,
+    REASONS,
     SCATTER,
     DEVIATIONS,
     FLAGS_TABLE,

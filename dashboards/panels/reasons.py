@@ -1,0 +1,29 @@
+"""Panels about why queues deviate: the largest part of what their deviations are made of."""
+
+from dashboards.panels.columns import NAME
+from dashboards.spec import Entry, Panel, View, Where
+
+REASONS = Panel(
+    "reasons",
+    "Why queues deviate: the largest part of each deviation",
+    "table",
+    "What deviates",
+    View(
+        "reasons",
+        where=(Where("verdict", ("deviates",)), Where("largest", (True,))),
+        level="site",
+        sort=("-|deviation|",),
+    ),
+    "What a queue declares, held against its mix of CPU models, their state of SMT, and how fast the same "
+    "models run elsewhere. Parts add up to the deviation; beside one above 100 % others are against it.",
+    fields=(
+        NAME,
+        Entry("deviation", "Deviation", "percent"),
+        Entry("corepower", "Declared", "declared", note="benchmark score per core"),
+        Entry("part", "Largest part", "name"),
+        Entry("share", "Share ± 90 %", "percent", error="share_err", note="of the deviation, in logarithms"),
+        Entry("reason", "In words", "sentence"),
+    ),
+    given=(Where("largest"),),
+    empty="No queue deviates.",
+)
