@@ -99,18 +99,22 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
             f"{load_id} never ended",
             f"ingest the files again, or esjobs ingest --undo {load_id}",
         )
-    runs = [run for kind in KINDS for run in stored_runs(session.store, kind)]
-    if not runs:
+    runs = {kind: stored_runs(session.store, kind) for kind in KINDS}
+    if not any(runs.values()):
         yield "last run", "missing", "", "esjobs run"
         return
-    newest = runs[0]
+    newest = max((run for some in runs.values() for run in some), key=lambda run: run.newest)
     yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
     for kind in KINDS:
+        # what nobody has asked yet is nothing that is missing
+        if kind.named and not runs[kind]:
+            continue
+        what = f"latest {kind.name} run" if kind.named else "latest run"
         latest = latest_run(session.store, kind)
         if latest is None:
-            yield "latest run", "missing", "no unrestricted run has all its steps", "esjobs run"
+            yield what, "missing", "no unrestricted run has all its steps", kind.command or ""
         else:
-            yield "latest run", "ok", latest.title.removeprefix("run "), ""
+            yield what, "ok", latest.title.removeprefix("run "), ""
     yield from _result_findings(session)
     yield from _night_findings(session)
 

@@ -10,7 +10,7 @@ from esjobs.core.clock import Clock
 from esjobs.core.query import Days, In, Present, Query, Sum
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.core.words import ALL_TYPES, JUDGED
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, JUDGED
 from esjobs.declared.tables import COREPOWER
 from esjobs.jobs.tables import BUCKETS
 from esjobs.reasons.machines import LEAST_KNOWN, Machines, read_machines
@@ -93,7 +93,7 @@ def _deviation(flag: Mapping[str, Any]) -> tuple[float, float, float] | None:
             (flag["deviation_err_line"] or 0.0) / scale,
         )
     if flag["origin"] == "default" and flag["estimate"] and flag["corepower"]:
-        width = math.log(flag["estimate_high"] / flag["estimate_low"]) / (2 * 1.645)
+        width = math.log(flag["estimate_high"] / flag["estimate_low"]) / (2 * HALF_WIDTH_90)
         own = (flag["k_err"] or 0.0) / flag["k"]
         line = math.sqrt(max(width**2 - own**2, 0.0))
         return flag["estimate"] / flag["corepower"] - 1.0, width, line

@@ -119,7 +119,7 @@ def assert_mails_follow_the_flags(
     assert "flooded" not in told
     assert told["operator"] == set(SILENT)
     # each message was sent once; late records moved events to other nights, which nobody is told of again
-    assert {row["state"] for row in rows["notifications"]} == {"sent", "known"}
+    assert {row["state"] for row in rows["notifications"]} <= {"sent", "known"}
     known = {night_of(row["night"]) for row in rows["notifications"] if row["state"] == "known"}
     assert known <= set(range(LATE_OF, LATE_ON + 1))
     assert len(mails) == sum(row["state"] == "sent" for row in rows["notifications"])

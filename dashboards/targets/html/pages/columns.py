@@ -74,8 +74,8 @@ def plain(value: Any) -> Any:
 def pack(values: Sequence[Any]) -> Packed:
     """A column: its values (``v``), or where texts repeat their list and places in it (``d``, ``i``).
 
-    >>> pack(["evgen", "evgen", None, "simul", "evgen"]), pack([1.5, None])
-    ({'d': ['evgen', None, 'simul'], 'i': [0, 0, 1, 2, 0]}, {'v': [1.5, None]})
+    >>> pack(["evgen", "evgen", None, "evgen"]), pack([1.5, None])
+    ({'d': ['evgen', None], 'i': [0, 0, 1, 0]}, {'v': [1.5, None]})
     """
     if not any(isinstance(value, str) for value in values):
         return {"v": list(values)}
