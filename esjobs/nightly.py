@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import BooksError, SchemaError, StoreBusyError, StoreError
 from esjobs.nights.condition import Condition, condition
 from esjobs.nights.ledger import Ledger, Row
-from esjobs.nights.night import REAL_TIME, Patience
 from esjobs.nights.nights import Nights
+from esjobs.nights.patience import REAL_TIME, Patience
 from esjobs.session import Session
 from esjobs.session import open as open_session
 from esjobs.settings import Settings
@@ -41,20 +41,15 @@ class Trigger:
         not be written down; the nights that it should have run get it as the reason. Raises
         :class:`StoreError` when the time is over.
         """
-        deadline = self.patience.timer() + 3600 * self.settings.nights.deadline_h
-        pause = self.settings.nights.backoff_s
-        while True:
-            try:
-                with self._session() as session:
-                    nights = Nights(session, self.clock, patience=self.patience)
-                    rows = nights.tend(unwritten)
-                    return rows, self.condition_of(session)
-            except StoreError as error:
-                if not self._may_pass(error) or self.patience.timer() + pause > deadline:
-                    raise
-                _log.warning("%s; again in %.0f s", error, pause)
-                self.patience.pause(pause)
-                pause = min(2 * pause, self.settings.nights.longest_pause_s)
+
+        def tended() -> tuple[list[Row], Condition]:
+            with self._session() as session:
+                rows = Nights(session, self.clock, patience=self.patience).tend(unwritten)
+                return rows, self.condition_of(session)
+
+        chosen = self.settings.nights
+        deadline = self.patience.deadline(chosen)
+        return self.patience.until_answered(tended, self._may_pass, deadline, chosen)
 
     def __call__(self, unwritten: str | None = None) -> Tended:
         """The same, as the service wants it told."""
@@ -83,8 +78,8 @@ class Trigger:
         with open_session(settings=self.settings, create=create, clock=self.clock) as session:
             yield session
 
-    def _may_pass(self, error: StoreError) -> bool:
-        if isinstance(error, SchemaError):
+    def _may_pass(self, error: Exception) -> bool:
+        if isinstance(error, SchemaError | BooksError):
             return False
         return isinstance(error, StoreBusyError) or not self.settings.store.startswith("duckdb:")
 

@@ -1,19 +1,19 @@
 """One night: its steps in order, each with its account, resumed where it was interrupted."""
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from esjobs import __version__
 from esjobs.core.clock import Clock
-from esjobs.core.errors import BooksError, EsjobsError, SchemaError, StoreError
+from esjobs.core.errors import EsjobsError, SchemaError
 from esjobs.core.query import Days
 from esjobs.jobs.tables import DAYS
 from esjobs.nights.fitting import question_of
 from esjobs.nights.ledger import Ledger, Row
+from esjobs.nights.patience import REAL_TIME, Patience
 from esjobs.nights.windows import headline_of, windows_of
 from esjobs.nights.work import NightAccount, NightStep, NightWork
 from esjobs.runs.publication import read_table
@@ -26,17 +26,6 @@ _Answer = TypeVar("_Answer")
 
 NO_JOBS = "no jobs ended on this day"
 """Why a night is missing that was run."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How time passes for who waits: tests let it pass without waiting."""
-
-    timer: Callable[[], float] = time.monotonic
-    pause: Callable[[float], None] = time.sleep
-
-
-REAL_TIME = Patience()
 
 
 class NightRunner:
@@ -123,7 +112,7 @@ class _Attempt:
         self._patience = patience
         self._again = again
         self._began = patience.timer()
-        self._deadline = self._began + 3600 * session.settings.nights.deadline_h
+        self._deadline = patience.deadline(session.settings.nights)
         self._row: Row = {}
         self._known: dict[str, Row] = {}
         self._accounts: dict[str, Row] = {}
@@ -289,19 +278,15 @@ class _Attempt:
         self._patiently(lambda: self._ledger.write(self._row, order))
 
     def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Ask until it is answered, or until the night has to end; each pause twice as long as the last."""
-        settings = self._work.settings.nights
-        pause = settings.backoff_s
-        while True:
-            try:
-                return ask()
-            except (StoreError, BooksError) as error:
-                late = self._patience.timer() + pause > self._deadline
-                if late or not _may_pass(error, self._work.settings.store):
-                    raise
-                _log.warning("night %s: %s; again in %.0f s", self._work.night, error, pause)
-                self._patience.pause(pause)
-                pause = min(2 * pause, settings.longest_pause_s)
+        """Ask until it is answered, or until the night has to end."""
+        work = self._work
+        return self._patience.until_answered(
+            ask,
+            lambda error: _may_pass(error, work.settings.store),
+            self._deadline,
+            work.settings.nights,
+            f"night {work.night}: ",
+        )
 
 
 def _may_pass(error: Exception, store: str) -> bool:

@@ -11,7 +11,8 @@ from esjobs.core.errors import UsageError
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import days_behind
 from esjobs.nights.ledger import Ledger, Row, days_between
-from esjobs.nights.night import REAL_TIME, NightRunner, Patience
+from esjobs.nights.night import NightRunner
+from esjobs.nights.patience import REAL_TIME, Patience
 from esjobs.nights.steps import NIGHT_STEPS
 from esjobs.nights.tables import NIGHTS
 from esjobs.nights.work import NightStep

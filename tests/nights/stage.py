@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.demo import Grid
-from esjobs.nights.night import Patience
 from esjobs.nights.nights import Nights
+from esjobs.nights.patience import Patience
 from esjobs.nights.steps import NIGHT_STEPS
 from esjobs.nights.work import NightStep
 from esjobs.session import Session
