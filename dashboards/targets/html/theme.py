@@ -1,5 +1,7 @@
 """The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
+from collections.abc import Sequence
+
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 from dashboards.targets.vegalite.sums import SERIES
@@ -39,13 +41,7 @@ def palette_css() -> str:
     """
     names = look_names()
     colours = [*_GROUND, *((names[look.label], look.light, look.dark) for look in EVERY_LOOK)]
-    light = "".join(f"--{name}:{value};" for name, value, _ in colours)
-    dark = "".join(f"--{name}:{value};" for name, _, value in colours)
-    bound = "".join(
-        f'.chart [{side}="{value}"]{{{side}:var(--{name})}}'
-        for name, value, _ in colours
-        for side in ("fill", "stroke")
-    )
+    light, dark, bound = _properties(colours)
     verdicts = "".join(f".{names[look.label]}{{color:var(--{names[look.label]})}}" for look in LOOKS.values())
     return (
         f":root{{color-scheme:light dark;{light}}}"
@@ -64,6 +60,12 @@ def series_css() -> str:
         for place, (light, dark) in enumerate(zip(SERIES, _SERIES_DARK, strict=True))
     )
     colours = [*series, *_LIGHTS]
+    light, dark, bound = _properties(colours)
+    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{bound}"
+
+
+def _properties(colours: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
+    """Custom properties on light and on dark ground, and the rules that let marks follow them."""
     light = "".join(f"--{name}:{value};" for name, value, _ in colours)
     dark = "".join(f"--{name}:{value};" for name, _, value in colours)
     bound = "".join(
@@ -71,4 +73,4 @@ def series_css() -> str:
         for name, value, _ in colours
         for side in ("fill", "stroke")
     )
-    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{bound}"
+    return light, dark, bound
