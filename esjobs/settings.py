@@ -313,26 +313,27 @@ def _short(value: object) -> str:
 
 def _refuse_unknown(values: Mapping[str, object], where: str) -> None:
     """Name an unknown key and the keys that exist: a misspelt setting must not be passed over."""
-    sections: dict[str, Iterable[str]] = {
-        "": Settings.model_fields,
-        "cluster": ClusterSettings.model_fields,
-        "fit": FitSettings.model_fields,
-        "rules": (field.name for field in dataclasses.fields(CleaningRules)),
-        "retention": RetentionSettings.model_fields,
-        "nights": NightsSettings.model_fields,
-        "watch": WatchSettings.model_fields,
-        "notify": NotifySettings.model_fields,
-        "drift": DriftSettings.model_fields,
-    }
+    sections = {"": tuple(Settings.model_fields), **_sections()}
     for section, known in sections.items():
         given = values if not section else values.get(section)
         if isinstance(given, Mapping):
-            names = list(known)
             prefix = f"{section}." if section else ""
             for key in given:
-                if key not in names:
-                    accepted = ", ".join(prefix + name for name in names)
+                if key not in known:
+                    accepted = ", ".join(prefix + name for name in known)
                     raise SettingsError(f"no setting '{prefix}{key}', found in {where}; there are {accepted}")
+
+
+def _sections() -> dict[str, tuple[str, ...]]:
+    """The settings that are tables, each with its keys: models, and the dataclass of the rules."""
+    kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
+    return {
+        name: tuple(kind.model_fields)
+        if issubclass(kind, BaseModel)
+        else tuple(field.name for field in dataclasses.fields(kind))
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and (issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind))
+    }
 
 
 def _named_in_environment() -> dict[str, object]:
