@@ -228,9 +228,10 @@ class Session(ResultTables):
 
     def remove_corepower(self, import_id: str) -> RunReport:
         """Take an import of declared values back; :class:`NoResultError` when there is no such import."""
-        from esjobs.declared.imports import remove_corepower
+        from esjobs.declared.tables import COREPOWER
+        from esjobs.runs.imports import remove_import
 
-        return remove_corepower(self.store, import_id)
+        return remove_import(self.store, COREPOWER, import_id, "corepower remove")
 
     def import_references(self, file: str | Path, *, form: str) -> RunReport:
         """Import scores of CPU models that others have measured; ``form``: ``hepix-hs23``, ...
@@ -248,9 +249,10 @@ class Session(ResultTables):
 
     def remove_references(self, import_id: str) -> RunReport:
         """Take an import of reference scores back; :class:`NoResultError` when there is no such import."""
-        from esjobs.references.imports import remove_references
+        from esjobs.references.tables import REFERENCES
+        from esjobs.runs.imports import remove_import
 
-        return remove_references(self.store, import_id)
+        return remove_import(self.store, REFERENCES, import_id, "reference remove")
 
     def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Make the buckets of the days of the window that are missing or stale."""

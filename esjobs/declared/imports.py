@@ -1,17 +1,15 @@
-"""The account of an import of declared values, and taking one back."""
+"""The account of an import of declared values."""
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from esjobs.core.errors import NoResultError
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time
 from esjobs.declared.tables import COREPOWER
 from esjobs.names.cpu_models import resolve_names
-from esjobs.runs.publication import read_table, tidy
-from esjobs.store.base import JobStore, Retired
+from esjobs.runs.publication import read_table
+from esjobs.store.base import JobStore
 
 _NAMES_SHOWN = 5
 
@@ -55,17 +53,6 @@ def _notes(
         if missing:
             shown = ", ".join(missing[:_NAMES_SHOWN]) + (", ..." if len(missing) > _NAMES_SHOWN else "")
             yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {shown}"
-
-
-def remove_corepower(store: JobStore, import_id: str) -> RunReport:
-    """Take an import back; :class:`NoResultError` when there is no such import."""
-    began = time.perf_counter()
-    rows = read_table(store, COREPOWER, [In("import_id", (import_id,))]).num_rows
-    if not rows:
-        raise NoResultError(f"no import '{import_id}'; see: esjobs show corepower --format csv")
-    store.publish([Retired(COREPOWER, import_id)])
-    tidy(store)
-    return RunReport("corepower remove", import_id, rows, 0, time.perf_counter() - began, rows_become="left")
 
 
 def canonical(row: Mapping[str, object]) -> str:
