@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.child import run
 from benchmarks.elasticsearch_table import Measured, render
 from benchmarks.elasticsearch_task import SMOKE, Sizes, Task
-from benchmarks.machine import children_of, describe, load, wait_until_quiet
+from benchmarks.machine import children_of, describe, load, publish, wait_until_quiet
 from tests.servers.node import QUICK_START
 from tests.servers.products import PRODUCTS
 from tests.servers.server import Server
@@ -105,11 +105,7 @@ def main() -> None:
         "sizes": vars(sizes),
         "ways": found,
     }
-    text = render(measured)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text, encoding="utf-8")
-    args.out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    publish(args.out, render(measured), measured)
 
 
 if __name__ == "__main__":

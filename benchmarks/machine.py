@@ -1,11 +1,13 @@
-"""What a measurement ran on, and how quiet it was."""
+"""What a measurement ran on, how quiet it was, and where it is written."""
 
+import json
 import os
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 _LIBRARIES = ("esjobs", "duckdb", "pyarrow", "numpy")
 
@@ -68,3 +70,11 @@ def wait_until_quiet(longest_s: float, quiet_s: float = 3.0) -> bool:
         if busy_s() - before < 0.1 * quiet_s:
             return True
     return False
+
+
+def publish(out: Path, text: str, measured: Mapping[str, Any]) -> None:
+    """Write a table of results, what it was made from beside it, and print it."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    print(text)

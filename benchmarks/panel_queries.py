@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe, load
+from benchmarks.machine import describe, load, publish
 from benchmarks.panel_queries_inputs import Sizes, fill
 from dashboards.pages import HEADLINE, PAGES
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
+from dashboards.targets.saved_objects.checks import urls_of
 from tests.dashboards.answers import without_context
 from tests.dashboards.questions import Chart, asked
 from tests.servers.products import PRODUCTS
@@ -48,21 +49,10 @@ def searches(target: str) -> Iterator[Asked]:
     for each in asked(TARGETS[target](PAGES, HEADLINE, PREFIX)):
         page = each.page.removeprefix(f"{PREFIX}-dashboard-")
         if isinstance(each, Chart):
-            for url in _urls(each.spec):
+            for url in urls_of(each.spec):
                 yield Asked(target, page, each.panel, url["index"], without_context(url["body"]))
         else:
             yield Asked(target, page, each.panel, each.index, each.body)
-
-
-def _urls(found: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(found, dict):
-        if isinstance(found.get("url"), dict):
-            yield found["url"]
-        for value in found.values():
-            yield from _urls(value)
-    elif isinstance(found, list):
-        for value in found:
-            yield from _urls(value)
 
 
 def timed_ms(server: Server, search: Asked, repeat: int) -> tuple[list[float], int]:
@@ -169,11 +159,7 @@ def main() -> None:
         "rows": rows,
         "searches": found,
     }
-    text = render(measured)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text, encoding="utf-8")
-    args.out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    publish(args.out, render(measured), measured)
 
 
 if __name__ == "__main__":

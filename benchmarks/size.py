@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import Run, run
-from benchmarks.machine import describe, load
+from benchmarks.machine import describe, load, publish
 
 STEPS = ("aggregate", "fit", "correlate", "flag", "run")
 _MB = 1e6
@@ -101,11 +101,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         measured = measure(Path(folder), args.jobs, args.memory)
-    text = render(measured)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text, encoding="utf-8")
-    args.out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    publish(args.out, render(measured), measured)
 
 
 if __name__ == "__main__":

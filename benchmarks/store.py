@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import Run, run
-from benchmarks.machine import describe, load, wait_until_quiet
+from benchmarks.machine import describe, load, publish, wait_until_quiet
 from benchmarks.store_table import render
 
 WAYS = ("store", "sql", "step", "sql-table")
@@ -150,11 +150,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         panda_rows = min(args.panda_rows, args.jobs)
         measured = measure(Path(folder), args.jobs, panda_rows, args.repeat, args.seed, args.wait)
-    text = render(measured)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text, encoding="utf-8")
-    args.out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    publish(args.out, render(measured), measured)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import Run, run
-from benchmarks.machine import describe, load
+from benchmarks.machine import describe, load, publish
 
 WINDOW = "2018-08-01/2018-09-01"
 _FILL = ("--set", "processing_type=simul", "--set", "end_time=2018-08-15T12:00:00Z")
@@ -122,11 +122,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(Path(folder), args.data, args.repeats)
-    text = render(measured)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text, encoding="utf-8")
-    args.out.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    publish(args.out, render(measured), measured)
 
 
 if __name__ == "__main__":

@@ -227,22 +227,23 @@ def _of_chart(name: str, text: Any) -> Iterator[str]:
         return
     if "/vega-lite/v5" not in str(spec.get("$schema")):
         yield f"panel '{name}': its chart is not of Vega-Lite 5"
-    for url in _urls(spec):
+    for url in urls_of(spec):
         if "%type%" in url:
             yield f"panel '{name}': %type%, which OpenSearch Dashboards does not know"
         if url.get("%context%") and "query" in url.get("body", {}):
             yield f"panel '{name}': %context% beside a query, which a server refuses"
 
 
-def _urls(found: Any) -> Iterator[dict[str, Any]]:
+def urls_of(found: Any) -> Iterator[dict[str, Any]]:
+    """The searches of a chart: whatever stands under ``url``, at any depth."""
     if isinstance(found, dict):
         if isinstance(found.get("url"), dict):
             yield found["url"]
         for value in found.values():
-            yield from _urls(value)
+            yield from urls_of(value)
     elif isinstance(found, list):
         for value in found:
-            yield from _urls(value)
+            yield from urls_of(value)
 
 
 def _of_controls(attributes: dict[str, Any]) -> Iterator[str]:
