@@ -104,10 +104,6 @@ class Outbox:
         return [Entry(**row) for row in read_table(self._store, NOTIFICATIONS, where).to_pylist()]
 
 
-Moved = Callable[[Sequence[Entry], Sequence[Notice]], Sequence[Notice]]
-"""Of what somebody was told and is to be told, what is known already."""
-
-
 def entry_of(
     recipient: Recipient, notices: Sequence[Notice], *, night: date, now: datetime, subject: str, address: str
 ) -> Entry:
