@@ -32,6 +32,7 @@ from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, al
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.asking.scratch import scratch_of_jobs
 from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -92,11 +93,8 @@ def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
 
     Memory: the jobs in question, beyond a limit on disk.
     """
-    # DuckDB takes 25 MB, and most questions do without
-    from esjobs.store.duck.scratch import DuckScratch
-
     invalid: Counter[date] = Counter()
-    with DuckScratch.of_jobs() as scratch:
+    with scratch_of_jobs() as scratch:
         for some in unread:
             asked = all_of([*some.jobs.inside(query.window), some.clause])
             for page in some.jobs.documents(some.at, asked, used_fields(query)):

@@ -24,6 +24,7 @@ from esjobs.store.elastic.asking import composite
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, Clauses, all_of
 from esjobs.store.elastic.asking.days import around, is_exact
 from esjobs.store.elastic.asking.row_pages import ODD
+from esjobs.store.elastic.asking.scratch import scratch_of_rows
 from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.fields.live_fields import LiveField, own_fields
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -113,10 +114,7 @@ def _counted(at: PointInTime, base: Sequence[Clause], where: Sequence[Clause]) -
 
 def _read(at: PointInTime, rows: VisibleRows, query: Query, clause: Clause) -> pa.Table:
     """Read the rows of a clause, and group them in the embedded engine."""
-    # DuckDB takes 25 MB, and most questions do without
-    from esjobs.store.duck.scratch import DuckScratch
-
-    with DuckScratch.of_results(rows.table) as scratch:
+    with scratch_of_rows(rows.table) as scratch:
         if not at.empty:
             for batch in at.batches(
                 all_of([*_base(rows, query), clause]), table_schema(rows.table), rows.runs

@@ -14,6 +14,7 @@ from esjobs.core.query import Filter
 from esjobs.core.tables import Table
 from esjobs.store.batches import blocks
 from esjobs.store.elastic.asking.clauses import Clause, all_of
+from esjobs.store.elastic.asking.scratch import scratch_of_rows
 from esjobs.store.elastic.layout import SCAN_ONLY, row_type
 from esjobs.store.elastic.transport.scan import PointInTime
 
@@ -42,10 +43,7 @@ def row_pages(
     with at:
         if order or limit is not None:
             if left or (order and _has_odd(at, query)):
-                # DuckDB takes 25 MB, and most questions do without
-                from esjobs.store.duck.scratch import DuckScratch
-
-                with DuckScratch.of_results(table) as scratch:
+                with scratch_of_rows(table) as scratch:
                     for batch in at.batches(query, schema, runs):
                         scratch.add(batch)
                     yield from scratch.read(table, left, names, order, limit)
@@ -60,9 +58,7 @@ def row_pages(
 def _passing(
     batches: Iterator[pa.RecordBatch], table: Table, left: Sequence[Filter], names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    from esjobs.store.duck.scratch import DuckScratch
-
-    with DuckScratch.of_results(table) as scratch:
+    with scratch_of_rows(table) as scratch:
         for batch in blocks(batches, table_schema(table), f"rows of '{table.name}'"):
             scratch.clear()
             scratch.add(batch)

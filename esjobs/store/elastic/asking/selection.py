@@ -11,6 +11,7 @@ from esjobs.core.query import Select, filter_fields
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.asking.scratch import scratch_of_jobs
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 from esjobs.store.elastic.transport.scan import PointInTime
@@ -44,10 +45,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
         open_until_read = stack.pop_all()
 
     def batches() -> Iterator[pa.RecordBatch]:
-        # DuckDB takes 25 MB, and most questions do without
-        from esjobs.store.duck.scratch import DuckScratch
-
-        with open_until_read, DuckScratch.of_jobs() as scratch:
+        with open_until_read, scratch_of_jobs() as scratch:
             for at, part in parts:
                 if at.empty:
                     continue
