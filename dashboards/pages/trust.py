@@ -5,7 +5,7 @@ from dataclasses import replace
 from dashboards.panels.columns import JOBS, TASKS
 from dashboards.panels.expert import PULLS
 from dashboards.panels.factors import COMPONENTS
-from dashboards.spec import Entry, Join, Page, Panel, View, Where, stacked
+from dashboards.spec import UNFILTERED, Entry, Join, Page, Panel, View, Where, stacked
 from esjobs.core.query import Maximum, Sum
 
 LIGHT = Panel(
@@ -18,7 +18,20 @@ LIGHT = Panel(
         Entry(name, name)
         for name in ("run", "status", "reason", "minuit_valid", "n_jobs", "n_names", "jobs_share")
     ),
-    joins=(Join("runs", View("latest_runs"), "run", ("data_end",)),),
+    joins=(
+        Join("runs", View("latest_runs"), "run", ("data_end",)),
+        Join(
+            UNFILTERED,
+            View(
+                "nights",
+                where=(Where("state", ("failed",)),),
+                by=("state",),
+                metrics=(Maximum("night", "failed_night"),),
+            ),
+            "state",
+            ("failed_night",),
+        ),
+    ),
     most=(1,),
     empty="No: there is no run in the chosen time. esjobs run makes one.",
 )
@@ -80,6 +93,24 @@ NIGHTS = Panel(
     ),
     most=(5,),
     empty="No run in the chosen time.",
+)
+
+LEDGER = Panel(
+    "trust-ledger",
+    "The nights of the service, newest first: which failed or had no jobs, and why",
+    "rows",
+    "Trust",
+    View("nights", sort=("-night",)),
+    fields=(
+        Entry("night", "Night", "time"),
+        Entry("state", "State", "name"),
+        Entry("reason", "Reason"),
+        Entry("jobs", "Jobs", "count"),
+        Entry("jobs_dropped", "Dropped", "count"),
+        Entry("late_days", "Late days", "count"),
+        Entry("seconds", "Seconds", "number"),
+    ),
+    empty="No night was worked on in the chosen time: esjobs serve works on every one.",
 )
 
 FITS = Panel(
@@ -161,8 +192,8 @@ TRUST = Page(
         (7, ((LIGHT, 48),)),
         (15, ((PER_DAY, 24), (OUTCOMES, 24))),
         (13, ((FITS, 48),)),
-        (16, ((PULLS_PANEL, 24), (NIGHTS, 24))),
-        (14, ((SHIFT, 22), (COMPONENT_TABLE, 26))),
-        (14, ((DROPPED_OF_RUN, 48),)),
+        (14, ((LEDGER, 24), (NIGHTS, 24))),
+        (16, ((PULLS_PANEL, 24), (COMPONENT_TABLE, 24))),
+        (14, ((SHIFT, 22), (DROPPED_OF_RUN, 26))),
     ),
 )

@@ -137,25 +137,21 @@ def keeps(row: Row, conditions: Iterable[Where]) -> bool:
     return True
 
 
-def sort_key(row: Row, column: str) -> tuple[bool, Any]:
-    """A key that puts missing values last, for ``c``, ``-c`` and ``|c|`` or ``-|c|`` of numbers."""
-    descending = column.startswith("-")
-    name = column.removeprefix("-").strip("|")
-    value = row.get(name)
-    if value is None:
-        return True, 0
-    if "|" in column:
-        value = abs(value)
-    return False, -value if descending and not isinstance(value, str) else value
-
-
 def sort_rows(rows: list[Row], columns: tuple[str, ...]) -> list[Row]:
-    """Sort by several columns; ties keep their order, text sorts descending with ``-`` too."""
+    """Sort by several columns: ``c``, ``-c`` descending, ``|c|`` or ``-|c|`` by the magnitude of numbers.
+
+    Ties keep their order; missing values come last either way.
+
+    >>> sort_rows([{"k": 1.0}, {"k": None}, {"k": -3.0}, {"k": 2.0}], ("-|k|",))
+    [{'k': -3.0}, {'k': 2.0}, {'k': 1.0}, {'k': None}]
+    """
     result = rows
     for column in reversed(columns):
-        textual = any(isinstance(row.get(column.strip("-|")), str) for row in result)
-        flip = column.startswith("-") and textual
-        result = sorted(result, key=lambda row, c=column: sort_key(row, c), reverse=flip)  # type: ignore[misc]
+        name = column.strip("-|")
+        key = (lambda row, n=name: abs(row[n])) if "|" in column else (lambda row, n=name: row[n])
+        known = [row for row in result if row.get(name) is not None]
+        missing = [row for row in result if row.get(name) is None]
+        result = [*sorted(known, key=key, reverse=column.startswith("-")), *missing]
     return result
 
 

@@ -26,6 +26,7 @@ from dashboards.view.rows import Row, keeps
 from esjobs.capabilities import TABLES
 from esjobs.core.query import Count, Present, Query
 from esjobs.demonstration import demonstrate
+from esjobs.nights.ledger import Ledger
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.speed.tables import SPEED
@@ -66,6 +67,9 @@ def demo(folder: Path) -> Iterator[Session]:
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         session.run("2025-06-01/2025-06-25")
         session.watch("2025-06-30")
+        ledger = Ledger(session.store)
+        ledger.write({"night": date(2025, 6, 29), "state": "done", "jobs": 1_000, "seconds": 3.5}, [])
+        ledger.write({"night": date(2025, 6, 30), "state": "failed", "reason": "no room", "attempt": 2}, [])
         models = session.show("factors", level="cpu_model", method=HEADLINE).dropna(subset=["k"])
         names = sorted(set(models["name"]))[::2]
         scores = folder / "HS23scores.csv"

@@ -64,10 +64,14 @@ def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
 
 
 def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
-    """Green, yellow or red, in words as well: the age of the newest day with jobs, the state of the fit."""
-    (join,) = panel.joins
+    """Green, yellow or red, in words as well: the age of the newest day with jobs, the fit, failed nights.
+
+    A night that failed counts as long as no later day is in the numbers.
+    """
+    runs, nights = panel.joins
+    failed = "(datum.failed_night !== null && toDate(datum.failed_night) >= toDate(datum.data_end))"
     red = f"datum.status !== 'ok' || !(datum.age <= {STALE_DAYS})"
-    yellow = f"datum.age > {FRESH_DAYS} || datum.minuit_valid === false"
+    yellow = f"datum.age > {FRESH_DAYS} || datum.minuit_valid === false || {failed}"
     newest = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
     why = (
         "datum.status !== 'ok' ? 'The fit is ' + datum.status + ': ' + (datum.reason || 'no reason given') : "
@@ -78,11 +82,14 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
         "'. The fit of all queues: ' + datum.status + "
         "(datum.minuit_valid === false ? ', but Minuit does not accept its minimum' : '') + "
         "', ' + format(datum.n_jobs, ',d') + ' jobs, ' + format(datum.jobs_share, '.0%') + "
-        "' of those in buckets, ' + datum.n_names + ' queues.'"
+        "' of those in buckets, ' + datum.n_names + ' queues.' + "
+        f"({failed} ? ' The night of ' + utcFormat(toDate(datum.failed_night), '%Y-%m-%d') + ' failed.' : '')"
     )
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
-        joins[join.name].lookup(join.on, join.columns),
+        joins[runs.name].lookup(runs.on, runs.columns),
+        {"calculate": "'failed'", "as": nights.on},
+        joins[nights.name].lookup(nights.on, nights.columns),
         {"calculate": "datum.data_end ? (now() - toDate(datum.data_end)) / 86400000 : null", "as": "age"},
         {
             "calculate": f"{red} ? 'No' : {yellow} ? 'With care' : 'Yes'",
