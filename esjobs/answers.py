@@ -44,15 +44,18 @@ class Answers:
         self._store = store
         self._rules = rules
 
-    def show(self, what: str, **filters: Unpack[Filters]) -> pa.Table:
-        """The rows of a result table; as :meth:`Session.show`."""
+    def show(self, what: str, *, columns: Sequence[str] = (), **filters: Unpack[Filters]) -> pa.Table:
+        """The rows of a result table; as :meth:`Session.show`.
+
+        ``columns``: those to read where a table has columns of bytes, which nobody looks at in a terminal.
+        """
         spelling.refuse_unknown_keywords(filters, Filters.__annotations__)
         table = capabilities.table(what)
         given: Mapping[str, Any] = filters
         chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
         within = window_of(filters.get("window"))
         return spelling.chosen_rows(
-            table, chosen, lambda values: self._rows(table, filters.get("run"), within, values)
+            table, chosen, lambda values: self._rows(table, filters.get("run"), within, values, columns)
         )
 
     def verdicts(self, **filters: Unpack[Filters]) -> pa.Table:
@@ -173,6 +176,7 @@ class Answers:
         run: str | None,
         window: Window | None,
         chosen: Mapping[str, Sequence[str]],
+        columns: Sequence[str] = (),
     ) -> pa.Table:
         """The rows of a result table that have the chosen values, in the order in which they are shown."""
         from esjobs.declared.values import declared_table
@@ -188,7 +192,8 @@ class Answers:
             return _with_values(declared_table(self._store, window), chosen)
         if window is not None:
             where.extend(_within(table, window))
-        rows = read_table(self._store, table, where)
+        light = columns if any(item.type == "bytes" for item in table.columns) else ()
+        rows = read_table(self._store, table, where, light)
         if table == LOADS:
             from esjobs.jobs.entered import entered_loads
 
@@ -236,6 +241,8 @@ def _rank(flag: Mapping[str, Any]) -> tuple[bool, int, bool, float, str]:
 def _within(table: Table, window: Window) -> list[Filter]:
     if table.column(table.partition).type == "day":
         return [Days.of_window(window, table.partition)]
+    if "day" in table.column_names:
+        return [Days.of_window(window, "day")]
     if "window_start" in table.column_names:
         return [In("window_start", (window.start.isoformat(),)), In("window_end", (window.end.isoformat(),))]
     raise UsageError(f"{table.name} belong to no window; leave the window out")

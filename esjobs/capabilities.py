@@ -17,6 +17,7 @@ from esjobs.reasons.tables import REASON
 from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
+from esjobs.series.tables import SERIES
 from esjobs.speed.tables import SPEED
 from esjobs.watch.tables import WATCH_TABLES
 
@@ -36,6 +37,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
     Capability("references", (REFERENCES,)),
+    Capability("series", (SERIES,)),
     Capability("reasons", REASON.tables, REASON),
     Capability("drift", (*DRIFT.tables, DAILY_FACTORS), DRIFT),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),

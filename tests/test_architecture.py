@@ -73,9 +73,11 @@ _SAVED = ("dashboards.targets.saved_objects", "dashboards.targets.vegalite", "da
 ROOMS = {
     "esjobs.core": {"esjobs.core"},
     **{tables: {"esjobs.core"} for tables in TABLES},
+    "esjobs.series.packing": {"esjobs.core"},
+    "esjobs.series.rows": {"esjobs.core", "esjobs.series.packing", *TABLES},
     "esjobs.ingest.formats": {
         *("esjobs.core", "esjobs.ingest", "esjobs.ingest.formats", "esjobs.names"),
-        *TABLES,
+        *("esjobs.series.packing", "esjobs.series.rows", *TABLES),
     },
     "esjobs.ingest": {"esjobs.core", "esjobs.ingest"},
     "esjobs.output": {"esjobs.core", "esjobs.output"},
@@ -84,6 +86,7 @@ ROOMS = {
     "esjobs.runs": {*_SHARED},
     "esjobs.declared": {*_SHARED, "esjobs.names", "esjobs.declared"},
     "esjobs.references": {*_CAPABILITY, "esjobs.references"},
+    "esjobs.series": {*_CAPABILITY, "esjobs.series", "esjobs.series.packing", "esjobs.series.rows"},
     "esjobs.jobs": {
         *_CAPABILITY,
         *("esjobs.ingest", "esjobs.ingest.formats", "esjobs.declared", "esjobs.jobs"),

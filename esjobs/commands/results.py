@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from esjobs import capabilities
 from esjobs.capabilities import TABLES
 from esjobs.commands.options import Context, emit, rows_options, spreadsheet_option, window_option
 from esjobs.core.text import visible
@@ -49,6 +50,7 @@ def show(
         run_id = run_id if shown is None else shown.run
         rows = session.arrow.show(
             what,
+            columns=capabilities.table(what).shown if form == "table" else (),
             level=level or None,
             type=types or None,
             name=names or None,

@@ -20,6 +20,7 @@ _TYPES: dict[FieldType, pa.DataType] = {
     "day": pa.date32(),
     "map": pa.map_(pa.string(), pa.float64()),
     "list": pa.list_(pa.float64()),
+    "bytes": pa.binary(),
 }
 
 

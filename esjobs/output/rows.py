@@ -1,11 +1,13 @@
 """Rows to the formats that people and scripts read: a table, CSV, JSON, Parquet.
 
 CSV has a header always, nothing for null, floats that read back exactly, ``true``/``false`` and ISO times
-with ``Z``; maps and lists are JSON text. JSON is one array. Tables are rounded for people, the other formats
+with ``Z``; maps and lists are JSON text, bytes are
+base64 (in JSON, too). JSON is one array. Tables are rounded for people, the other formats
 never are.
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Collection, Iterable
 from datetime import date, datetime
 from typing import IO, Any
@@ -83,13 +85,13 @@ def _exact(value: object) -> object:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else _time_text(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else _plain(value)
 
 
 def _write_json(rows: pa.Table, stream: IO[str]) -> None:
     stream.write("[")
     for number, record in enumerate(_records(rows)):
-        plain = {name: _time_text(value) for name, value in record.items()}
+        plain = {name: _plain(value) for name, value in record.items()}
         stream.write(",\n " if number else "\n ")
         stream.write(json.dumps(plain, ensure_ascii=False, allow_nan=False))
     stream.write("\n]\n" if rows.num_rows else "]\n")
@@ -108,6 +110,11 @@ def _finite(value: object) -> object:
     if isinstance(value, list):
         return [_finite(number) for number in value]
     return None if isinstance(value, float) and not -1e308 < value < 1e308 else value
+
+
+def _plain(value: object) -> object:
+    """A value that is neither a map nor a list, as files have it."""
+    return b64encode(value).decode() if isinstance(value, bytes) else _time_text(value)
 
 
 def _time_text(value: object) -> object:
@@ -145,4 +152,6 @@ def _rounded(value: object) -> str:
         return visible(", ".join(f"{name} {_rounded(number)}" for name, number in value.items()))
     if isinstance(value, list):
         return f"{len(value):,} numbers"
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
     return visible(str(value))

@@ -57,7 +57,7 @@ def content_hash(rows: pa.RecordBatch) -> Hashes:
             if pa.types.is_nested(item.type):
                 # few rows carry any, and their numbers must count bit by bit
                 column = pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.string())
-            text = pa.types.is_string(column.type)
+            text = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
             state = _absorb(column, state) if text else _stir(state ^ _bits(column))
             total[block] += np.where(_valid(column), state, _NOTHING) if column.null_count else state
         # rows that exchange a value must not have the same sum of hashes as before
@@ -81,8 +81,8 @@ def _bits(column: pa.Array) -> Hashes:
 
 
 def _absorb(strings: pa.Array, state: Hashes) -> Hashes:
-    """Mix each string into its row's state, 8 bytes at a time over all rows at once."""
-    text = pc.fill_null(strings, "").cast(pa.large_binary())
+    """Mix each string, of letters or bytes, into its row's state, 8 bytes at a time over all rows at once."""
+    text = pc.fill_null(strings.cast(pa.large_binary()), b"")
     _, offsets_buffer, data = text.buffers()
     first = text.offset
     offsets = np.frombuffer(offsets_buffer, np.int64)[first : first + len(text) + 1]

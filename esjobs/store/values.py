@@ -28,8 +28,9 @@ def typed(name: str, kind: FieldType, value: Value) -> list[object]:
                 return [naive(parse_time(str(value)))]
             case "day":
                 return [date.fromisoformat(str(value))]
-            case "map" | "list":
-                raise UsageError(f"'{name}' is a {kind}, which no query looks into")
+            case "map" | "list" | "bytes":
+                what = "is bytes" if kind == "bytes" else f"is a {kind}"
+                raise UsageError(f"'{name}' {what}, which no query looks into")
     except (ValueError, KeyError, WindowError, OverflowError):
         raise UsageError(f"'{value}' is not a value of '{name}', which is of type {kind}") from None
 

@@ -25,6 +25,7 @@ MADE_UP = Table(
         _c("words", "text"),
         _c("counters", "map"),
         _c("series", "list"),
+        _c("packed", "bytes"),
     ),
     time="moment",
 )

@@ -90,7 +90,15 @@ def test_names_inside_maps_are_no_fields(store: JobStore) -> None:
     assert sorted(len(counters) for counters in read(store, "counters")) == [300] * 10
 
 
-@pytest.mark.parametrize("column", ["counters", "series"])
+def test_bytes_come_back_as_they_were(store: JobStore) -> None:
+    values = [bytes(range(256)), b"", b"\0", None, b'"\\\xff', np.arange(50_000, dtype="<f4").tobytes()]
+    rows = [row(f"r{n}", packed=value) for n, value in enumerate(values)]
+    store.publish([write(store, "p", rows), write(store, "none", [row("alone")])])
+    found = dict(read(store, "name", "packed"))
+    assert found == {r["name"]: r["packed"] for r in rows} | {"alone": None}
+
+
+@pytest.mark.parametrize("column", ["counters", "series", "packed"])
 def test_no_query_looks_into_maps_and_lists(store: JobStore, column: str) -> None:
     with pytest.raises(UsageError):
         store.aggregate(Query((column,), (Count(),), over=MADE_UP))

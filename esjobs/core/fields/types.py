@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-FieldType = Literal["keyword", "integer", "number", "boolean", "time", "day", "text", "map", "list"]
+FieldType = Literal["keyword", "integer", "number", "boolean", "time", "day", "text", "map", "list", "bytes"]
 """``keyword`` an exact string; ``integer`` 64-bit; ``number`` double; ``time`` UTC to the microsecond;
 ``day`` a UTC calendar day; ``text`` a string for people, not for filters; ``map`` names to numbers (counters
-by event); ``list`` numbers in their order (a packed series), null where one is missing. Maps and lists are
-kept and given back; no query looks inside them."""
+by event); ``list`` numbers in their order, null where one is missing; ``bytes`` as they are (a packed
+series), base64 in CSV and JSON. Maps, lists and bytes are kept and given back; no query looks inside
+them."""
 
 
 @dataclass(frozen=True)

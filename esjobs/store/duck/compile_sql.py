@@ -156,8 +156,8 @@ def compile_read(
 def _sorted(resolve: Resolve, item: str) -> str:
     """A column to sort by; missing values come last either way, in every engine alike."""
     column = resolve(item.removeprefix("-"))
-    if column.type in ("map", "list", "text"):
-        raise UsageError(f"rows cannot be sorted by '{column.name}', which is a {column.type}")
+    if column.type in ("map", "list", "text", "bytes"):
+        raise UsageError(f"rows cannot be sorted by '{column.name}', which is of type {column.type}")
     return f"{column.sql} {'DESC' if item.startswith('-') else 'ASC'} NULLS LAST"
 
 

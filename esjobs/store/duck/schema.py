@@ -35,6 +35,7 @@ _TYPES: dict[FieldType, str] = {
     "day": "DATE",
     "map": "MAP(VARCHAR, DOUBLE)",
     "list": "DOUBLE[]",
+    "bytes": "BLOB",
 }
 
 JOB_COLUMNS: dict[str, str] = {

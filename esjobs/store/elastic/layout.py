@@ -51,6 +51,7 @@ _TYPES: dict[FieldType, dict[str, Any]] = {
     # stored and never parsed: names of events would else enter the mapping, one field each
     "map": _HIDDEN,
     "list": _HIDDEN,
+    "bytes": {"type": "binary"},
 }
 _ROW_TYPES: dict[FieldType, dict[str, Any]] = {
     **_TYPES,

@@ -1,8 +1,8 @@
 """Answers to searches as columns: decoded into typed rows, no dictionary per document.
 
-The counterpart of `lines`: times and days are text; what JSON cannot write, NaN and the infinities, stands
-as text, in a hidden object of the document or in its place inside a map or a list, and comes back as what it
-was.
+The counterpart of `lines`: times and days are text, bytes base64; what JSON cannot write, NaN and the
+infinities, stands as text, in a hidden object of the document or in its place inside a map or a list, and
+comes back as what it was.
 """
 
 from collections.abc import Sequence
@@ -80,6 +80,10 @@ class Reader:
             if pa.types.is_nested(item.type):
                 arrays.append(pa.array([_members(value) for value in values], item.type))
                 continue
+            if pa.types.is_binary(item.type):
+                # msgspec reads base64 of values that it decodes into bytes
+                arrays.append(pa.array(values, item.type))
+                continue
             text = _decoded(item.type) is str
             array = pa.array(values, pa.string() if text else item.type)
             arrays.append(array.cast(item.type) if text else array)
@@ -92,6 +96,8 @@ def _decoded(kind: pa.DataType) -> Any:
         return dict[str, float | str | None]
     if pa.types.is_list(kind):
         return list[float | str | None]
+    if pa.types.is_binary(kind):
+        return bytes
     if pa.types.is_boolean(kind):
         return bool
     if pa.types.is_integer(kind):

@@ -66,7 +66,7 @@ def own_fields(stored: Iterable[Field] = fields.JOB_FIELDS) -> dict[str, LiveFie
         item.name: LiveField(
             item,
             Source((item.name,)),
-            "unindexed" if item.type in ("text", "map", "list") else "present",
+            "unindexed" if item.type in ("text", "map", "list", "bytes") else "present",
             (item.name,),
             (item.name,),
             item.type == "integer",

@@ -1,10 +1,11 @@
 """Arrow rows as the lines of bulk requests, column by column: no Python object per value.
 
-Times are text with microseconds, days text. What JSON cannot write, NaN and the infinities, stands as text
-in a hidden object of the document; inside a map or a list, which no index looks into, in its place. What is
-null is left out. A document with a value that the index does not know says so.
+Times are text with microseconds, days text, bytes base64. What JSON cannot write, NaN and the infinities,
+stands as text in a hidden object of the document; inside a map or a list, which no index looks into, in its
+place. What is null is left out. A document with a value that the index does not know says so.
 """
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -102,6 +103,9 @@ def _text(column: pa.Array) -> pa.Array:
         return _joined(["{", _row_by_row(entries, members), "}"], "")
     if pa.types.is_list(kind):
         return _joined(["[", _row_by_row(column, _numbers(column.flatten())), "]"], "")
+    if pa.types.is_binary(kind):
+        encoded = (None if value is None else b64encode(value) for value in column.to_pylist())
+        return _joined(['"', pa.array(encoded, pa.binary()).cast(pa.string()), '"'], "")
     text = column.cast(pa.string())
     return _signed_zero(text) if pa.types.is_floating(kind) else text
 

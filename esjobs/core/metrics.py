@@ -1,0 +1,121 @@
+"""The metrics of time series: one name, one base unit and one meaning each, whatever a system calls them.
+
+Sources translate into these names and units. A metric that is not here keeps its own name behind ``x_``, in
+whatever unit its system gives.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from esjobs.core.errors import UsageError
+
+SCOPES = ("thread", "core", "accelerator", "socket", "node", "job")
+"""What a series is of, the finest first."""
+
+OTHER = "x_"
+"""Begins the name of a metric that the catalogue does not have."""
+
+
+@dataclass(frozen=True)
+class TimeMetric:
+    """A metric of time series.
+
+    ``over_units``: what the values of several cores, devices or nodes make together, their ``sum`` or their
+    ``mean``. ``area``: what of the machine it is about.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    over_units: Literal["sum", "mean"]
+    area: Literal["cpu", "gpu", "memory", "io", "network", "energy"]
+
+
+METRICS: tuple[TimeMetric, ...] = (
+    TimeMetric(
+        "cpu_load",
+        "cores",
+        "how many cores (or hardware threads) are busy: 0 to 1 of a core, up to 2 where its two hardware "
+        "threads are added up; of a node or a job the sum over its cores. A load average may exceed them",
+        "sum",
+        "cpu",
+    ),
+    TimeMetric(
+        "cpu_user", "1", "share of the time in user mode, 0 to 1, of a core or mean of them", "mean", "cpu"
+    ),
+    TimeMetric("cpu_system", "1", "share of the time in the kernel, 0 to 1", "mean", "cpu"),
+    TimeMetric("cpu_iowait", "1", "share of the time waiting for I/O, 0 to 1", "mean", "cpu"),
+    TimeMetric("ipc", "1", "instructions per cycle", "mean", "cpu"),
+    TimeMetric("clock_hz", "Hz", "clock of the cores while they work", "mean", "cpu"),
+    TimeMetric("flops_s", "1/s", "floating-point operations a second, of any precision", "sum", "cpu"),
+    TimeMetric("flops_dp_s", "1/s", "floating-point operations a second in double precision", "sum", "cpu"),
+    TimeMetric("flops_sp_s", "1/s", "floating-point operations a second in single precision", "sum", "cpu"),
+    TimeMetric(
+        "vector_frac", "1", "share of floating-point operations that are vectorised, 0 to 1", "mean", "cpu"
+    ),
+    TimeMetric("processes", "processes", "processes of the job", "sum", "cpu"),
+    TimeMetric("threads", "threads", "threads of the job", "sum", "cpu"),
+    TimeMetric("gpu_load", "1", "share of the time that a GPU is busy, 0 to 1", "mean", "gpu"),
+    TimeMetric("gpu_mem_used_b", "B", "memory in use on a GPU", "sum", "gpu"),
+    TimeMetric(
+        "gpu_mem_load", "1", "share of the time that the memory of a GPU is busy, 0 to 1", "mean", "gpu"
+    ),
+    TimeMetric("gpu_clock_hz", "Hz", "clock of a GPU", "mean", "gpu"),
+    TimeMetric(
+        "mem_used_b",
+        "B",
+        "memory in use: resident memory of the job, or what its node has in use",
+        "sum",
+        "memory",
+    ),
+    TimeMetric("mem_pss_b", "B", "memory in use, what processes share divided among them", "sum", "memory"),
+    TimeMetric("mem_virtual_b", "B", "virtual memory", "sum", "memory"),
+    TimeMetric("swap_used_b", "B", "swap space in use", "sum", "memory"),
+    TimeMetric("mem_bw_b_s", "B/s", "bytes moved between cores and main memory", "sum", "memory"),
+    TimeMetric("read_b_s", "B/s", "bytes read from file systems", "sum", "io"),
+    TimeMetric("write_b_s", "B/s", "bytes written to file systems", "sum", "io"),
+    TimeMetric("disk_read_b_s", "B/s", "bytes that read calls brought from devices", "sum", "io"),
+    TimeMetric("disk_write_b_s", "B/s", "bytes that write calls sent to devices", "sum", "io"),
+    TimeMetric("metadata_ops_s", "1/s", "files opened and closed a second", "sum", "io"),
+    TimeMetric("net_b_s", "B/s", "bytes received and sent over the network of the nodes", "sum", "network"),
+    TimeMetric("net_read_b_s", "B/s", "bytes received over the network of the nodes", "sum", "network"),
+    TimeMetric("net_write_b_s", "B/s", "bytes sent over the network of the nodes", "sum", "network"),
+    TimeMetric(
+        "net_packets_s", "1/s", "packets received and sent over the network of the nodes", "sum", "network"
+    ),
+    TimeMetric(
+        "power_w",
+        "W",
+        "power: of sockets, of the nodes that a meter sees, or of GPUs by their scope",
+        "sum",
+        "energy",
+    ),
+    TimeMetric("mem_power_w", "W", "power of main memory", "sum", "energy"),
+)
+"""In the order in which people read of them."""
+
+_BY_NAME = {metric.name: metric for metric in METRICS}
+_NO_NAME = re.compile(r"[^a-z0-9_]+")
+
+
+def metric(name: str) -> TimeMetric:
+    """A metric of the catalogue by its name, or :class:`UsageError` that lists them all.
+
+    >>> metric("mem_used_b").unit
+    'B'
+    """
+    if name not in _BY_NAME:
+        raise UsageError(
+            f"no metric '{name}'; there are {', '.join(_BY_NAME)}, and those that begin with {OTHER}"
+        )
+    return _BY_NAME[name]
+
+
+def other(name: str) -> str:
+    """What a metric is called that the catalogue does not have.
+
+    >>> other("ib_xmit_pkts"), other("Pages/s")
+    ('x_ib_xmit_pkts', 'x_pages_s')
+    """
+    return OTHER + (_NO_NAME.sub("_", name.lower()).strip("_") or "unnamed")

@@ -1,0 +1,1 @@
+"""Time series of jobs: packed in the store, read back as arrays."""
