@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
+from esjobs.detect.tables import DETECT_TABLES
 from esjobs.drift.tables import DAILY_FACTORS, DRIFT
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
@@ -40,6 +41,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("series", (SERIES,)),
     Capability("reasons", REASON.tables, REASON),
     Capability("drift", (*DRIFT.tables, DAILY_FACTORS), DRIFT),
+    Capability("detect", DETECT_TABLES),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
     Capability("notify", (NOTIFICATIONS,)),

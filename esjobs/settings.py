@@ -27,8 +27,10 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
+from esjobs.clusters.settings import ClustersSettings
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
+from esjobs.detect.settings import DetectSettings
 from esjobs.drift.settings import DriftSettings
 from esjobs.nights.settings import NightsSettings
 from esjobs.notify.settings import NotifySettings
@@ -163,6 +165,8 @@ class Settings(BaseSettings):
     watch: WatchSettings = WatchSettings()
     notify: NotifySettings = NotifySettings()
     drift: DriftSettings = DriftSettings()
+    clusters: ClustersSettings = ClustersSettings()
+    detect: DetectSettings = DetectSettings()
 
     @field_validator("rules", mode="before")
     @classmethod

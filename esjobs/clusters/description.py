@@ -1,0 +1,74 @@
+"""What is known of the nodes of a cluster: plain facts, in base units; missing is None, never 0."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass(frozen=True)
+class Subcluster:
+    """The part of a cluster with one kind of node. Everything counts per node.
+
+    ``cores``: physical cores of all ``sockets``. ``smt``: whether two hardware threads run on a core.
+    ``memory_b`` in bytes. ``peak_flops_s`` in floating-point operations a second, ``peak_mem_bw_b_s``,
+    ``peak_net_b_s`` and ``peak_io_b_s`` in bytes a second (network and file systems: both directions
+    together); ``peak_ipc`` in instructions a cycle: what a well-tuned program reaches there.
+    """
+
+    cluster: str
+    name: str
+    cpu_model: str | None = None
+    sockets: int | None = None
+    cores: int | None = None
+    smt: bool | None = None
+    memory_b: float | None = None
+    gpus: int | None = None
+    gpu_memory_b: float | None = None
+    peak_flops_s: float | None = None
+    peak_mem_bw_b_s: float | None = None
+    peak_net_b_s: float | None = None
+    peak_io_b_s: float | None = None
+    peak_ipc: float | None = None
+
+    @property
+    def cores_per_node(self) -> int | None:
+        """Physical cores of a node."""
+        return self.cores
+
+    def completed(self, other: "Subcluster") -> "Subcluster":
+        """This description, with what it leaves open from another one."""
+        missing = {fact: getattr(other, fact) for fact in FACTS if getattr(self, fact) is None}
+        return replace(self, **missing)
+
+
+FACTS: tuple[str, ...] = tuple(item.name for item in fields(Subcluster))[2:]
+"""What is known of a node, by name."""
+
+
+class Clusters:
+    """Descriptions of clusters by their names; a later description of a part wins, fact by fact."""
+
+    def __init__(self, parts: Iterable[Subcluster] = ()) -> None:
+        self._parts: dict[str, dict[str, Subcluster]] = {}
+        for part in parts:
+            known = self._parts.setdefault(part.cluster, {})
+            earlier = known.get(part.name)
+            known[part.name] = part if earlier is None else part.completed(earlier)
+
+    @property
+    def parts(self) -> tuple[Subcluster, ...]:
+        """Every part that is described, in the order in which it was first named."""
+        return tuple(part for known in self._parts.values() for part in known.values())
+
+    def described(self, cluster: str | None, subcluster: str | None = None) -> Subcluster | None:
+        """The part that a job ran on; None when it is not described.
+
+        A job that names no subcluster ran on the only one of its cluster; of several it is not known which.
+
+        >>> emmy = Clusters([Subcluster("emmy", "haswell", cores=4)])
+        >>> emmy.described("emmy").cores, emmy.described("emmy", "skylake"), emmy.described(None)
+        (4, None, None)
+        """
+        known = self._parts.get(cluster or "", {})
+        if subcluster:
+            return known.get(subcluster)
+        return next(iter(known.values())) if len(known) == 1 else None

@@ -1,0 +1,14 @@
+"""What a user can set about descriptions of clusters."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+
+class ClustersSettings(BaseModel):
+    """Which files describe the machines that jobs ran on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: tuple[Path, ...] = ()
+    """TOML, or ClusterCockpit's ``cluster.json``; a later file wins where two describe the same part."""
