@@ -1,0 +1,116 @@
+"""The formulas of the scores: pure functions on columns, a number per job, NaN where one is missing.
+
+A score says how far something keeps a job from computing: 0 is best, 100 is worst. Counts are sums over cores
+and samples, so that a score is a ratio of sums, never a mean of ratios. What is given back is unclipped;
+:func:`clipped` puts it into 0 to 100.
+
+Sources: Voevodin, Shaikhislamov, Nikitenko, "How to assess the quality of supercomputer resource usage"
+(Supercomputing Frontiers and Innovations, 2022), formulas (1) to (4); Yasin, "A top-down method for
+performance analysis and counters architecture" (ISPASS 2014), on which they rest.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+OUTSIDE = 1.0
+"""A score that lies further than this outside 0 to 100 is flagged: its counters do not fit each other."""
+
+
+def core_cycles(any_cycles: Floats, smt: Flags) -> Floats:
+    """Cycles of cores, from what each of their threads counted: twice with SMT, once without.
+
+    Right if the counters of both threads of a core were summed, as a monitor of a node does.
+    """
+    return np.where(smt, any_cycles / 2, any_cycles)
+
+
+def score_cpu(retired: Floats, slots: Floats) -> Floats:
+    """100 x (1 - retired slots / slots): the share of the pipeline that did not end as useful work.
+
+    ``slots``: width of the pipeline x cycles of cores. With a width of 4, SMT and ``THREAD_ANY`` summed over
+    both threads that is ``2 x THREAD_ANY``, formula (1) of the paper.
+
+    >>> float(score_cpu(np.array([1.0]), np.array([4.0]))[0])
+    75.0
+    """
+    return 100.0 * (1.0 - _ratio(retired, slots))
+
+
+def score_mem_cycles(cycles: Floats, load_stalls: Floats, store_stalls: Floats) -> Floats:
+    """100 x (min(cycles, load stalls) + store stalls) / cycles: time spent waiting for memory.
+
+    Formula (2) of the paper, which prints it as a share. The stalls overlap, so that it can pass 100.
+
+    >>> float(score_mem_cycles(np.array([10.0]), np.array([3.0]), np.array([1.0]))[0])
+    40.0
+    """
+    return 100.0 * _ratio(np.minimum(cycles, load_stalls) + store_stalls, cycles)
+
+
+def score_mem_slots(memory_slots: Floats, slots: Floats) -> Floats:
+    """100 x memory-bound slots / slots."""
+    return 100.0 * _ratio(memory_slots, slots)
+
+
+def score_mem_waiting(
+    backend_slots: Floats, slots: Floats, load_not_complete: Floats, not_complete: Floats
+) -> Floats:
+    """100 x backend-bound slots / slots x the share of waiting to retire that loads cause."""
+    share = _ratio(load_not_complete, not_complete)
+    return 100.0 * _ratio(backend_slots, slots) * share
+
+
+def score_gpu(eligible: Floats, theoretical: Floats) -> Floats:
+    """100 x (1 - eligible warps / theoretical warps), both in warps per SM and active cycle; formula (3)."""
+    return 100.0 * (1.0 - _ratio(eligible, theoretical))
+
+
+def score_gpumem(dependency: Floats, throttle: Floats, active: Floats) -> Floats:
+    """100 x (warps stalled by memory dependency + by throttling) / active warps; formula (4)."""
+    return 100.0 * _ratio(dependency + throttle, active)
+
+
+def clipped(unclipped: Floats) -> tuple[Floats, Flags]:
+    """A score in 0 to 100, and whether it lay outside by more than :data:`OUTSIDE`.
+
+    >>> [float(part[0]) for part in clipped(np.array([104.0]))]
+    [100.0, 1.0]
+    """
+    with np.errstate(invalid="ignore"):
+        outside = (unclipped < -OUTSIDE) | (unclipped > 100.0 + OUTSIDE)
+    return np.clip(unclipped, 0.0, 100.0), outside
+
+
+def score_issues(
+    weights: Floats, shares: Floats, job: npt.NDArray[np.int64], n_jobs: int, mode: str
+) -> Floats:
+    """What issues cost jobs, from their criticality and their share of the time of a job, both 0 to 1.
+
+    ``job``: the job of each issue. ``mode`` "product": 100 x (1 - prod(1 - weight x share)), which is
+    bounded, grows with every issue and does not depend on their order; "sum": 100 x min(1, sum(weight x
+    share)). A job without issues has 0.
+
+    >>> two = np.array([1.0, 0.6]), np.array([0.5, 0.5]), np.array([0, 0])
+    >>> [round(float(score_issues(*two, 1, mode)[0]), 9) for mode in ("product", "sum")]
+    [65.0, 80.0]
+    """
+    part = np.clip(weights, 0.0, 1.0) * np.clip(shares, 0.0, 1.0)
+    if mode == "sum":
+        return np.asarray(100.0 * np.minimum(1.0, np.bincount(job, part, n_jobs)), np.float64)
+    left = np.ones(n_jobs)
+    np.multiply.at(left, job, 1.0 - part)
+    return 100.0 * (1.0 - left)
+
+
+def cpu_efficiency(cpu_s: Floats, wall_s: Floats, cores: Floats) -> Floats:
+    """CPU time over wall-clock time x cores; above 1 something was recorded wrongly."""
+    return _ratio(cpu_s, wall_s * cores)
+
+
+def _ratio(over: Floats, under: Floats) -> Floats:
+    """A quotient; NaN where the divisor is 0 or something is missing."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(under == 0, np.nan, over / under)
