@@ -83,19 +83,21 @@ def _mem(counts: Mapping[str, float], model: str, smt: bool | None) -> float:
         waiting = _one(counts, ["ex_no_retire_not_complete"])
         return 100 * backend / _slots(counts, model, smt) * (loads / waiting)
     if "E5-" in model:
-        loads, stores = ["cycle_activity_stalls_ldm_pending"], ["resource_stalls_sb"]
+        stalls, stores = ["cycle_activity_stalls_ldm_pending"], ["resource_stalls_sb"]
     elif "Gold 61" in model:
-        loads = ["cycle_activity_stalls_mem_any"]
+        stalls = ["cycle_activity_stalls_mem_any"]
         stores = ["resource_stalls_sb", "exe_activity_bound_on_stores"]
     elif "8360Y" in model:
-        loads, stores = ["cycle_activity_stalls_mem_any"], ["exe_activity_bound_on_stores"]
+        stalls, stores = ["cycle_activity_stalls_mem_any"], ["exe_activity_bound_on_stores"]
     else:
         raise _NoScoreError
     cycles = _one(counts, CYCLES)
-    return 100 * (min(cycles, _one(counts, loads)) + _one(counts, stores)) / cycles
+    return 100 * (min(cycles, _one(counts, stalls)) + _one(counts, stores)) / cycles
 
 
 def _slots(counts: Mapping[str, float], model: str, smt: bool | None) -> float:
+    direct: Sequence[str]
+    per_core: Sequence[str]
     if "EPYC 9" in model:
         width = 8 if model.endswith("5") else 6
         direct, per_core = ("slots",), ("ls_not_halted_cyc", "cpu_cycles", "cycles")
