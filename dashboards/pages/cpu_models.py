@@ -55,6 +55,41 @@ def _scores(benchmark: str, title: str) -> Panel:
 HS23 = _scores("hs23", "HS23")
 HS06 = _scores("hs06", "HS06")
 
+SPREAD = Panel(
+    "models-spread",
+    "One CPU model at several queues: the 15 furthest from the model's mean speed, in standard errors",
+    "ranked",
+    "CPU models",
+    View("machines", where=(Where("sigmas"),), types="every", sort=("-n_jobs",)),
+    "Right of 0 the model is faster at that queue than elsewhere. Beyond 3 on either side is hardly chance.",
+    fields=(
+        Entry("pair", "Queue and CPU model", "name", "label"),
+        Entry("sigmas", "Distance in standard errors", "number", "x"),
+        Entry("relative", "Speed against the model's mean", "shift", error="relative_err"),
+        JOBS,
+    ),
+    most=(15,),
+    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs reasons does, and every night.",
+)
+
+SPREAD_TABLE = Panel(
+    "models-at-queues",
+    "The same CPU models at each queue: speed there against the model's mean over all queues that run it",
+    "rows",
+    "CPU models",
+    View("machines", types="every", sort=("-n_jobs",)),
+    fields=(
+        MODEL,
+        Entry("site", "Queue", "name"),
+        Entry("relative", "Against the mean", "shift", error="relative_err"),
+        Entry("relative_err", "Standard error", "fraction"),
+        Entry("n_queues", "Queues", "count"),
+        Entry("cpu_share", "of the queue's CPU time", "fraction"),
+        JOBS,
+    ),
+    empty="No CPU model runs at two queues, or nobody has asked yet: esjobs reasons does, and every night.",
+)
+
 TABLE = Panel(
     "models-table",
     "All CPU models: speed factor, its standard error, what it rests on",
@@ -99,6 +134,7 @@ CPU_MODELS = Page(
     stacked(
         (24, ((MODELS, 24), (AGAINST, 24))),
         (20, ((HS23, 24), (HS06, 24))),
+        (16, ((SPREAD, 24), (SPREAD_TABLE, 24))),
         (15, ((TABLE, 48),)),
         (14, ((ROWS, 48),)),
     ),

@@ -5,7 +5,7 @@ and the queue would deviate by nothing of its own. Both effects are fitted toget
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,13 +31,15 @@ _KEYS = ("task_id", "core_class", "processing_type", "site", "cpu_model")
 class Machines:
     """Effects of queues and CPU models, and the CPU time of every pair.
 
-    ``mix``: by queue, shares of CPU time by model; empty where too few of its jobs name one.
+    ``mix``: by queue, shares of CPU time by model; empty where too few of its jobs name one. ``pairs``: of
+    each queue and CPU model that were fitted.
     """
 
     sites: Mapping[str, int]
     models: Mapping[str, int]
     effects: fitters.Effects
     mix: Mapping[str, Mapping[str, float]]
+    pairs: tuple["Pair", ...] = ()
 
     def own(self, site: str) -> tuple[float, float] | None:
         """Effect of a queue beside those of its CPU models, with its error; None where they are one."""
@@ -105,6 +107,22 @@ class Machines:
         return weights
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A CPU model at a queue: ``relative`` is ln of its speed there over the model's mean over its queues.
+
+    ``error``: standard error of that. ``n_queues``: how many queues run the model.
+    """
+
+    site: str
+    model: str
+    relative: float
+    error: float
+    n_queues: int
+    n_jobs: int
+    n_tasks: int
+
+
 def read_machines(store: JobStore, window: Window, known: KnownOfTasks) -> Machines | None:
     """Fit the effects from the buckets of a window; None where no CPU model is known, or one queue alone.
 
@@ -143,7 +161,53 @@ def read_machines(store: JobStore, window: Window, known: KnownOfTasks) -> Machi
         {name: number for number, name in enumerate(model.names)},
         effects,
         _mixes(keys[3], keys[4], np.asarray(rows.column("cpu_s").to_numpy(), np.float64)),
+        tuple(_pairs(effects, task, site, model, n_jobs)),
     )
+
+
+def _pairs(
+    effects: fitters.Effects, task: "_Coded", site: "_Coded", model: "_Coded", n_jobs: FloatArray
+) -> Iterator[Pair]:
+    """Each queue and CPU model, against the mean of the model over its queues.
+
+    The speed of a pair is that of its queue and of its model, less what its buckets take longer than both
+    say. Its error comes from the scatter of its tasks, and is no smaller than their variances allow; that of
+    the mean of the model is added.
+    """
+    kept = effects.weight > 0
+    codes = site.codes[kept].astype(np.int64) * len(model.names) + model.codes[kept]
+    pair, place = np.unique(codes, return_inverse=True)
+    weight, off = effects.weight[kept], effects.residual[kept]
+    total = np.bincount(place, weight)
+    beyond = np.bincount(place, weight * off) / total
+    # buckets of a task at a queue are one draw
+    cluster, within = np.unique(np.stack([place, task.codes[kept]]), axis=1, return_inverse=True)
+    scores = np.bincount(np.ravel(within), weight * (off - beyond[place]))
+    n_tasks = np.bincount(cluster[0], minlength=len(pair))
+    scatter = np.bincount(cluster[0], scores**2, len(pair)) / total**2
+    scatter *= n_tasks / np.maximum(n_tasks - 1, 1)
+    variance = np.maximum(1.0 / total, scatter)
+    own, of_class = pair // len(model.names), pair % len(model.names)
+    speed = effects.unit[own] - beyond
+    jobs = np.bincount(place, n_jobs[kept])
+    for at in range(len(model.names)):
+        here = np.flatnonzero((of_class == at) & np.isfinite(speed))
+        if len(here) < 2:
+            continue
+        share = (1.0 / variance[here]) / (1.0 / variance[here]).sum()
+        mean = float(share @ speed[here])
+        for number, part in zip(here.tolist(), share.tolist(), strict=True):
+            # against a mean that it is a part of itself
+            error = math.sqrt(max(variance[number] * (1.0 - part), 0.0))
+            yield Pair(
+                site.names[own[number]],
+                model.names[at],
+                float(speed[number]) - mean,
+                error,
+                len(here),
+                int(jobs[number]),
+                int(n_tasks[number]),
+            )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from esjobs.jobs.tables import BUCKETS
 from esjobs.reasons.machines import LEAST_KNOWN, Machines, read_machines
 from esjobs.reasons.parts import Known, in_one_sentence, largest, shares, take_apart
 from esjobs.reasons.smt import SmtStates, against_others, in_declaration, read_states
-from esjobs.reasons.tables import REASON, REASONS
+from esjobs.reasons.tables import MACHINES, REASON, REASONS
 from esjobs.references.values import ReferenceScore, reference_scores
 from esjobs.runs.finding import run_of_everything
 from esjobs.runs.publication import Outcome, read_table, rows_table
@@ -80,7 +80,35 @@ def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome
         },
         window=str(question.window),
     )
-    return Outcome(report, {REASONS: rows_table(REASONS, rows)}, last_data=None)
+    tables = {
+        REASONS: rows_table(REASONS, rows),
+        MACHINES: rows_table(
+            MACHINES, [] if machines is None else list(_machine_rows(machines, run, told.shared))
+        ),
+    }
+    return Outcome(report, tables, last_data=None)
+
+
+def _machine_rows(
+    machines: Machines, run: StoredRun, shared: Mapping[str, float]
+) -> Iterator[dict[str, Any]]:
+    for pair in machines.pairs:
+        error = math.hypot(pair.error, shared.get(pair.site, 0.0))
+        yield {
+            "level": "cpu_model",
+            "name": pair.model,
+            "processing_type": ALL_TYPES,
+            "site": pair.site,
+            "relative": math.expm1(pair.relative),
+            "relative_err": math.exp(pair.relative) * error,
+            "sigmas": pair.relative / error if error else None,
+            "n_queues": pair.n_queues,
+            "n_jobs": pair.n_jobs,
+            "n_tasks": pair.n_tasks,
+            "cpu_share": machines.mix.get(pair.site, {}).get(pair.model),
+            "pair": f"{pair.site} · {pair.model}",
+            "speed_run": run.run,
+        }
 
 
 def _deviation(flag: Mapping[str, Any]) -> tuple[float, float, float] | None:
@@ -122,7 +150,7 @@ class _Told:
             self._scores = reference_scores(store, benchmarks)
             if any(score.smt_gain is not None for score in self._scores.values()):
                 self._states = read_states(store, window)
-        self._shared = _shared_errors(store, run)
+        self.shared = _shared_errors(store, run)
         self._declared = _declared_on(store, window)
         self._first = _first_day(store)
 
@@ -149,7 +177,7 @@ class _Told:
             return Known(**basic, why_unknown="its records name no CPU models, so nothing more can be said")
         own = machines.own(name)
         if own is not None:
-            own = own[0], math.hypot(own[1], self._shared.get(name, 0.0))
+            own = own[0], math.hypot(own[1], self.shared.get(name, 0.0))
         if own is None:
             return Known(
                 **basic,

@@ -43,7 +43,39 @@ REASONS = Table(
     order=columns("level name -largest part"),
 )
 
-REASONS_VERSION = "1"
+MACHINES = Table(
+    "machines",
+    "how fast a CPU model is at one queue against the same model elsewhere; a row per queue and model",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "canonical CPU model"),
+        TYPE,
+        column("site", "keyword", "queue"),
+        column(
+            "relative",
+            "number",
+            "speed of the model at this queue over its mean at all queues that run it, minus 1",
+        ),
+        column("relative_err", "number", "its standard error"),
+        column("sigmas", "number", "ln of 1 + relative over its error"),
+        column("n_queues", "integer", "queues that run the model", "queues"),
+        column("n_jobs", "integer", "jobs of this queue on this model", "jobs"),
+        column("n_tasks", "integer", "tasks behind it", "tasks"),
+        column("cpu_share", "number", "of the CPU time of the queue that this model did"),
+        column("pair", "keyword", "queue and CPU model, as a label"),
+        column("speed_run", "keyword", "the run of speed factors that this follows from"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="reasons",
+    shown=columns("name site relative relative_err n_queues n_jobs n_tasks"),
+    order=columns("name -relative site"),
+)
+
+REASONS_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
 
 
@@ -58,7 +90,7 @@ def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 REASON = Kind(
     "reasons",
-    (REASONS,),
+    (REASONS, MACHINES),
     sections=("rules", "fit"),
     versions=_versions,
     preferred=_preferred,

@@ -34,13 +34,16 @@ class Effects:
 
     ``unit``: relative to the median unit of the largest component, shape (n_units,); ``of_class``: up to a
     common constant, shape (n_classes,). NaN outside that component: there nothing tells the two apart.
-    ``interaction``: scatter of buckets beyond that of jobs.
+    ``interaction``: scatter of buckets beyond that of jobs. ``residual``: of each bucket, what its value is
+    beyond the level of its task and both effects; ``weight``: 1 / variance of it, 0 for buckets left out.
     """
 
     unit: Floats
     of_class: Floats
     interaction: float
     n_rejected: int
+    residual: Floats
+    weight: Floats
     _covariances: tuple[Floats, ...]
 
     def variance(self, units: Floats, classes: Floats) -> float:
@@ -101,6 +104,8 @@ def fit_effects(
         np.where(known_classes, solution.effects[n_units:], np.nan),
         interaction,
         rejected,
+        residual,
+        weight,
         (clustered,) if _are_many(task, unit, kept, solution.rank) else (solution.covariance, clustered),
     )
 

@@ -67,6 +67,7 @@ def demo(folder: Path) -> Iterator[Session]:
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         session.run("2025-06-01/2025-06-25")
         session.watch("2025-06-30")
+        session.reasons()
         ledger = Ledger(session.store)
         ledger.write({"night": date(2025, 6, 29), "state": "done", "jobs": 1_000, "seconds": 3.5}, [])
         ledger.write({"night": date(2025, 6, 30), "state": "failed", "reason": "no room", "attempt": 2}, [])

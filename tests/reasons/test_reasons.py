@@ -147,6 +147,32 @@ def test_honest_queues_have_no_rest_beyond_its_error(planted: Session) -> None:
     assert max(map(abs, pulls)) < 4.5
 
 
+def test_models_are_slower_at_the_crowded_queue_than_elsewhere(planted: Session) -> None:
+    rows = planted.arrow.show("machines").to_pylist()
+    crowded = [row for row in rows if row["site"] == CROWDED.name and row["n_jobs"] >= 50]
+    assert crowded
+    assert all(row["relative"] < -0.1 and row["sigmas"] < -3 for row in crowded)
+    # of models that no queue with a planted speed runs, the rest are chance
+    planted_at = {CROWDED.name, THREADED.name}
+    moved = {row["name"] for row in rows if row["site"] in planted_at}
+    sigmas = np.array([row["sigmas"] for row in rows if row["name"] not in moved])
+    assert len(sigmas) > 20
+    assert np.abs(sigmas).max() < 4.5
+    assert 0.6 < sigmas.std() < 1.4
+
+
+def test_the_speeds_of_a_model_lie_on_both_sides_of_its_mean(planted: Session) -> None:
+    of_model: dict[str, list[dict[str, Any]]] = {}
+    for row in planted.arrow.show("machines").to_pylist():
+        of_model.setdefault(row["name"], []).append(row)
+    for rows in of_model.values():
+        assert len(rows) == rows[0]["n_queues"] >= 2
+        relative = np.log1p([row["relative"] for row in rows])
+        error = np.array([row["relative_err"] / (1 + row["relative"]) for row in rows])
+        assert relative.min() <= 1e-9 <= relative.max() + 2e-9
+        assert (error > 0).all()
+
+
 def test_again_it_leaves_the_same_rows(planted: Session) -> None:
     before = planted.arrow.show("reasons")
     planted.reasons(RECENT)
