@@ -12,6 +12,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 Method = Literal["gamma", "paper"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """How factors are fitted."""
+COUNTER_COLUMN = "counter."
+"""How columns of a file begin that hold one count of the field ``counters`` each."""
 ALL_TYPES = "all"
 """In the place of a processing type: every kind of work together."""
 

@@ -29,11 +29,17 @@ MAX_LINE = 1 << 20
 MAX_NUMBER = 1e18
 """Largest magnitude of a number; sums of squares over any number of jobs stay finite below it."""
 
+MAX_COUNT = 1e30
+"""Largest number inside a map: events counted on all cores of a large job pass ``MAX_NUMBER``."""
+
 MAX_INTEGER = 2**53 - 1
 """Largest integer: beyond it neighbouring integers share one double."""
 
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 """Years a time may lie in, both included."""
+
+TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+"""How a truth value may be written, in any case."""
 
 RESERVED = {"processing_type": (ALL_TYPES,)}
 """Values with a meaning of their own: ``all`` stands for every processing type together."""
@@ -175,10 +181,22 @@ def _typed(known: Field, text: str) -> object:
             return _number(known, text)
         case "time":
             return _time(known, text)
+        case "boolean":
+            return _truth(known, text)
+        case "map" | "list":
+            raise UsageError(f"{known.name} cannot be set: it holds many numbers; give it in the records")
         case _:
             if "\0" in text:
                 raise UsageError(f"{known.name} holds the character NUL; accepted: text without it")
             return text
+
+
+def _truth(known: Field, text: str) -> bool:
+    if text.lower() in TRUE:
+        return True
+    if text.lower() in FALSE:
+        return False
+    raise UsageError(f"{known.name}={text} is neither true nor false; expected true or false")
 
 
 def _number(known: Field, text: str) -> int | float:

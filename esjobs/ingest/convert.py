@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.ingest.base import FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, RESERVED
+from esjobs.core.arrow import arrow_type
+from esjobs.ingest.base import FALSE, FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, RESERVED, TRUE
 from esjobs.ingest.reading.layout import Codes, Column, Layout, Values
 
 REASONS = (
@@ -26,8 +27,13 @@ REASONS = (
     "out of range",
     "NUL in text",
     "signed id",
+    "neither true nor false",
+    "not an object of numbers",
+    "bad name",
+    "name repeated",
 )
 NOT_NUMBER, NOT_WHOLE, NEGATIVE, OUT_OF_RANGE, BAD_TIME, RESERVED_VALUE, INFINITE, NUL, SIGNED = range(1, 10)
+NOT_BOOLEAN, NOT_MAP, BAD_NAME, REPEATED = range(10, 14)
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 _NAIVE = pa.timestamp("us")
@@ -54,6 +60,8 @@ def convert(cells: pa.Array, column: Column, layout: Layout) -> Values:
             converted = _integer(cells, column, layout)
         case "time":
             converted = _time(cells, layout)
+        case "boolean":
+            converted = _boolean(cells, layout)
         case _:
             converted = _text(cells, column, layout)
     if converted.problems is not None and not converted.problems.any():
@@ -64,7 +72,7 @@ def convert(cells: pa.Array, column: Column, layout: Layout) -> Values:
 
 
 def _target(column: Column) -> pa.DataType:
-    return {"number": pa.float64(), "integer": pa.int64(), "time": UTC_TIME}.get(column.type, pa.string())
+    return arrow_type(column.type)
 
 
 def acceptable(kind: pa.DataType, column: Column) -> bool:
@@ -74,6 +82,10 @@ def acceptable(kind: pa.DataType, column: Column) -> bool:
     if pa.types.is_null(kind) or _is_text(kind):
         return True
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if column.type == "map":
+        return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
+    if column.type == "boolean":
+        return bool(number or pa.types.is_boolean(kind))
     if column.type == "time":
         return bool(number or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
     if column.type in ("number", "integer"):
@@ -219,11 +231,22 @@ def _whole_text(cells: pa.Array, problems: Codes | None) -> Values:
     return Values(_null_out(cells, refused), problems)
 
 
+def _boolean(cells: pa.Array, layout: Layout) -> Values:
+    if pa.types.is_boolean(cells.type):
+        return Values(cells)
+    text, _ = _as_text(cells)
+    cells = pc.utf8_lower(clean_text(pc.utf8_trim(text, " \t"), layout))
+    true, false = (_bools(pc.is_in(cells, pa.array(words))) for words in (TRUE, FALSE))
+    refused = _bools(cells.is_valid()) & ~true & ~false
+    truths = pa.array(true, mask=~true & ~false)
+    return Values(truths, _mark(None, refused, NOT_BOOLEAN) if refused.any() else None)
+
+
 # -- numbers ---------------------------------------------------------------------------------------------
 
 
 def _number(cells: pa.Array, column: Column, layout: Layout) -> Values:
-    values, problems = _as_double(cells, layout)
+    values, problems = as_double(cells, layout)
     values, problems = _bounded(values, problems, column, MAX_NUMBER / column.scale)
     if column.scale != 1.0:
         values = pc.multiply(values, column.scale)
@@ -236,7 +259,7 @@ def _integer(cells: pa.Array, column: Column, layout: Layout) -> Values:
         low, high = 0 if column.bounded else -MAX_INTEGER, MAX_INTEGER
         if not len(view) or (view.min() >= low and view.max() <= high):
             return Values(cells.cast(pa.int64()))
-    values, problems = _as_double(cells, layout)
+    values, problems = as_double(cells, layout)
     values, problems = _bounded(values, problems, column, float(MAX_INTEGER))
     view = _view(values)
     fraction = view != np.floor(view)
@@ -248,7 +271,8 @@ def _integer(cells: pa.Array, column: Column, layout: Layout) -> Values:
     return Values(values.cast(pa.int64()), problems)
 
 
-def _as_double(cells: pa.Array, layout: Layout) -> tuple[pa.Array, Codes | None]:
+def as_double(cells: pa.Array, layout: Layout) -> tuple[pa.Array, Codes | None]:
+    """Cells as doubles; what is no number is null and marked."""
     if pa.types.is_float64(cells.type):
         return cells, None
     if not pa.types.is_string(cells.type):

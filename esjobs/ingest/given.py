@@ -5,6 +5,7 @@ offends is looked at again. A row with a value out of bounds is refused.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,16 @@ import pyarrow.compute as pc
 
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import Table
-from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, RESERVED, Reject
+from esjobs.ingest.base import (
+    EXCERPT,
+    FIRST_YEAR,
+    LAST_YEAR,
+    MAX_COUNT,
+    MAX_INTEGER,
+    MAX_NUMBER,
+    RESERVED,
+    Reject,
+)
 from esjobs.ingest.refusals import Refusals
 from esjobs.ingest.validate import END_BEFORE_START
 
@@ -49,8 +59,11 @@ def _offences(
         values = batch.column(known.name)
         if values.null_count == len(values):
             continue
+        found: Iterator[tuple[str, str, Mask]]
         match known.type:
-            case "number" | "integer" | "map" | "list":
+            case "map":
+                found = chain(_numbers(values, known), _names(values))
+            case "number" | "integer" | "list":
                 found = _numbers(values, known)
             case "keyword" | "text":
                 found = _texts(values, RESERVED.get(known.name, ()) if of_jobs else ())
@@ -78,7 +91,7 @@ def _numbers(values: pa.Array, known: Field) -> Iterator[tuple[str, str, Mask]]:
         inner = values.items if known.type == "map" else values.values
         values = inner.slice(ends[0], ends[-1] - ends[0])
     whole = known.type == "integer"
-    limit = MAX_INTEGER if whole else MAX_NUMBER
+    limit = MAX_INTEGER if whole else MAX_COUNT if known.type == "map" else MAX_NUMBER
     least, most = (pc.min_max(values).as_py()[end] for end in ("min", "max"))
     finite = whole or pc.all(pc.is_finite(values), min_count=0).as_py() is not False
     low = 0 if known.bounded else -limit
@@ -95,6 +108,21 @@ def _numbers(values: pa.Array, known: Field) -> Iterator[tuple[str, str, Mask]]:
     huge = ~none & ~negative & ((view > limit) | (view < -limit))
     for reason, mask in (("not a number", none), ("negative", negative), ("out of range", huge)):
         yield reason, accepted, mask if rows is None else _by_row(rows, mask, n_rows)
+
+
+def _names(values: pa.Array) -> Iterator[tuple[str, str, Mask]]:
+    """Rows whose map names something twice, which no engine keeps, or by nothing."""
+    ends = values.offsets.to_numpy()
+    rows = np.repeat(np.arange(len(values)), np.diff(ends))
+    keys = values.keys.slice(ends[0], ends[-1] - ends[0]).dictionary_encode()
+    codes = keys.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    _, first, counts = np.unique(
+        rows * (len(keys.dictionary) + 1) + codes, return_index=True, return_counts=True
+    )
+    repeated = _by_row(rows[first], counts > 1, len(values))
+    yield "name repeated", "names of which none is there twice", repeated
+    empty = pc.equal(pc.utf8_length(keys.dictionary), 0).to_numpy(zero_copy_only=False)
+    yield "bad name", "names that are not empty", _by_row(rows, empty[codes], len(values))
 
 
 def _by_row(rows: npt.NDArray[np.int64], mask: Mask, n_rows: int) -> Mask:

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import PUT_SCHEMA, arrow_type
 from esjobs.core.fields import JOB_FIELDS, Field
-from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_NUMBER, Parsed, Reject
+from esjobs.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_COUNT, MAX_NUMBER, Parsed, Reject
 from esjobs.ingest.convert import INFINITE, NOT_NUMBER, NOT_WHOLE, NUL, REASONS, RESERVED_VALUE, convert
-from esjobs.ingest.reading.layout import Binding, Column, Values
+from esjobs.ingest.maps import map_of
+from esjobs.ingest.reading.layout import Binding, Column, Values, member_of
 from esjobs.ingest.refusals import Refusals
 
 MISSING = 100
@@ -123,6 +124,8 @@ def _column(block: Block, binding: Binding, index: int) -> Values:
     """Convert the columns that a target is read from; the first that has a value (or a problem) wins."""
     column = binding.layout.columns[index]
     names = binding.sources[column.target]
+    if column.type == "map":
+        return _map(block, binding, column)
     best: Values | None = None
     for name in names:
         cells = block.cells.get(name)
@@ -144,6 +147,24 @@ def _column(block: Block, binding: Binding, index: int) -> Values:
     if best is None:
         return convert(pa.nulls(block.rows), column, binding.layout)
     return best
+
+
+def _map(block: Block, binding: Binding, column: Column) -> Values:
+    """All columns that a map is read from, together."""
+    objects, members = [], {}
+    for name in binding.sources[column.target]:
+        cells = block.cells.get(name)
+        if cells is None:
+            continue
+        if _is_member(name, column):
+            members[member_of(name, column.members)] = cells
+        else:
+            objects.append(cells)
+    return map_of(block.rows, objects, members, column, binding.layout)
+
+
+def _is_member(name: str, column: Column) -> bool:
+    return bool(column.members) and name.strip().lower().startswith(column.members)
 
 
 def _filled(
@@ -182,6 +203,8 @@ def _end_before_start(arrays: list[pa.Array]) -> npt.NDArray[np.bool_]:
 
 def _refuse(block: Block, binding: Binding, context: Context, row: int, known: Field, code: int) -> Reject:
     names = binding.sources.get(known.name, ())
+    if known.type == "map":
+        names = _suspects(block, row, names, _layout_column(binding, known))
     excerpt = block.excerpt(row)[:EXCERPT]
     line = int(block.numbers[row])
     if code == MISSING:
@@ -206,6 +229,21 @@ def _offending_cell(block: Block, binding: Binding, row: int, names: Sequence[st
     return name, text
 
 
+def _suspects(block: Block, row: int, names: Sequence[str], column: Column) -> tuple[str, ...]:
+    """Of the columns that a map is read from, those that may offend in a row; objects as a whole."""
+    offending = [
+        name for name in names if not (_is_member(name, column) and _is_count(block.cell(row, name)))
+    ]
+    return tuple(offending or names)
+
+
+def _is_count(text: str) -> bool:
+    try:
+        return not text.strip() or 0 <= float(text) <= MAX_COUNT
+    except ValueError:
+        return False
+
+
 def _layout_column(binding: Binding, known: Field) -> Column:
     return next(column for column in binding.layout.columns if column.target == known.name)
 
@@ -221,6 +259,10 @@ def _accepted(binding: Binding, known: Field, code: int) -> str:
             "ISO 8601 (UTC unless it names an offset), or seconds or milliseconds since 1970, "
             f"years {FIRST_YEAR} to {LAST_YEAR}"
         )
+    if known.type == "boolean":
+        return "true or false"
+    if known.type == "map":
+        return f"numbers from 0 to {MAX_COUNT:g} by names of which none is there twice"
     if known.type == "integer" or column.whole_number or code == NOT_WHOLE:
         return (
             "a whole number from 0, below 2^53"

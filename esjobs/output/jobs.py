@@ -1,13 +1,17 @@
 """Jobs to a stream in the format ``jobs``, so that reading it again gives the same rows.
 
-CSV: a header always, missing empty, floats with every digit they need, ISO times with Z. JSON lines: one
-object a line without the missing fields. Parquet: the catalogue's types.
+CSV: a header always, missing empty, floats with every digit they need, ISO times with Z; of a map a column a
+member, ``counter.EVENT``. JSON lines: one object a line without the missing fields, maps as objects. Parquet:
+the catalogue's types.
 """
 
 import json
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import BinaryIO, Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -16,6 +20,11 @@ import pyarrow.parquet
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.errors import UsageError
 from esjobs.core.text import spreadsheet_cell
+from esjobs.core.words import COUNTER_COLUMN
+
+_SPOOLED = pa.ipc.IpcWriteOptions(compression="lz4")
+_CELLS = 1 << 22
+"""Cells of members that are written at a time."""
 
 ExportFormat = Literal["csv", "jsonl", "parquet"]
 """What jobs can be written as."""
@@ -32,7 +41,8 @@ def write_jobs(
     """Write batches that share ``schema`` (all of the catalogue, or some fields of it); the number of rows.
 
     ``spreadsheet``: in CSV, text that a spreadsheet would take for a formula is made text for it; what is
-    read back is then not always the same. The stream is left open. Memory: one batch.
+    read back is then not always the same. The stream is left open. Memory: one batch; for CSV with counters
+    all batches wait in a temporary file, because the header names every event.
 
     Raises :class:`UsageError` for an unknown form.
     """
@@ -47,16 +57,79 @@ def write_jobs(
 
 def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema, *, spreadsheet: bool) -> int:
     rows = 0
-    texts = pa.schema([pa.field(each.name, _written(each.type)) for each in schema])
-    stream.write((",".join(schema.names) + "\n").encode())
     options = pyarrow.csv.WriteOptions(include_header=False)
-    for batch in batches:
-        written = _iso_times(batch.select(schema.names), texts)
-        if spreadsheet:
-            written = pa.RecordBatch.from_arrays([_as_cells(each) for each in written.columns], schema=texts)
-        pyarrow.csv.write_csv(written, stream, options)
-        rows += batch.num_rows
+    plain = pa.schema([each for each in schema if not pa.types.is_map(each.type)])
+    texts = pa.schema([pa.field(each.name, _written(each.type)) for each in plain])
+    maps = [each.name for each in schema if pa.types.is_map(each.type)]
+    with _unrolled(batches, maps) as (events, known):
+        stream.write(_header([*plain.names, *(COUNTER_COLUMN + event for event in events)]))
+        for batch in known:
+            written = _iso_times(batch.select(plain.names), texts)
+            if spreadsheet:
+                columns = [_as_cells(each) for each in written.columns]
+                written = pa.RecordBatch.from_arrays(columns, schema=texts)
+            for part in _pieces(written, batch, maps, events):
+                pyarrow.csv.write_csv(part, stream, options)
+            rows += batch.num_rows
     return rows
+
+
+def _header(names: Sequence[str]) -> bytes:
+    quoted = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name for name in names)
+    return (",".join(quoted) + "\n").encode()
+
+
+@contextmanager
+def _unrolled(
+    batches: Iterable[pa.RecordBatch], maps: Sequence[str]
+) -> Iterator[tuple[list[str], Iterable[pa.RecordBatch]]]:
+    """The names of all members, which a header needs before the first row, and the batches.
+
+    They wait in a temporary file meanwhile, if there is a map among the columns.
+    """
+    if not maps:
+        yield [], batches
+        return
+    names: set[str] = set()
+    with tempfile.TemporaryFile() as file:
+        writer = None
+        for batch in batches:
+            if writer is None:
+                writer = pa.ipc.new_stream(file, batch.schema, options=_SPOOLED)
+            for name in maps:
+                names.update(pc.unique(batch.column(name).keys).to_pylist())
+            writer.write_batch(batch)
+        if writer is None:
+            yield [], ()
+            return
+        writer.close()
+        file.seek(0)
+        yield sorted(names), pa.ipc.open_stream(file)
+
+
+def _pieces(
+    written: pa.RecordBatch, batch: pa.RecordBatch, maps: Sequence[str], events: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows with a column a member; so few at a time that thousands of columns stay small."""
+    if not events:
+        yield written
+        return
+    size = max(1, _CELLS // len(events))
+    order = pa.array(events)
+    for start in range(0, batch.num_rows, size):
+        part = batch.slice(start, size)
+        cells = np.full((len(events), part.num_rows), np.nan)
+        for name in maps:
+            column = part.column(name)
+            ends = column.offsets.to_numpy()
+            rows = np.repeat(np.arange(part.num_rows), np.diff(ends))
+            within = slice(int(ends[0]), int(ends[-1]))
+            at = pc.index_in(column.keys[within], order).to_numpy(zero_copy_only=False)
+            cells[at, rows] = column.items[within].to_numpy(zero_copy_only=False)
+        columns = [pa.array(values, from_pandas=True) for values in cells]
+        names = [*written.schema.names, *map(str, range(len(events)))]
+        shown = written.slice(start, size)
+        yield pa.RecordBatch.from_arrays([*shown.columns, *columns], names)
 
 
 def _as_cells(column: pa.Array) -> pa.Array:
@@ -72,7 +145,7 @@ def _json_lines(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.
     rows = 0
     texts = pa.schema([pa.field(each.name, _written(each.type)) for each in schema])
     for batch in batches:
-        for row in _iso_times(batch.select(schema.names), texts).to_pylist():
+        for row in _iso_times(batch.select(schema.names), texts).to_pylist(maps_as_pydicts="strict"):
             present = {name: value for name, value in row.items() if value is not None}
             stream.write(json.dumps(present, ensure_ascii=False).encode() + b"\n")
         rows += batch.num_rows

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from esjobs.core.errors import InputError
+from esjobs.core.fields import LATER_FIELDS
 from esjobs.ingest.base import parse_fill
 from esjobs.ingest.formats.sources import source
 
@@ -36,7 +37,10 @@ KILOBYTES = {
     "read_b": "IObytesRead",
     "written_b": "IObytesWritten",
 }
-ABSENT = ("cpu_raw", "transformation", "user", "project", "submit_time", "start_time")
+ABSENT = (
+    *("cpu_raw", "transformation", "user", "project", "submit_time", "start_time"),
+    *(known.name for known in LATER_FIELDS),
+)
 
 
 def second_reader(path: Path) -> list[dict[str, object]]:

@@ -22,6 +22,7 @@ ORIGIN = ["origin_file", "origin_line"]
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).filter(
     lambda text: bool(text.strip(" \t\r\n\x0b\x0c"))
 )
+EVENT = TEXT.map(str.strip).filter(bool)
 TIME = st.datetimes(datetime(1990, 1, 1), datetime(2100, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
 
 
@@ -33,6 +34,12 @@ def value_of(known: Field) -> st.SearchStrategy[object]:
             values = st.floats(0, 1e18)
         case "time":
             values = TIME
+        case "boolean":
+            values = st.booleans()
+        case "map":
+            values = st.dictionaries(EVENT, st.floats(0, 1e30), min_size=1, max_size=4).map(
+                lambda counts: sorted(counts.items())
+            )
         case _:
             values = TEXT.filter(lambda text: text not in RESERVED.get(known.name, ()))
     return values if known.required or known.name == "source" else st.none() | values

@@ -9,13 +9,15 @@ engine has one table of the types: ``core/arrow.py``, ``store/duck/schema.py``, 
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields.derived import DERIVED_FIELDS
-from esjobs.core.fields.jobs import JOB_FIELDS
+from esjobs.core.fields.jobs import FIRST_FIELDS, JOB_FIELDS, LATER_FIELDS
 from esjobs.core.fields.types import CoreClassOf, DayOf, Derivation, Field, FieldType, Quotient, Resolved
 
 __all__ = [
     "ALIASES",
     "DERIVED_FIELDS",
+    "FIRST_FIELDS",
     "JOB_FIELDS",
+    "LATER_FIELDS",
     "REQUIRED",
     "CoreClassOf",
     "DayOf",

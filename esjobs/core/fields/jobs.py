@@ -19,7 +19,7 @@ def _integer(name: str, unit: str, meaning: str, *, groupable: bool = False) -> 
     return Field(name, "integer", unit, meaning, bounded=True, groupable=groupable)
 
 
-JOB_FIELDS: tuple[Field, ...] = (
+FIRST_FIELDS: tuple[Field, ...] = (
     _keyword("source", "stream the record came from: panda, a cluster; with job_id the identity of a job"),
     Field("job_id", "keyword", "", "identifier of the job inside its source", required=True),
     _keyword("task_id", "set of similar jobs (JEDI task); CPU time per event depends on the CPU only"),
@@ -64,4 +64,37 @@ JOB_FIELDS: tuple[Field, ...] = (
     _number("output_b", "B", "size of the output files"),
     _integer("failed_attempts", "attempts", "attempts that failed before this one"),
 )
+"""The fields of the first layout. A store marks a job by their values and by those that it has of later ones,
+so that jobs without a later field keep the mark that they were stored under."""
+
+LATER_FIELDS: tuple[Field, ...] = (
+    _integer("nodes", "nodes", "nodes the job ran on", groupable=True),
+    _integer("gpus", "GPUs", "GPUs the job was given", groupable=True),
+    Field(
+        "smt",
+        "boolean",
+        "",
+        "whether the cores ran several hardware threads each (SMT, hyper-threading); missing: not known",
+        groupable=True,
+    ),
+    _number("requested_wall_s", "s", "wall-clock time that was asked for; missing: no limit, or not known"),
+    _number("requested_memory_b", "B", "memory that was asked for, for the job as a whole"),
+    _integer("requested_cores", "cores", "cores that were asked for"),
+    _integer("requested_gpus", "GPUs", "GPUs that were asked for"),
+    _keyword("application", "program or package as people name it"),
+    _keyword("cluster", "machine the job ran on"),
+    _keyword("subcluster", "part of the cluster with one kind of node"),
+    _keyword("exit_code", "exit code as the scheduler wrote it, such as 0:15"),
+    Field(
+        "counters",
+        "map",
+        "",
+        "counts of hardware events by the event's name, summed over cores and samples; read and written as "
+        "columns counter.EVENT in CSV, as an object in JSON lines",
+        bounded=True,
+    ),
+)
+"""The fields that came later; each is one more at the end, and missing in what was stored before."""
+
+JOB_FIELDS: tuple[Field, ...] = (*FIRST_FIELDS, *LATER_FIELDS)
 """Fields that a job record may carry, in the order in which they are stored and exported."""

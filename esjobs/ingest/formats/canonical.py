@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from esjobs.core.fields import JOB_FIELDS
+from esjobs.core.words import COUNTER_COLUMN
 from esjobs.ingest.base import Parsed
 from esjobs.ingest.reading.batches import parse_file
 from esjobs.ingest.reading.inputs import Input
@@ -16,7 +17,16 @@ from esjobs.ingest.validate import Context
 
 LAYOUT = Layout(
     "jobs",
-    tuple(Column(known.name, (known.name,), known.type, bounded=known.bounded) for known in JOB_FIELDS),
+    tuple(
+        Column(
+            known.name,
+            (known.name,),
+            known.type,
+            bounded=known.bounded,
+            members=COUNTER_COLUMN if known.name == "counters" else "",
+        )
+        for known in JOB_FIELDS
+    ),
 )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from esjobs.ingest.validate import Block
 
 ROWS = 1 << 17
 """Rows read at a time."""
+
+_USUAL_COLUMNS = 64
 
 _READ_AHEAD = 1 << 20
 """Bytes of each column that are fetched at a time; without a limit a whole row group is."""
@@ -44,10 +47,11 @@ def open_parquet(
     for column in layout.columns:
         for name in binding.sources.get(column.target, ()):
             kind = schema.field(name).type
-            if not acceptable(kind, column):
+            # a column that holds one member of a map is one of numbers
+            if not acceptable(kind, replace(column, type=binding.types[name])):
                 raise InputError(
                     f"{file.name}: column {name} has type {kind}, which cannot hold {column.target}; "
-                    f"accepted: {_accepted(column.type)}"
+                    f"accepted: {_accepted(binding.types[name])}"
                 )
     return parquet, binding
 
@@ -79,8 +83,10 @@ def read_parquet(
 
 def _batches(file: pyarrow.parquet.ParquetFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
     # One reader over all row groups would fetch the whole file before its first batch.
+    # Of a file with a column per counter the rows at a time shrink, so that the cells stay as many.
+    rows = max(1, ROWS * _USUAL_COLUMNS // max(len(columns), _USUAL_COLUMNS))
     for group in range(file.num_row_groups):
-        yield from file.iter_batches(ROWS, row_groups=[group], columns=columns)
+        yield from file.iter_batches(rows, row_groups=[group], columns=columns)
 
 
 def _block(batch: pa.RecordBatch, first: int, refusals: Refusals) -> Block:
@@ -128,6 +134,10 @@ def _shown(cell: pa.Scalar) -> object:
 def _accepted(kind: str) -> str:
     if kind == "time":
         return "timestamp, date, text or epoch numbers"
+    if kind == "map":
+        return "a map or struct of numbers"
+    if kind == "boolean":
+        return "booleans, text, or 0 and 1"
     return "numbers or text" if kind in ("number", "integer") else "text, or whole numbers"
 
 

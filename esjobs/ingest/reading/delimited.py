@@ -10,6 +10,7 @@ lines only the first line is refused, so that a stray quote costs one row.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -37,7 +38,11 @@ class Header:
 
     def position(self, name: str) -> int:
         """Index of a column that is read (its name is unique in the header)."""
-        return self.names.index(name)
+        return self._positions[name]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
 
 
 def read_header(feed: LineFeed, lines: Lines, layout: Layout, filled: tuple[str, ...]) -> Header:

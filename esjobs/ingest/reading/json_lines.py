@@ -97,11 +97,18 @@ def _names_keep_changing(data: bytes, index: Index) -> bool:
             record = json.loads(data[index.starts[line] : index.ends[line]])
         except (ValueError, RecursionError):
             return True
-        inner = record.get("_source")
-        names = set(record) | (set(inner) if isinstance(inner, dict) else set())
+        names = set(_names_in(record))
         fresh += not names <= known
         known |= names
     return fresh > _SAMPLE // 2
+
+
+def _names_in(record: Mapping[str, object]) -> Iterator[str]:
+    """Every name of a record, at any depth: each is a column of the parser's."""
+    for name, value in record.items():
+        yield name
+        if isinstance(value, dict):
+            yield from (f"{name}.{inner}" for inner in _names_in(value))
 
 
 def _parsed(data: bytes, index: Index, probe: dict[str, object]) -> pa.Table | None:
@@ -155,6 +162,12 @@ def _columns(table: pa.Table, layout: Layout) -> dict[str, pa.Array] | None:
 def _readable(cells: pa.Array, kind: str) -> bool:
     """Whether inference kept what the cells say: no times made of text, no number rewritten that is text."""
     inferred = cells.type
+    if kind == "map":
+        return bool(
+            pa.types.is_struct(inferred) and all(_is_plain_number(member.type) for member in inferred)
+        )
+    if kind == "boolean" and pa.types.is_boolean(inferred):
+        return True
     if pa.types.is_string(inferred) or pa.types.is_null(inferred):
         return True
     number = kind in ("number", "integer", "time")
@@ -170,6 +183,10 @@ def _readable(cells: pa.Array, kind: str) -> bool:
     numbers = np.asarray(cells.drop_null())
     integral = (np.abs(numbers) <= MAX_INTEGER) & (numbers == np.floor(numbers)) & (numbers != 0)
     return bool(integral.all())
+
+
+def _is_plain_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
 
 
 class _RawRows:
@@ -194,7 +211,7 @@ def _careful(feed: LineFeed, lines: Lines, layout: Layout, refusals: Refusals) -
     records: list[dict[str, object]] = []
     raw: list[bytes] = []
     numbers: list[int] = []
-    read = {alias for column in layout.columns for alias in column.names}
+    read = {alias for column in layout.columns if column.type != "map" for alias in column.names}
     physical = [lines.data] if lines.overlong else lines.data.split(b"\n")
     for number, line in enumerate(physical, lines.first):
         if not line.strip():
@@ -290,4 +307,4 @@ def _text(value: object) -> str | None:
             return "-0.0"
         integral = value == int(value) and abs(value) <= MAX_INTEGER
         return str(int(value)) if integral else repr(value)
-    return str(value)
+    return json.dumps(value) if isinstance(value, dict | list) else str(value)

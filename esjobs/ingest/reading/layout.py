@@ -20,7 +20,9 @@ class Column:
     ``target``: a canonical field, or a name of the layout's own for a column that only helps to derive one
     (then ``lenient``: what cannot be read is missing). ``names`` are lower case; columns are matched without
     regard to case. ``scale`` multiplies. ``whole_number``: an identifier that must be one, ``1.0`` is
-    read as ``1``. ``unset``: a value by which the producer says "not measured".
+    read as ``1``. ``unset``: a value by which the producer says "not measured". ``members``: of a map, what
+    the names of columns begin with that hold one member each (``counter.``); the rest, as it is written, is
+    the member's name.
     """
 
     target: str
@@ -32,6 +34,7 @@ class Column:
     whole_number: bool = False
     unset: float | None = None
     lenient: bool = False
+    members: str = ""
 
 
 @dataclass
@@ -121,12 +124,41 @@ def bind(layout: Layout, header: Sequence[str], file: str) -> Binding:
             read.add(alias)
             present += names
             types.update(dict.fromkeys(names, column.type))
+        if column.members:
+            members = _members(header, column.members, file)
+            read.update(name.strip().lower() for name in members)
+            present += members
+            types.update(dict.fromkeys(members, "number"))
         if present:
             sources[column.target] = tuple(present)
     rest = [(lower, name) for lower, names in by_name.items() if lower not in read for name in names]
     computed = tuple(name for lower, name in rest if lower in _COMPUTED)
     unknown = tuple(name for lower, name in rest if lower not in _COMPUTED)
     return Binding(layout, sources, unknown, computed, types)
+
+
+def _members(header: Sequence[str], prefix: str, file: str) -> list[str]:
+    """The columns that hold members of a map; :class:`InputError` when two name the same one."""
+    columns: dict[str, str] = {}
+    for name in header:
+        if not name.strip().lower().startswith(prefix):
+            continue
+        member = member_of(name, prefix)
+        if not member:
+            raise InputError(f"{file}: column {name} does not say which one; write {prefix}NAME")
+        if member in columns:
+            raise InputError(f"{file}: columns {columns[member]} and {name} name the same; keep one")
+        columns[member] = name
+    return list(columns.values())
+
+
+def member_of(name: str, prefix: str) -> str:
+    """The name of the member that a column holds.
+
+    >>> member_of("Counter.INST_RETIRED.ANY", "counter.")
+    'INST_RETIRED.ANY'
+    """
+    return name.strip()[len(prefix) :].strip()
 
 
 def require(binding: Binding, filled: Sequence[str], file: str, header: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from esjobs.core.arrow import JOB_SCHEMA
 from esjobs.core.errors import StoreError
+from esjobs.core.fields import FIRST_FIELDS, LATER_FIELDS
 from esjobs.store.checks import SUPERSEDED
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.schema import JOB_COLUMNS, quote
@@ -31,8 +32,17 @@ _TABLES = ("several", "merged_rows", "contested", "poorer", "mixed", "folds", "v
 
 
 def row_mark() -> str:
-    """SQL for the hash of all that the catalogue knows of a job."""
-    return f"hash({_JOB})"
+    """SQL for the hash of all that the catalogue knows of a job.
+
+    Later fields enter where they have a value: a job without any has the mark that it always had, and days of
+    a store from before are as they were.
+    """
+    mark = f"hash({', '.join(quote(known.name) for known in FIRST_FIELDS)})"
+    for known in LATER_FIELDS:
+        name = quote(known.name)
+        added = f"CASE WHEN {name} IS NULL THEN 0::UBIGINT ELSE hash('{known.name}', {name}) END"
+        mark = f"xor({mark}, {added})"
+    return mark
 
 
 def gather(connection: DuckConnection, load: int, first_row: int) -> None:

@@ -30,5 +30,17 @@ SELECT
   "written_b" AS "written_b",
   "input_b" AS "input_b",
   "output_b" AS "output_b",
-  "failed_attempts" AS "failed_attempts"
+  "failed_attempts" AS "failed_attempts",
+  "nodes" AS "nodes",
+  "gpus" AS "gpus",
+  "smt" AS "smt",
+  "requested_wall_s" AS "requested_wall_s",
+  "requested_memory_b" AS "requested_memory_b",
+  "requested_cores" AS "requested_cores",
+  "requested_gpus" AS "requested_gpus",
+  "application" AS "application",
+  "cluster" AS "cluster",
+  "subcluster" AS "subcluster",
+  "exit_code" AS "exit_code",
+  "counters" AS "counters"
 FROM jobs
