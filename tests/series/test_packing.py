@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esjobs.core.errors import StoreError
@@ -42,6 +42,7 @@ samples = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(samples)
 def test_samples_come_back_as_the_nearest_32_bit_floats(given_samples: list[float]) -> None:
     with np.errstate(over="ignore"):
@@ -52,6 +53,7 @@ def test_samples_come_back_as_the_nearest_32_bit_floats(given_samples: list[floa
     assert not np.signbit(found[found == 0]).any()
 
 
+@settings(deadline=None)
 @given(samples, st.sampled_from([0.01, 0.0, 0.1, 0.7, 1e6, 40.0]))
 def test_no_sample_comes_to_the_other_side_of_a_threshold(
     given_samples: list[float], threshold: float
@@ -63,6 +65,7 @@ def test_no_sample_comes_to_the_other_side_of_a_threshold(
     assert not (found[known & (exact <= threshold)] > threshold).any()
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 300.0, 0.5, NAN]), min_size=3, max_size=3), max_size=30))
 def test_many_series_at_once_are_those_one_by_one(rows: list[list[float]]) -> None:
     packed = pa.array([b"other", *map(pack, rows), b"other"], pa.binary())[1:-1]

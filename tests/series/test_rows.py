@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esjobs.series.packing import SLOTS, unpack
@@ -61,6 +61,7 @@ def test_instants_beyond_all_measure_are_refused() -> None:
         regular(np.array([0.0, 1.0, 2.0, 1e9]), [np.zeros(4)])
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e5), min_size=1, max_size=30))
 def test_no_sample_is_lost_without_being_counted(times: list[float]) -> None:
     try:
