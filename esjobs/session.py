@@ -23,7 +23,7 @@ from esjobs.arguments import (
     paths,
     window_of,
 )
-from esjobs.capabilities import KINDS
+from esjobs.capabilities import KINDS, TABLES
 from esjobs.core import fields
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
@@ -398,11 +398,11 @@ class Session(ResultTables):
         ``keep``: of each kind, so many runs stay, the latest and those made last. ``newest``, ``daily``,
         ``weekly``, ``monthly``: of each kind, length of windows and restriction, the newest runs and one of
         each day, week and month, so many of them; the latest always stays, also with 0. With nothing
-        given the settings decide (``retention``). ``bucket_months``: the buckets of so many of the newest
-        months stay; with nothing given the settings decide, and where they do not, all stay. ``dry_run``:
-        notes say what would go, and why.
+        given the settings decide (``retention``). ``bucket_months``: what is kept per day (buckets, books,
+        daily factors, scores, issues) of so many of the newest months stays; with nothing given the settings
+        decide, and where they do not, all stay. ``dry_run``: notes say what would go, and why.
         """
-        from esjobs.jobs.retention import prune_buckets
+        from esjobs.jobs.retention import prune_days
         from esjobs.runs.retention import Keep, prune
 
         given = {"newest": newest, "daily": daily, "weekly": weekly, "monthly": monthly}
@@ -418,7 +418,10 @@ class Session(ResultTables):
             self.store, KINDS, keep if keep is not None else Keep(**(rule or usual)), dry_run=dry_run
         )
         months = settings.keep_bucket_months if bucket_months is None else bucket_months
-        return report if months is None else prune_buckets(self.store, months, report, dry_run=dry_run)
+        if months is None:
+            return report
+        per_day = [table for table in TABLES if table.partition == "day"]
+        return prune_days(self.store, per_day, months, report, dry_run=dry_run)
 
     @property
     def nightly(self) -> "Nights":

@@ -139,7 +139,8 @@ class RetentionSettings(BaseModel):
     keep_monthly: Number = 120
     """The same of months."""
     keep_bucket_months: Count | None = None
-    """Buckets of so many of the newest months, with their books; all of them when not set."""
+    """What is kept per day (buckets, books, daily factors, scores, issues) of so many of the newest months;
+    all of it when not set."""
 
 
 class Settings(BaseSettings):

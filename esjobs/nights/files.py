@@ -14,6 +14,8 @@ from esjobs.store.base import JobStore
 
 _KEY = "files that nights have read"
 _PLACE = "{night}"
+_MOST_REMEMBERED = 5_000
+"""Files; of more, those that changed longest ago are forgotten. Read again, a file changes nothing."""
 
 
 def ingest_files(work: NightWork) -> NightAccount:
@@ -67,6 +69,10 @@ def _state(path: Path) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
+def _changed(state: str) -> int:
+    return int(state.partition(" ")[2])
+
+
 def _seen(store: JobStore) -> dict[str, str]:
     text = store.value(_KEY)
     return dict(json.loads(text)) if text else {}
@@ -76,5 +82,7 @@ def _remember(store: JobStore, name: str, state: str) -> dict[str, str]:
     while True:
         text = store.value(_KEY)
         seen: dict[str, str] = {**(json.loads(text) if text else {}), name: state}
+        if len(seen) > _MOST_REMEMBERED:
+            del seen[min((other for other in seen if other != name), key=lambda other: _changed(seen[other]))]
         if store.compare_and_set(_KEY, text, json.dumps(seen, sort_keys=True)):
             return seen

@@ -1,12 +1,17 @@
 """Files that every night reads: by day, late ones too, none twice, into a store that is not there yet."""
 
+import json
+import os
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from esjobs.demo import Grid
 from esjobs.jobs.tables import LOADS
 from esjobs.nightly import Trigger
+from esjobs.nights import files
 from esjobs.output.destination import writing
 from esjobs.output.jobs import write_jobs
 from esjobs.runs.publication import read_table
@@ -82,6 +87,22 @@ def test_a_file_that_is_read_is_not_read_again_unless_it_changes(tmp_path: Path)
     with open_session(settings=settings(tmp_path)) as session:
         (step,) = (row for row in steps_of(session) if row["step"] == "ingest")
         assert (step["attempt"], step["rows_in"]) == (3, 500)
+
+
+def test_files_that_changed_long_ago_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_MOST_REMEMBERED", 2)
+    hands = Hands()
+    trigger = Trigger(settings(tmp_path), hands.clock, hands.patience)
+    for number, day in enumerate(days(FIRST, 4)):
+        deliver(tmp_path, day)
+        os.utime(tmp_path / "in" / f"jobs-{day}.parquet", (1e9 + number, 1e9 + number))
+    hands.morning_after(FIRST + timedelta(days=3))
+    trigger.tend()
+    with open_session(settings=settings(tmp_path)) as session:
+        remembered = json.loads(session.store.value("files that nights have read") or "{}")
+        changed = {int(state.partition(" ")[2]) for state in remembered.values()}
+        assert changed == {10**18 + 2 * 10**9, 10**18 + 3 * 10**9}
+        assert session.store.span().n_jobs == 1600
 
 
 def test_a_file_that_cannot_be_read_fails_the_night_with_its_name(tmp_path: Path) -> None:

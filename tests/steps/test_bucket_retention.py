@@ -1,10 +1,14 @@
 """Buckets of months long past go by a rule, a month at a time; jobs and runs stay."""
 
 from collections.abc import Iterator
+from datetime import date
 
 import pytest
 
 from esjobs.core.errors import UsageError
+from esjobs.drift.tables import DAILY_FACTORS
+from esjobs.nights.ledger import Ledger
+from esjobs.runs.publication import rows_table
 from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.contract.jobs import START, batch, hours, job
@@ -39,6 +43,22 @@ def test_the_newest_months_stay(session: Session) -> None:
     assert "days of buckets" not in session.prune(bucket_months=2).counts
     assert session.aggregate(WINDOW).counts["days recomputed"] == 2
     assert days(session) == DAYS
+
+
+def test_what_else_is_kept_per_day_goes_with_the_buckets(session: Session) -> None:
+    for day in (*DAYS, "2018-06-01"):
+        row = {"day": date.fromisoformat(day), "level": "site", "name": "A", "k": 1.0}
+        rows = rows_table(DAILY_FACTORS, [row]).to_batches()
+        session.store.publish([session.store.replace(DAILY_FACTORS, day, rows)])
+    report = session.prune(bucket_months=2)
+    assert report.counts["days of daily factors"] == 3
+    assert days(session, "daily_factors") == days(session) == DAYS[2:]
+
+
+def test_nights_and_flags_do_not_go_with_the_buckets(session: Session) -> None:
+    Ledger(session.store).write({"night": date(2018, 7, 30), "state": "done", "attempt": 1}, [])
+    session.prune(bucket_months=1)
+    assert len(session.show("nights")) == 1
 
 
 def test_buckets_stay_unless_somebody_says_of_how_many_months(session: Session) -> None:
