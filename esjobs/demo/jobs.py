@@ -246,7 +246,9 @@ def _batch(
         "origin_file": _constant(origin, n),
         "origin_line": pa.array(np.arange(first_row + 1, first_row + n + 1)),
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in PUT_SCHEMA.names], schema=PUT_SCHEMA)
+    # what the grid says nothing of is missing
+    arrays = [columns[item.name] if item.name in columns else pa.nulls(n, item.type) for item in PUT_SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=PUT_SCHEMA)
 
 
 _STATES = pa.array(["finished", "failed"], pa.string())

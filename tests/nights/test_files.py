@@ -102,7 +102,7 @@ def test_files_that_changed_long_ago_are_forgotten(tmp_path: Path, monkeypatch: 
         remembered = json.loads(session.store.value("files that nights have read") or "{}")
         changed = {int(state.partition(" ")[2]) for state in remembered.values()}
         assert changed == {10**18 + 2 * 10**9, 10**18 + 3 * 10**9}
-        assert session.store.span().n_jobs == 1600
+        assert session.store.span().jobs == 1600
 
 
 def test_a_file_that_cannot_be_read_fails_the_night_with_its_name(tmp_path: Path) -> None:
