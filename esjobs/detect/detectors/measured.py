@@ -1,0 +1,113 @@
+"""What a detector says of each job of a batch, and the reasons why it says nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Values = NDArray[Any]
+"""Samples as they come: any numbers, float32 as a rule."""
+
+NONE = -1
+"""In the place of a unit or a sample: none shows it."""
+
+
+class Reason(IntEnum):
+    """Why a job was not assessed. Codes are stored and never change their meaning."""
+
+    ASSESSED = 0
+    NO_DATA = 1
+    TOO_FEW_SAMPLES = 2
+    GAPS = 3
+    FLAT = 4
+    NEVER_BUSY = 5
+    UNKNOWN_DURATION = 10
+    SHORT = 11
+    UNKNOWN_CORES = 12
+    ONE_CORE = 13
+    UNKNOWN_STATE = 14
+    OTHER_STATE = 15
+
+
+REASONS: Mapping[Reason, str] = {
+    Reason.ASSESSED: "",
+    Reason.NO_DATA: "no samples",
+    Reason.TOO_FEW_SAMPLES: "fewer than 3 samples",
+    Reason.GAPS: "too many gaps",
+    Reason.FLAT: "a series does not change",
+    Reason.NEVER_BUSY: "never busy",
+    Reason.UNKNOWN_DURATION: "duration unknown",
+    Reason.SHORT: "shorter than an hour",
+    Reason.UNKNOWN_CORES: "number of cores unknown",
+    Reason.ONE_CORE: "one core",
+    Reason.UNKNOWN_STATE: "final state unknown",
+    Reason.OTHER_STATE: "not completed, out of memory or out of time",
+}
+"""What people read for a code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a detector measured, an entry per job, whatever any threshold says.
+
+    Where ``reason`` is not 0 nothing was measured: ``value`` and all ``numbers`` are NaN, ``share`` is 0, and
+    there is no evidence. No number is infinite.
+
+    Attributes
+    ----------
+    value
+        What the detector is about, in its unit.
+    unit
+        Index of the unit that shows it best; -1: no single one.
+    begin, end
+        Samples ``begin`` to ``end - 1`` show it; -1: none do.
+    share
+        Part of the job's time that it concerns, 0 to 1.
+    reason
+        Code of :class:`Reason`.
+    numbers
+        Further numbers by name, shape (n_jobs,) each: what thresholds are compared with, beside ``value``.
+    """
+
+    value: Floats
+    unit: Ints
+    begin: Ints
+    end: Ints
+    share: Floats
+    reason: NDArray[np.int8]
+    numbers: Mapping[str, Floats]
+
+
+def measured(
+    reason: NDArray[np.int8],
+    value: Values,
+    *,
+    unit: Values | int = NONE,
+    begin: Values | int = NONE,
+    end: Values | int = NONE,
+    share: Values | float,
+    numbers: Mapping[str, Values],
+) -> Measured:
+    """The answer of a detector, blank where a job was not assessed."""
+    assessed = reason == Reason.ASSESSED
+    return Measured(
+        value=np.where(assessed, value, np.nan),
+        unit=np.where(assessed, unit, NONE),
+        begin=np.where(assessed, begin, NONE),
+        end=np.where(assessed, end, NONE),
+        share=np.where(assessed, np.clip(share, 0.0, 1.0), 0.0),
+        reason=reason,
+        numbers={name: np.where(assessed, number, np.nan) for name, number in numbers.items()},
+    )
+
+
+def steps(step_s: Values | float, n_jobs: int) -> Floats:
+    """Seconds between samples, per job; NaN where they are no length of time."""
+    step = np.broadcast_to(np.asarray(step_s, dtype=np.float64), (n_jobs,))
+    return np.where(np.isfinite(step) & (step > 0), step, np.nan)

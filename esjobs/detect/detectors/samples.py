@@ -1,0 +1,307 @@
+"""The samples of one metric of a batch of jobs: which of them count, and what several detectors need of them.
+
+A sample that is not finite, negative, or larger than anything a machine can do is a gap. A unit with fewer
+than half of its samples is taken for one that is not there. An instant counts if every unit has a value;
+where that would cost more than half of the instants (many nodes, each with gaps of its own), an instant
+counts if half of the units have one, and each unit is judged by its own samples.
+
+Jobs without any gap, nearly all, take a short way in the precision in which they come; others a general one
+in float64. The way of a job depends on its own samples alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esjobs.detect.detectors.measured import Bools, Floats, Ints, Reason, Values
+
+Device = Literal["cpu", "gpu"]
+
+LEAST_SAMPLES = 3
+LEAST_SHARE = 0.5
+"""Of the samples of a unit, of the units at an instant, of the instants of a job."""
+CPU_IDLE_BELOW = 0.01
+"""A core with less load is idle; a GPU only at 0."""
+LARGEST = 1e30
+"""Larger values are faults of a sensor."""
+
+_PRECISE_BELOW = 1e15
+"""Squares of larger numbers leave the range of float32."""
+_CHUNK_VALUES = 1 << 17
+"""Samples that are worked on at a time: these stay in the caches of a core."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Which samples are idle, and which busy.
+
+    Attributes
+    ----------
+    idle
+        Idle samples of each unit among those that count, shape (n_jobs, n_units).
+    busy
+        Busy samples of each unit, all of its own.
+    idle_bits, busy_bits
+        The same, a bit per sample (:func:`numpy.packbits`), shape (n_jobs, n_units, ceil(n_samples / 8)).
+    """
+
+    idle: Ints
+    busy: Ints
+    idle_bits: NDArray[np.uint8]
+    busy_bits: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The samples of a metric, of jobs with equally many; made by :func:`samples`.
+
+    Attributes
+    ----------
+    values
+        As they came, shape (n_jobs, n_units, n_samples).
+    even_units
+        Units of a job without any gap, whose other units, after them, are not there; 0: a job with gaps.
+    there
+        Units that are there, shape (n_jobs, n_units).
+    n
+        Instants that count, per job.
+    n_units
+        Units that are there, per job.
+    unit_n
+        Samples of each unit that count, shape (n_jobs, n_units).
+    reason
+        Why nothing can be said of a job, whatever a detector is about.
+    """
+
+    values: Values
+    even_units: Ints
+    there: Bools
+    n: Ints
+    n_units: Ints
+    unit_n: Ints
+    reason: NDArray[np.int8]
+    _activity: dict[Device, Activity] = field(default_factory=dict, repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of jobs, units and samples."""
+        jobs, units, n = self.values.shape
+        return jobs, units, n
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean over units at each instant, shape (n_jobs, n_samples); NaN where it does not count."""
+        return self.means(LEAST_SHARE)
+
+    @cached_property
+    def total(self) -> Floats:
+        """Sum over the units that have a value at each instant; NaN where the instant does not count."""
+        out = self.mean * self.n_units[:, None]
+        for rows in self._odd():
+            values, used = self.used(rows)
+            out[rows] = np.where(used.any(axis=1), np.where(used, values, 0.0).sum(axis=1), np.nan)
+        return out
+
+    def means(self, complete: float) -> Floats:
+        """As ``mean``, for who wants so large a share of instants at which every unit has a value."""
+        jobs, _, n = self.shape
+        out = np.empty((jobs, n))
+        for rows, values in self._even():
+            out[rows] = np.add.reduce(values, axis=1, dtype=np.float64) / values.shape[1]
+        for rows in self._odd():
+            values, used = self.used(rows, complete)
+            out[rows] = _masked_mean(values, used)
+        return out
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Standard deviation (n - 1) across units at each instant; 0 of one, NaN where it does not count."""
+        jobs, _, n = self.shape
+        out = np.zeros((jobs, n))
+        for rows, values in self._even():
+            units = values.shape[1]
+            if units == 1:
+                continue
+            off = values - self.mean[rows][:, None, :].astype(values.dtype)
+            np.multiply(off, off, out=off)
+            out[rows] = np.sqrt(np.add.reduce(off, axis=1, dtype=np.float64) / (units - 1))
+        for rows in self._odd():
+            out[rows] = masked_spread(*self.used(rows))
+        return out
+
+    @cached_property
+    def unit_mean(self) -> Floats:
+        """Mean over the samples that count, of each unit; NaN of a unit that is not there."""
+        jobs, units, n = self.shape
+        out = np.full((jobs, units), np.nan)
+        for rows, values in self._even():
+            out[rows, : values.shape[1]] = np.add.reduce(values, axis=2) / n
+        for rows in self._odd():
+            values, used = self.used(rows)
+            count = used.sum(axis=2)
+            sums = np.where(used, values, 0.0).sum(axis=2)
+            out[rows] = np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+        return out
+
+    def activity(self, device: Device) -> Activity:
+        """Which samples are idle: of a core below 0.01, of a GPU at 0."""
+        if device not in self._activity:
+            self._activity[device] = self._active(device)
+        return self._activity[device]
+
+    def _active(self, device: Device) -> Activity:
+        jobs, units, n = self.shape
+        idle_bits = np.zeros((jobs, units, (n + 7) // 8), np.uint8)
+        busy_bits = np.zeros_like(idle_bits)
+        all_bits = np.packbits(np.ones(n, bool))
+        # in the precision of the samples: a stored 0.01 is not below 0.01
+        limit = self.values.dtype.type(CPU_IDLE_BELOW)
+        for rows, values in self._even():
+            bits = np.packbits(values < limit if device == "cpu" else values <= 0, axis=2)
+            idle_bits[rows, : values.shape[1]] = bits
+            busy_bits[rows, : values.shape[1]] = bits ^ all_bits
+        for rows in self._odd():
+            values, used = self.used(rows)
+            idle = values < limit if device == "cpu" else values <= 0
+            idle_bits[rows] = np.packbits(idle & used, axis=2)
+            busy_bits[rows] = np.packbits(~idle & np.isfinite(values), axis=2)
+        return Activity(_count(idle_bits), _count(busy_bits), idle_bits, busy_bits)
+
+    def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Bools]:
+        """Samples of some jobs in float64, NaN at gaps, and which of them count."""
+        values = _cleaned(self.values[rows])
+        return values, _counting(values, self.there[rows], complete)
+
+    def _even(self) -> Iterator[tuple[slice | Ints, Values]]:
+        """Jobs without gaps, and the samples of the units that are there, a chunk at a time."""
+        _, units, n = self.shape
+        if (self.even_units == units).all():
+            for begin, end in _chunks(self.shape):
+                yield slice(begin, end), self.values[begin:end]
+            return
+        for width in np.unique(self.even_units[self.even_units > 0]):
+            jobs = np.flatnonzero(self.even_units == width)
+            for begin, end in _chunks((len(jobs), int(width), n)):
+                yield jobs[begin:end], self.values[jobs[begin:end], :width]
+
+    def _odd(self) -> Iterator[Ints]:
+        """Jobs with gaps, a chunk at a time."""
+        jobs = np.flatnonzero(self.even_units == 0)
+        for begin, end in _chunks((len(jobs), *self.shape[1:])):
+            yield jobs[begin:end]
+
+
+def samples(values: Values | Samples) -> Samples:
+    """Sort out which samples count; given once per batch, several detectors share what it works out.
+
+    ``values``: shape (n_jobs, n_units, n_samples), NaN where there is no sample or no such unit.
+    """
+    if isinstance(values, Samples):
+        return values
+    values = _plain(values)
+    jobs, units, n = values.shape
+    even_units = np.empty(jobs, np.int64)
+    for begin, end in _chunks(values.shape):
+        even_units[begin:end] = _even_units(values[begin:end])
+    there = np.arange(units) < even_units[:, None]
+    unit_n = np.where(there, n, 0)
+    counted = np.full(jobs, n)
+    some = np.ones(jobs, bool)
+    odd = np.flatnonzero(even_units == 0)
+    for begin, end in _chunks((len(odd), units, n)):
+        rows = odd[begin:end]
+        clean = _cleaned(values[rows])
+        known = np.isfinite(clean).sum(axis=2)
+        some[rows] = known.any(axis=1)
+        there[rows] = (known > 0) & (known >= LEAST_SHARE * n)
+        used = _counting(clean, there[rows], LEAST_SHARE)
+        unit_n[rows] = used.sum(axis=2)
+        counted[rows] = used.any(axis=1).sum(axis=1)
+    reason = np.full(jobs, Reason.ASSESSED, np.int8)
+    reason[counted < LEAST_SHARE * n] = Reason.GAPS
+    reason[(counted > 0) & (counted < LEAST_SAMPLES)] = Reason.TOO_FEW_SAMPLES
+    if n < LEAST_SAMPLES:
+        reason[:] = Reason.TOO_FEW_SAMPLES
+    reason[~some] = Reason.NO_DATA
+    return Samples(values, even_units, there, counted, there.sum(axis=1), unit_n, reason)
+
+
+def masked_spread(values: Floats, used: Bools) -> Floats:
+    """Standard deviation (n - 1) across the units that are used, at each instant; 0 of one, NaN of none."""
+    mean = _masked_mean(values, used)
+    off = np.where(used, values - mean[:, None, :], 0.0)
+    count = used.sum(axis=1)
+    spread = np.sqrt((off * off).sum(axis=1) / np.maximum(count - 1, 1))
+    return np.where(count > 0, spread, np.nan)
+
+
+def over_time(series: Floats, n: Ints) -> Floats:
+    """Mean over the instants that count, of series with NaN at the others; 0 where none counts."""
+    mean: Floats = np.where(np.isnan(series), 0.0, series).sum(axis=1) / np.maximum(n, 1)
+    return mean
+
+
+def _plain(values: Values) -> Values:
+    """Contiguous float32 or float64 of this machine, with at least one unit and one sample."""
+    values = np.asarray(values)
+    kind = np.float32 if values.dtype in (np.float32, np.float16) else np.float64
+    values = np.ascontiguousarray(values, dtype=kind)
+    jobs, units, n = values.shape
+    return values if units and n else np.full((jobs, max(units, 1), max(n, 1)), np.nan, kind)
+
+
+def _even_units(values: Values) -> Ints:
+    """Units of each job without a gap, if none after them has any sample; else 0.
+
+    Without a gap: 0 or more, and of a size that float32 can square. Read as integers, floats of one sign are
+    in the order of their size, and negative ones and NaN come after every finite one: the largest integer
+    tells everything in one pass.
+    """
+    units = values.shape[1]
+    as_integers = values.view(f"u{values.itemsize}").max(axis=2)
+    even = as_integers <= values.dtype.type(_PRECISE_BELOW).view(f"u{values.itemsize}")
+    width: Ints = np.where(even.all(axis=1), units, np.argmin(even, axis=1))
+    rest = np.flatnonzero(width < units)
+    empty = np.isnan(values[rest]).all(axis=2)
+    width[rest[~(empty | (np.arange(units) < width[rest, None])).all(axis=1)]] = 0
+    return width
+
+
+def _cleaned(values: Values) -> Floats:
+    values = values.astype(np.float64)
+    values[~((values >= 0) & (values <= LARGEST))] = np.nan
+    return values
+
+
+def _counting(values: Floats, there: Bools, complete: float) -> Bools:
+    """Which samples count: see the top of the module."""
+    known = np.isfinite(values) & there[:, :, None]
+    n_units = there.sum(axis=1)[:, None]
+    reporting = known.sum(axis=1)
+    every = (reporting == n_units) & (n_units > 0)
+    half = (reporting >= LEAST_SHARE * n_units) & (n_units > 0)
+    most = every.sum(axis=1) >= complete * values.shape[2]
+    counts: Bools = known & np.where(most[:, None], every, half)[:, None, :]
+    return counts
+
+
+def _masked_mean(values: Floats, used: Bools) -> Floats:
+    count = used.sum(axis=1)
+    sums = np.where(used, values, 0.0).sum(axis=1)
+    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+
+
+def _count(bits: NDArray[np.uint8]) -> Ints:
+    count: Ints = np.bitwise_count(bits).sum(axis=2, dtype=np.int64)
+    return count
+
+
+def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    jobs, units, n = shape
+    size = max(_CHUNK_VALUES // (units * n), 1)
+    for begin in range(0, jobs, size):
+        yield begin, min(begin + size, jobs)
