@@ -15,14 +15,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.fields import field
 from esjobs.ingest.base import Parsed
 from esjobs.ingest.reading.batches import parse_file
 from esjobs.ingest.reading.inputs import Input
-from esjobs.ingest.reading.layout import Column, Layout, Values
+from esjobs.ingest.reading.layout import Column, Layout, Values, time_between
 from esjobs.ingest.reading.opening import require_readable
 from esjobs.ingest.validate import Context
 
@@ -73,25 +72,10 @@ _COLUMNS = (
 
 
 def _derive(values: dict[str, Values]) -> None:
-    _span(values, "wall_s", "start_time", "end_time")
-    _span(values, "queue_s", "submit_time", "start_time")
+    time_between(values, "wall_s", "start_time", "end_time")
+    time_between(values, "queue_s", "submit_time", "start_time")
     _io_bytes(values, "read_b", "read_rate")
     _io_bytes(values, "written_b", "write_rate")
-
-
-def _span(values: dict[str, Values], target: str, begin: str, end: str) -> None:
-    """Where a duration is missing, take the time between two moments; a negative one stays missing."""
-    start, stop, known = values.get(begin), values.get(end), values.get(target)
-    if start is None or stop is None or (known is not None and not known.values.null_count):
-        return
-    seconds = pc.divide(
-        pc.subtract(stop.values.view(pa.int64()), start.values.view(pa.int64())).cast(pa.float64()), 1e6
-    )
-    seconds = pc.if_else(pc.greater_equal(seconds, 0.0), seconds, pa.scalar(None, pa.float64()))
-    if known is None:
-        values[target] = Values(seconds)
-    else:
-        known.values = pc.if_else(known.values.is_null(), seconds, known.values)
 
 
 def _io_bytes(values: dict[str, Values], target: str, rate: str) -> None:

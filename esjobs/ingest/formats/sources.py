@@ -9,6 +9,7 @@ from esjobs.ingest.formats.cric import CRIC_QUEUES
 from esjobs.ingest.formats.hepix_hs06 import HEPIX_HS06
 from esjobs.ingest.formats.hepix_hs23 import HEPIX_HS23
 from esjobs.ingest.formats.panda import PandaSource
+from esjobs.ingest.formats.slurm import SLURM
 
 REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
 """The formats of reference tables, by which ``esjobs reference import`` names its forms."""
@@ -16,6 +17,7 @@ REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
 SOURCES: tuple[Source, ...] = (
     PandaSource(),
     JobsSource(),
+    SLURM,
     COREPOWER_TABLE,
     CRIC_QUEUES,
     *REFERENCE_SOURCES,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.errors import InputError
 from esjobs.core.fields import DERIVED_FIELDS, JOB_FIELDS, FieldType
@@ -54,6 +55,21 @@ Derive = Callable[[dict[str, Values]], None]
 
 def _nothing(values: dict[str, Values]) -> None:
     """Derive no field."""
+
+
+def time_between(values: dict[str, Values], target: str, begin: str, end: str) -> None:
+    """Where a duration is missing, take the time between two moments; a negative one stays missing."""
+    start, stop, known = values.get(begin), values.get(end), values.get(target)
+    if start is None or stop is None or (known is not None and not known.values.null_count):
+        return
+    seconds = pc.divide(
+        pc.subtract(stop.values.view(pa.int64()), start.values.view(pa.int64())).cast(pa.float64()), 1e6
+    )
+    seconds = pc.if_else(pc.greater_equal(seconds, 0.0), seconds, pa.scalar(None, pa.float64()))
+    if known is None:
+        values[target] = Values(seconds)
+    else:
+        known.values = pc.if_else(known.values.is_null(), seconds, known.values)
 
 
 @dataclass(frozen=True)

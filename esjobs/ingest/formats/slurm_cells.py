@@ -1,0 +1,218 @@
+"""How Slurm's ``sacct`` writes durations, sizes, resources and states; pure functions of one cell each.
+
+A cell that says nothing is None. One that cannot be read comes back as it is, so that whoever types it
+refuses it with its own words.
+"""
+
+import re
+from datetime import UTC, datetime, tzinfo
+
+NOTHING = frozenset({"", "Unknown", "None", "None assigned", "N/A", "INVALID", "(null)"})
+"""What stands where there is no value."""
+
+NO_LIMIT = frozenset({"UNLIMITED", "Partition_Limit", "Partition Limit", "NOT_SET"})
+"""Time limits that are no number of seconds."""
+
+IMPOSSIBLE_MB = 2**31
+"""From so many MB on a node or core a request is a bit field that was printed as a number: 2147486648Mn."""
+
+_DURATION = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.(\d+))?")
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)([nc]?)")
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_NAIVE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
+
+STATES = {"COMPLETED": "finished", "CANCELLED": "cancelled"}
+"""The words of the catalogue; every other state is Slurm's in lower case: failed, timeout, out_of_memory."""
+
+UNFINISHED = frozenset(
+    {
+        *(
+            "PENDING",
+            "RUNNING",
+            "SUSPENDED",
+            "COMPLETING",
+            "CONFIGURING",
+            "RESIZING",
+            "REQUEUED",
+            "STAGE_OUT",
+        ),
+        *("REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT", "SIGNALING", "STOPPED"),
+    }
+)
+"""States of jobs that have not ended, or will run again under the same number."""
+
+
+def seconds(text: str) -> str | None:
+    """A duration, ``[days-][hours:]minutes:seconds[.fraction]``, as a number of seconds.
+
+    >>> seconds("10-13:27:06"), seconds("00:24.500"), seconds("INVALID"), seconds("soon")
+    ('912426', '24.5', None, 'soon')
+    """
+    if text in NOTHING:
+        return None
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return text
+    days, hours, minutes, rest, fraction = match.groups()
+    whole = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes)) * 60 + int(rest)
+    return f"{whole}.{fraction.rstrip('0')}" if fraction and fraction.strip("0") else str(whole)
+
+
+def limit(text: str) -> str | None:
+    """A time limit in seconds; None for one that is no limit.
+
+    >>> limit("1-06:00:00"), limit("UNLIMITED"), limit("Partition_Limit")
+    ('108000', None, None)
+    """
+    return None if text in NO_LIMIT else seconds(text)
+
+
+def minutes(text: str) -> str | None:
+    """A limit in minutes, as ``TimelimitRaw`` has it, in seconds.
+
+    >>> minutes("30"), minutes("UNLIMITED")
+    ('1800', None)
+    """
+    if text in NOTHING or text in NO_LIMIT:
+        return None
+    return str(int(text) * 60) if text.isdecimal() else text
+
+
+def size(text: str, bare: int = 0) -> float | None:
+    """Bytes; K, M, G, ... are powers of 1024. ``bare``: the power of a number without a letter.
+
+    Raises :class:`ValueError` for what is no size.
+
+    >>> size("62.50G"), size("4000", bare=2), size("")
+    (67108864000.0, 4194304000.0, None)
+    """
+    if text in NOTHING:
+        return None
+    match = _SIZE.fullmatch(text)
+    if match is None or match[3]:
+        raise ValueError(text)
+    return float(match[1]) * 1024.0 ** (_POWERS[match[2]] if match[2] else bare)
+
+
+def bytes_of(text: str) -> str | None:
+    """A size in bytes as text; what is no size stays as it is.
+
+    >>> bytes_of("1234K"), bytes_of("?")
+    ('1263616', '?')
+    """
+    try:
+        known = size(text)
+    except ValueError:
+        return text
+    return None if known is None else f"{known:.0f}"
+
+
+def requested_memory(text: str, nodes: int | None, cores: int | None) -> tuple[str | None, bool]:
+    """Memory for the whole job from ``ReqMem``, and whether the cell is an impossible one.
+
+    An ``n`` at the end says per node, a ``c`` per core, neither for the job; without a unit it is MB. None
+    where the count that it is to be multiplied by is missing, or for an impossible cell.
+
+    >>> requested_memory("31000Mn", 2, 24), requested_memory("2147486648Mn", 1, 8)
+    (('65011712000', False), (None, True))
+    """
+    if text in NOTHING:
+        return None, False
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return text, False
+    value = float(match[1]) * 1024.0 ** _POWERS[match[2] or "M"]
+    if value >= IMPOSSIBLE_MB * 1024.0**2 and match[3]:
+        return None, True
+    times = {"n": nodes, "c": cores, "": 1}[match[3]]
+    return (f"{value * times:.0f}" if times else None), False
+
+
+def resources(text: str) -> dict[str, str]:
+    """Trackable resources by name, as ``AllocTRES`` lists them.
+
+    >>> resources("billing=12,cpu=12,gres/gpu:a100=2,mem=31000M,node=1")["gres/gpu:a100"]
+    '2'
+    """
+    pairs = (item.partition("=") for item in text.split(",")) if text not in NOTHING else ()
+    return {name: value for name, equals, value in pairs if equals}
+
+
+def gpus(text: str) -> str | None:
+    """GPUs among the resources: the total, or the sum over kinds where no total is listed.
+
+    None where no resources are listed at all, 0 where GPUs are not among them.
+
+    >>> gpus("cpu=8,gres/gpu=2,gres/gpu:a100=2"), gpus("gres/gpu:a100=1,gres/gpu:v100=1"), gpus("cpu=8")
+    ('2', '2', '0')
+    """
+    listed = resources(text)
+    if not listed:
+        return None
+    if "gres/gpu" in listed:
+        return listed["gres/gpu"]
+    kinds = [value for name, value in listed.items() if name.startswith("gres/gpu:")]
+    wrong = next((value for value in kinds if not value.isdecimal()), None)
+    return wrong if wrong is not None else str(sum(map(int, kinds)))
+
+
+def resource_bytes(text: str, name: str) -> str | None:
+    """A size among the resources, in bytes.
+
+    >>> resource_bytes("cpu=64,mem=62.50G,node=8", "mem")
+    '67108864000'
+    """
+    return bytes_of(resources(text).get(name, ""))
+
+
+def state(text: str) -> str | None:
+    """How a job ended.
+
+    >>> state("CANCELLED by 330719"), state("COMPLETED"), state("OUT_OF_MEMORY")
+    ('cancelled', 'finished', 'out_of_memory')
+    """
+    word = state_word(text)
+    return STATES.get(word, word.lower()) or None
+
+
+def state_word(text: str) -> str:
+    """Slurm's own word for a state: without who cancelled, or the mark of a cut cell."""
+    return text.split(" ", maxsplit=1)[0].rstrip("+") if text not in NOTHING else ""
+
+
+def array_of(job_id: str) -> str | None:
+    """The array that a job is a part of, which names a set of similar jobs.
+
+    >>> array_of("123_4"), array_of("123")
+    ('123', None)
+    """
+    array, underscore, _ = job_id.partition("_")
+    return array if underscore else None
+
+
+def utc(text: str, zone: tzinfo) -> tuple[str | None, bool]:
+    """A local time as UTC, and whether the clock showed it twice; then the first of the two is meant.
+
+    What names its zone, or is seconds since 1970, stays as it is.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> utc("2016-12-22T07:15:12", ZoneInfo("America/New_York"))
+    ('2016-12-22T12:15:12Z', False)
+    """
+    if text in NOTHING:
+        return None, False
+    if not _NAIVE.fullmatch(text):
+        return text, False
+    try:
+        local = datetime.fromisoformat(text).replace(tzinfo=zone)
+        moment = local.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return text, False
+    twice = local.utcoffset() != local.replace(fold=1).utcoffset() and _is_real(local)
+    return moment.isoformat() + "Z", twice
+
+
+def _is_real(local: datetime) -> bool:
+    """Whether the clock ever showed a time: not in the hour that is left out in spring."""
+    there_and_back = local.astimezone(UTC).astimezone(local.tzinfo)
+    return there_and_back.replace(tzinfo=None, fold=0) == local.replace(tzinfo=None, fold=0)

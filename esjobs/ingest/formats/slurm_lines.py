@@ -1,0 +1,199 @@
+"""The lines of ``sacct``: which columns they have, and steps joined into their jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.tables import columns
+from esjobs.ingest.base import Reject
+from esjobs.ingest.formats import slurm_cells as cells
+from esjobs.ingest.reading.lines import excerpt
+from esjobs.ingest.refusals import Refusals
+
+BARE_COLUMNS = columns(
+    "jobid jobidraw cluster partition qos account group gid user uid submit eligible start end elapsed "
+    "exitcode state nnodes ncpus reqcpus reqmem reqtres alloctres timelimit nodelist jobname"
+)
+"""The columns of a file of 26 cells a row without a header, in which monitoring programs ask for them."""
+
+NOT_ENDED = "has not ended"
+STEP_ALONE = "step without its job"
+
+
+@dataclass
+class Row:
+    """A line: its number, its bytes, its cells."""
+
+    number: int
+    raw: bytes
+    cells: list[str]
+
+
+@dataclass
+class Heading:
+    """The columns of a file. ``named``: its first line says them."""
+
+    names: tuple[str, ...]
+    named: bool
+
+    @cached_property
+    def at(self) -> dict[str, int]:
+        """Where a column is."""
+        return {name: position for position, name in enumerate(self.names)}
+
+
+@dataclass
+class Account:
+    """What a reader should know of a file, counted."""
+
+    joined: int = 0
+    impossible: int = 0
+    twice: int = 0
+
+
+def heading_of(line: bytes, given: object, file: str) -> Heading:
+    """The columns: as the first line names them, as they are given, or those of the usual 26."""
+    first = line.decode("utf-8", "replace").rstrip("\r").split("|")
+    names = tuple(cell.strip().lower() for cell in first)
+    if "jobid" in names or "jobidraw" in names:
+        if given is not None:
+            raise UsageError(f"{file} has a header; leave columns= out")
+        return Heading(names[:-1] if names[-1] == "" else names, named=True)
+    if given is not None:
+        named = tuple(name.strip().lower() for name in str(given).split(","))
+        if len(set(named)) < len(named) or not {"jobid", "jobidraw"} & set(named):
+            raise UsageError("columns= names each column of sacct once, jobid or jobidraw among them")
+        return Heading(named, named=False)
+    if _is_bare(first):
+        return Heading(BARE_COLUMNS, named=False)
+    raise InputError(
+        f"{file}: the first line is no header of sacct (it has {len(first)} cells between bars and "
+        "no JobID); print it with sacct --parsable2, without --noheader, or name the columns with "
+        "--set columns=jobid,jobidraw,..."
+    )
+
+
+def _is_bare(first: Sequence[str]) -> bool:
+    """Whether a line has the usual columns: as many, and a time where the job ends."""
+    if len(first) != len(BARE_COLUMNS):
+        return False
+    end = first[BARE_COLUMNS.index("end")]
+    return end in cells.NOTHING or cells.utc(end, ZoneInfo("UTC"))[0] != end
+
+
+def rows_in(numbered: Sequence[tuple[int, bytes]], heading: Heading, refusals: Refusals) -> list[Row]:
+    """Lines as cells; those that have another number of them are refused."""
+    rows = []
+    width = len(heading.names)
+    name_last = heading.names[-1] in ("jobname", "comment", "submitline")
+    for number, line in numbered:
+        raw = line.rstrip(b"\r")
+        if not raw.strip():
+            continue
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            detail = f"byte {raw[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
+            refusals.add(Reject("not UTF-8", refusals.file, number, "", detail, excerpt(raw)))
+            continue
+        split = text.split("|", width - 1) if name_last else text.split("|")
+        if len(split) == width + 1 and split[-1] == "":
+            del split[-1]
+        if len(split) != width:
+            detail = f"{len(split)} cells; accepted: {width}, as in the header (ask for JobName last)"
+            refusals.add(Reject("wrong number of columns", refusals.file, number, "", detail, excerpt(raw)))
+            continue
+        rows.append(Row(number, raw, split))
+    return rows
+
+
+def _job_id(row: Row, heading: Heading) -> str:
+    position = heading.at.get("jobid", heading.at.get("jobidraw", 0))
+    return row.cells[position].strip()
+
+
+def last_job(rows: Sequence[Row], heading: Heading) -> list[Row]:
+    """The last job with its steps so far: more of them may follow."""
+    at = len(rows) - 1
+    while at > 0 and "." in _job_id(rows[at], heading):
+        at -= 1
+    return list(rows[max(at, 0) :])
+
+
+def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: Account) -> list[Row]:
+    """The jobs that have ended, each with what its steps say."""
+    jobs: dict[str, Row] = {}
+    steps: dict[str, list[Row]] = {}
+    ended: list[Row] = []
+    for row in rows:
+        name = _job_id(row, heading)
+        job, dot, _ = name.partition(".")
+        if not dot:
+            jobs[job] = row
+            if _refused(row, heading, refusals):
+                continue
+            ended.append(row)
+            steps[job] = []
+        elif job in jobs:
+            account.joined += 1
+            if job in steps:
+                steps[job].append(row)
+        else:
+            detail = f"no row of job {job} stands before its step; accepted: a job, then its steps"
+            refusals.add(Reject(STEP_ALONE, refusals.file, row.number, "job_id", detail, excerpt(row.raw)))
+    for row in ended:
+        _take(row, steps[_job_id(row, heading)], heading)
+    return ended
+
+
+def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
+    """Whether a job has not ended."""
+    state = heading.at.get("state")
+    end = heading.at.get("end")
+    word = "" if state is None else cells.state_word(row.cells[state].strip())
+    open_end = end is not None and row.cells[end].strip() in cells.NOTHING
+    if word not in cells.UNFINISHED and not (open_end and not word):
+        return False
+    detail = f"the job is {word or 'without an end'}; accepted: jobs that have ended, ask again when it has"
+    refusals.add(Reject(NOT_ENDED, refusals.file, row.number, "state", detail, excerpt(row.raw)))
+    return True
+
+
+def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
+    """Put into a job what only its steps say: the largest memory, and sums of what they used."""
+    for name, join in (("maxrss", _largest), ("totalcpu", _total)):
+        at = heading.at.get(name)
+        if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
+            known = [row.cells[at].strip() for row in steps]
+            job.cells[at] = join([text for text in known if text not in cells.NOTHING]) or job.cells[at]
+    for name in ("tresusageintot", "tresusageouttot"):
+        at = heading.at.get(name)
+        if at is not None and job.cells[at].strip() in cells.NOTHING:
+            disk = [cells.resource_bytes(row.cells[at].strip(), "fs/disk") for row in steps]
+            known = [text for text in disk if text is not None]
+            if known and all(text.isdecimal() for text in known):
+                job.cells[at] = f"fs/disk={sum(map(int, known))}"
+
+
+def _largest(texts: Sequence[str]) -> str | None:
+    """The largest of some sizes, as it was written; the first that is none, so that it is refused."""
+    sizes: list[tuple[float, str]] = []
+    for text in texts:
+        try:
+            sizes.append((cells.size(text) or 0.0, text))
+        except ValueError:
+            return text
+    return max(sizes)[1] if sizes else None
+
+
+def _total(texts: Sequence[str]) -> str | None:
+    """The sum of some durations, as minutes and seconds; the first that is none, so that it is refused."""
+    total = 0.0
+    for text in texts:
+        known = cells.seconds(text)
+        if known is None or not known.replace(".", "", 1).isdecimal():
+            return text
+        total += float(known)
+    return f"0:{total:06.3f}" if texts else None
