@@ -11,6 +11,7 @@ from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
 from esjobs.detect.tables import DETECT_TABLES
 from esjobs.drift.tables import DAILY_FACTORS, DRIFT
+from esjobs.efficiency.tables import SCORES
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
 from esjobs.notify.tables import NOTIFICATIONS
@@ -41,6 +42,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("series", (SERIES,)),
     Capability("reasons", REASON.tables, REASON),
     Capability("drift", (*DRIFT.tables, DAILY_FACTORS), DRIFT),
+    Capability("efficiency", (SCORES,)),
     Capability("detect", DETECT_TABLES),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import dashboards, files, flags, nights, notify, results, steps, system, why
+from esjobs.commands import dashboards, efficiency, files, flags, nights, notify, results, steps, system, why
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -210,6 +210,8 @@ for _command in (
     flags.flags,
     why.drift,
     why.reasons,
+    efficiency.score,
+    efficiency.rank,
     results.show,
     results.compare,
     steps.prune,

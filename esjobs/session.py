@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+    from esjobs.efficiency.rank import Ranking
     from esjobs.ingest.base import Source
     from esjobs.nights.condition import Condition
     from esjobs.nights.nights import Nights
@@ -381,6 +382,62 @@ class Session(ResultTables):
 
         chosen = None if window is None else self._days(window)
         return drift(self.store, self._clock, self.settings, chosen)
+
+    def score(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
+        """Score the jobs of the days of a window (None: of all days) whose scores are missing or stale.
+
+        ``rebuild``: of every day. ``s.show("scores")`` has a row per job, :meth:`rank` who does worst.
+        """
+        from esjobs.efficiency.step import score_window
+
+        return score_window(self.store, self._days(window), self.settings, rebuild, self._progress)
+
+    def rank(
+        self,
+        by: str,
+        score: str = "cpu_efficiency",
+        *,
+        window: WindowLike = None,
+        top: int | None = 25,
+        weight: str = "node_hours",
+        variant: str | None = None,
+    ) -> "pd.DataFrame":
+        """Who uses what they are given worst: names by the mean of a score, weighted by their hours.
+
+        ``by``: user, project, site, application, processing_type, cpu_model or job. ``score``: a score,
+        ``cpu_efficiency``, or ``sum`` of the scores of a job. Scores are 0 at best and 100 at worst. What has
+        to be said of the numbers stands in ``attrs["notes"]`` of the frame. Scores must have been made:
+        :meth:`score`.
+
+        >>> import esjobs
+        >>> from esjobs.core.errors import NoResultError
+        >>> with esjobs.open("duckdb::memory:") as session:
+        ...     try:
+        ...         session.rank("user", "score_cpu")
+        ...     except NoResultError as error:
+        ...         print(error)
+        no job is scored; make scores: esjobs score
+        """
+        ranked = self.ranking(by, score, window=window, top=top, weight=weight, variant=variant)
+        frame = frame_of(ranked.rows)
+        frame.attrs["notes"] = ranked.notes
+        return frame
+
+    def ranking(
+        self,
+        by: str,
+        score: str = "cpu_efficiency",
+        *,
+        window: WindowLike = None,
+        top: int | None = 25,
+        weight: str = "node_hours",
+        variant: str | None = None,
+    ) -> "Ranking":
+        """The same as an Arrow table with its notes."""
+        from esjobs.efficiency.rank import rank
+
+        within = window_of(window)
+        return rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
 
     def prune(
         self,

@@ -32,6 +32,7 @@ from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
 from esjobs.detect.settings import DetectSettings
 from esjobs.drift.settings import DriftSettings
+from esjobs.efficiency.settings import EfficiencySettings
 from esjobs.nights.settings import NightsSettings
 from esjobs.notify.settings import NotifySettings
 from esjobs.setting_types import Count, Number, no_flag
@@ -166,6 +167,7 @@ class Settings(BaseSettings):
     watch: WatchSettings = WatchSettings()
     notify: NotifySettings = NotifySettings()
     drift: DriftSettings = DriftSettings()
+    efficiency: EfficiencySettings = EfficiencySettings()
     clusters: ClustersSettings = ClustersSettings()
     detect: DetectSettings = DetectSettings()
 

@@ -95,6 +95,7 @@ ROOMS = {
     "esjobs.nights": {
         *(*_LATEST, "esjobs.speed", "esjobs.nights", "esjobs.drift", "esjobs.reasons"),
         *("esjobs.watch", "esjobs.notify", "esjobs.session", "esjobs.settings"),
+        "esjobs.efficiency",
     },
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},
     "esjobs.notify": {*_CAPABILITY, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.notify"},
@@ -103,6 +104,7 @@ ROOMS = {
     "esjobs.clusters": {"esjobs.core", "esjobs.clusters"},
     "esjobs.detect.detectors": {"esjobs.detect.detectors"},
     "esjobs.detect": {*_LATEST, "esjobs.clusters", "esjobs.detect", "esjobs.detect.detectors"},
+    "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},
@@ -169,6 +171,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.speed": _CALCULATING,
     "esjobs.drift": _CALCULATING,
     "esjobs.reasons": _CALCULATING,
+    "esjobs.efficiency": _CALCULATING,
     "esjobs.nights": _CALCULATING,
     "esjobs.watch": {"pyarrow", "pydantic"},
     "esjobs.notify": {

@@ -10,12 +10,14 @@ from esjobs.nights.files import files_inputs, ingest_files
 from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window, runs_inputs
 from esjobs.nights.notifying import notify_night
 from esjobs.nights.retention import prune_night
+from esjobs.nights.scoring import score_inputs, score_night
 from esjobs.nights.watching import watch_night
 from esjobs.nights.work import NightStep
 
 NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
+    NightStep("score", score_night, inputs=score_inputs),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
     NightStep("drift", drift_night, inputs=runs_inputs),
     NightStep("reasons", reasons_night, inputs=runs_inputs),

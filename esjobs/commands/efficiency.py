@@ -1,0 +1,67 @@
+"""Commands about how well jobs use what they are given: scores and rankings."""
+
+import click
+
+from esjobs.commands.options import Context, emit, emit_reports, rows_options, window_option
+from esjobs.efficiency.rank import BY, SCORE_CHOICES, WEIGHTS
+
+
+@click.command()
+@window_option
+@click.option("--rebuild", is_flag=True, help="Score every day again, whatever changed.")
+@rows_options
+@click.pass_obj
+def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
+    """Score jobs: what counters, issues and accounting say of how well they used what they were given.
+
+    0 is best, 100 worst; nothing, with a reason, where it cannot be told. esjobs show scores has a row per
+    job. Days are scored again when their jobs, what was detected of them, or the settings changed.
+    """
+    with obj.session() as session:
+        report = session.score(window, rebuild=rebuild)
+    emit_reports([report], form, out)
+
+
+@click.command()
+@click.option("--by", required=True, type=click.Choice(BY), help="Who is ranked; job: the jobs one by one.")
+@click.option(
+    "--score", "chosen", default="cpu_efficiency", show_default=True, type=click.Choice(SCORE_CHOICES)
+)
+@click.option(
+    "--top", type=click.IntRange(min=0), default=25, show_default=True, metavar="N", help="0: every one."
+)
+@click.option(
+    "--weight",
+    default="node_hours",
+    show_default=True,
+    type=click.Choice(WEIGHTS),
+    help="By what jobs weigh in the mean of a name.",
+)
+@click.option("--variant", metavar="NAME", help="Only scores of this definition: hsw, skx, zen4, ...")
+@window_option
+@rows_options
+@click.pass_obj
+def rank(
+    obj: Context,
+    by: str,
+    chosen: str,
+    top: int,
+    weight: str,
+    variant: str | None,
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """Who uses what they are given worst: means of a score, weighted by the hours of the jobs.
+
+    coverage: the part of the hours of a name in which the score is known. node_hours and n_jobs are of all
+    of its jobs. spread: weighted standard deviation over jobs. Scores are 0 at best, cpu_efficiency is 1.
+    """
+    with obj.session() as session:
+        ranked = session.ranking(by, chosen, window=window, top=top or None, weight=weight, variant=variant)
+    if not obj.quiet:
+        from esjobs.terminal import say
+
+        for note in ranked.notes:
+            say(f"note: {note}", err=True)
+    emit(ranked.rows, form, out, title=f"{chosen} by {by}, weighted by {weight.replace('_', '-')}")

@@ -1,0 +1,141 @@
+"""Scores and rankings are the same on every engine, and rankings what plain Python makes of the rows."""
+
+import math
+from typing import Any
+
+import pytest
+
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.window import Window
+from esjobs.session import Session
+from esjobs.settings import Settings
+from esjobs.store.base import JobStore
+from tests.conftest import memory_session
+from tests.contract.jobs import START, Row, job
+from tests.efficiency.made_jobs import detected, made_jobs, put_all
+
+BY = ("user", "project", "site", "application", "processing_type", "cpu_model")
+SCORES = ("score_cpu", "score_mem", "score_io", "cpu_efficiency", "sum")
+COLUMNS = ["name", "score", "coverage", "node_hours", "n_jobs", "spread"]
+
+
+def made(session: Session) -> list[Row]:
+    """Scores of the made-up jobs, which a store keeps."""
+    put_all(session.store, made_jobs(300))
+    issues = [
+        {"job_id": str(number), "area": "io", "severity": "major", "share_frac": number / 300}
+        for number in range(0, 300, 3)
+    ]
+    detected(session.store, 0, issues, read_b_s=1.0)
+    session.score()
+    rows: list[Row] = session.arrow.show("scores").to_pylist()
+    return rows
+
+
+def ranked(rows: list[Row], by: str, score: str, weight: str) -> list[dict[str, Any]]:
+    """The ranking by the definition: weighted mean and deviation over the jobs that have the score."""
+    column = "score_sum" if score == "sum" else score
+    listed = []
+    for name in {row[by] for row in rows}:
+        mine = [row for row in rows if row[by] == name]
+        known = [row for row in mine if row[column] is not None and row[weight] is not None]
+        total = math.fsum(row[weight] for row in known)
+        everything = math.fsum(row[weight] or 0.0 for row in mine)
+        mean = math.fsum(row[column] * row[weight] for row in known) / total if total else None
+        squares = math.fsum(row[weight] * (row[column] - mean) ** 2 for row in known) if known else 0.0
+        listed.append(
+            {
+                "name": name,
+                "score": mean,
+                "coverage": total / everything if everything else None,
+                "node_hours": math.fsum(row["node_hours"] or 0.0 for row in mine),
+                "n_jobs": len(mine),
+                "spread": math.sqrt(squares / total) if total else None,
+            }
+        )
+    best = -1 if score == "cpu_efficiency" else 1
+    # names without a score come last
+    return sorted(listed, key=lambda row: (row["score"] is None, -best * (row["score"] or 0.0)))
+
+
+def test_rankings_are_what_the_definition_says(store: JobStore) -> None:
+    session = Session(store, Settings())
+    rows = made(session)
+    with memory_session() as embedded:
+        expected = {row["job_id"]: row for row in made(embedded)}
+    for row in rows:
+        for name, value in expected[row["job_id"]].items():
+            same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+            assert name == "mark" or row[name] == same, name
+    for by in BY:
+        for score in SCORES:
+            for weight in ("node_hours", "core_hours"):
+                answer = session.ranking(by, score, top=None, weight=weight).rows
+                assert answer.column_names[: len(COLUMNS)] == COLUMNS
+                told = answer.select(COLUMNS).to_pylist()
+                wanted = ranked(rows, by, score, weight)
+                order = [row["score"] for row in told if row["score"] is not None]
+                assert order == sorted(order, reverse=score != "cpu_efficiency")
+                of_name = {row["name"]: row for row in told}
+                assert len(of_name) == len(told) == len(wanted)
+                for other in wanted:
+                    row = of_name[other["name"]]
+                    for name, value in other.items():
+                        same = pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
+                        assert row[name] == same, (by, score, weight, name)
+
+
+def test_a_window_a_variant_and_a_number_of_names_choose(store: JobStore) -> None:
+    session = Session(store, Settings())
+    rows = made(session)
+    noon = Window.of("2018-08-01T12:00:00/2018-08-02T12:00:00")
+    inside = [row for row in rows if noon.start <= row["end_time"] < noon.end]
+    (first, *_) = ranked(inside, "project", "score_mem", "node_hours")
+    assert session.rank("project", "score_mem", window=noon, top=1).to_dict("records")[0][
+        "score"
+    ] == pytest.approx(first["score"])
+    of_hsw = [{**row, "score_cpu": row["score_cpu"] if row["variant"] == "hsw" else None} for row in rows]
+    (first, *_) = ranked(of_hsw, "user", "score_cpu", "node_hours")
+    answer = session.ranking("user", "score_cpu", variant="hsw")
+    assert answer.rows.column("score")[0].as_py() == pytest.approx(first["score"])
+    assert not any("definitions" in note for note in answer.notes)
+    jobs = session.ranking("job", "sum", window=noon, top=5).rows
+    worst = sorted((row["score_sum"] for row in inside if row["score_sum"] is not None), reverse=True)
+    assert jobs.column("score").to_pylist() == pytest.approx(worst[:5])
+
+
+def test_a_ranking_says_what_it_mixes(store: JobStore) -> None:
+    session = Session(store, Settings())
+    made(session)
+    notes = session.ranking("user", "score_cpu").notes
+    assert notes[0].startswith("score_cpu has several definitions here, which do not compare: ")
+    assert "hsw" in notes[0]
+    assert "zen4" in notes[0]
+    assert any("assumed size of nodes" in note for note in notes)
+    assert "sums of unlike numbers of scores" in " ".join(session.ranking("user", "sum").notes)
+    assert session.ranking("user", "cpu_efficiency", weight="core_hours").notes == ()
+
+
+def test_names_of_equal_jobs_have_no_spread(store: JobStore) -> None:
+    session = Session(store, Settings())
+    same = [job(number, user="ann", wall_s=1234.5, cores=3, cpu_s=1000.1) for number in range(50)]
+    put_all(store, [*same, job("other", user="bob", cpu_s=None, end_time=START)])
+    session.score()
+    rows = {row["name"]: row for row in session.ranking("user").rows.to_pylist()}
+    assert rows["ann"]["spread"] == 0.0
+    assert rows["ann"]["coverage"] == 1.0
+    assert (rows["bob"]["score"], rows["bob"]["coverage"], rows["bob"]["n_scored"]) == (None, 0.0, 0)
+
+
+def test_what_cannot_be_ranked_is_refused(store: JobStore) -> None:
+    session = Session(store, Settings())
+    with pytest.raises(NoResultError, match="esjobs score"):
+        session.rank("user")
+    for by, score, more in (
+        ("state", "score_cpu", {}),
+        ("user", "speed", {}),
+        ("user", "score_cpu", {"weight": "jobs"}),
+        ("user", "cpu_efficiency", {"variant": "hsw"}),
+    ):
+        with pytest.raises(UsageError):
+            session.rank(by, score, **more)  # type: ignore[arg-type]
