@@ -156,7 +156,7 @@ _CALCULATING = {"numpy", "pyarrow", "pydantic"}
 THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.core": {"numpy", "pyarrow"},
     **{tables: set[str]() for tables in TABLES},
-    "esjobs.ingest.formats": {"numpy", "pyarrow"},
+    "esjobs.ingest.formats": {"numpy", "pyarrow", "msgspec"},
     "esjobs.ingest": {"numpy", "pyarrow"},
     "esjobs.store": {
         *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),

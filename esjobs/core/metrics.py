@@ -61,6 +61,7 @@ METRICS: tuple[TimeMetric, ...] = (
     TimeMetric(
         "gpu_mem_load", "1", "share of the time that the memory of a GPU is busy, 0 to 1", "mean", "gpu"
     ),
+    TimeMetric("gpu_power_w", "W", "power of a GPU", "sum", "gpu"),
     TimeMetric("gpu_clock_hz", "Hz", "clock of a GPU", "mean", "gpu"),
     TimeMetric(
         "mem_used_b",
@@ -87,7 +88,7 @@ METRICS: tuple[TimeMetric, ...] = (
     TimeMetric(
         "power_w",
         "W",
-        "power: of sockets, of the nodes that a meter sees, or of GPUs by their scope",
+        "power of sockets, or of the nodes that a meter sees",
         "sum",
         "energy",
     ),

@@ -90,6 +90,7 @@ class Source(Protocol):
     - ``accept(file)``: raises :class:`InputError` when the first bytes of a long stream show that the rest
       need not be read;
     - ``most``: bytes after which a stream is not read on;
+    - ``files(paths)``: the files to read, where paths may be folders;
     - ``load_facts(contents, fill)``: what a load is named by, a mapping that can be written as JSON;
       ``contents`` are pairs of a file's name and the digest of its bytes. Without it: the format, the names,
       the bytes and the fill.
@@ -149,7 +150,7 @@ def parse_fill(pairs: Sequence[str], known: Sequence[Field] = JOB_FIELDS) -> dic
         if not equals or not name:
             raise UsageError(f"'{pair}' is not FIELD=VALUE; write for example processing_type=simul")
         wanted = _wanted(name, known)
-        if name == "job_id":
+        if name == "job_id" and known is JOB_FIELDS:
             raise UsageError("job_id cannot be set: it would be the same for every row")
         if name in filled:
             raise UsageError(f"{name} is set twice; set it once")

@@ -62,6 +62,8 @@ def ingest(
     began = time.perf_counter()
     if not paths:
         raise UsageError("ingest needs at least one file")
+    listed_by = getattr(source, "files", None)
+    paths = list(paths if listed_by is None else listed_by(paths))
     accept, most = getattr(source, "accept", None), getattr(source, "most", None)
     with inputs(paths, accept, most=most) as files:
         load_id = _load_id(source, files, fill)

@@ -34,6 +34,9 @@ _WHOLE: dict[int, np.dtype[Any]] = {BYTES: np.dtype("u1"), SHORTS: np.dtype("<u2
 _GAP = {BYTES: 255, SHORTS: 65535}
 _FLOAT = np.dtype("<f4")
 
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest sample; one beyond it counts as missing."""
+
 SLOTS = 4096
 """Into how many parts the jobs of a day fall, so that they can be read a part at a time."""
 

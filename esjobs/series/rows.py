@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.arrow import given_schema
-from esjobs.series.packing import pack, slot
+from esjobs.series.packing import LARGEST, pack, slot
 from esjobs.series.tables import SERIES
 
 GIVEN = given_schema(SERIES)
@@ -59,12 +59,16 @@ def rows_of(
         "step_s": [float(one.step_s) for one in listed],
         "n_samples": [len(one.values) for one in listed],
         "packed": [pack(one.values) for one in listed],
-        "n_gaps": [int(np.count_nonzero(~np.isfinite(one.values))) for one in listed],
+        "n_gaps": [len(one.values) - int(np.count_nonzero(np.abs(one.values) <= LARGEST)) for one in listed],
         "remark": [one.remark for one in listed],
         "day": [end.astimezone(UTC).date()] * len(listed),
         "slot": [slot(source, job_id)] * len(listed),
     }
     return pa.RecordBatch.from_pydict(columns, schema=GIVEN)
+
+
+_NEARLY = 0.25
+"""Share of a distance by which samples may come early or late and count as regular."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,9 @@ def regular(
 ) -> Regular:
     """Lay samples on instants at the median distance; instants without a sample are NaN.
 
+    Where every sample comes nearly a whole number of such distances after the one before, the distance is
+    the mean one, so that the last sample stays where it is.
+
     ``times``: seconds since 1970, in any order, at least one; ``columns``: values at these times. The
     instants begin with the earliest time. ``most``: instants at most; where a few samples lie so far apart
     that there would be more, :class:`ValueError` is raised.
@@ -112,6 +119,10 @@ def regular(
     start = datetime.fromtimestamp(float(times[0]), UTC)
     if not step:
         return Regular(start, 0.0, tuple(column[order][-1:] for column in columns), 0, len(times) - 1)
+    between = np.diff(times) / step
+    if (np.abs(between - np.rint(between)) <= _NEARLY).all():
+        # a distance that is a little off would leave a gap, or no room, once in many samples
+        step = float((times[-1] - times[0]) / np.rint(between).sum())
     exact = (times - times[0]) / step
     if exact[-1] >= most:
         raise ValueError(f"from {times[0]:.0f} s to {times[-1]:.0f} s at distances of {step:g} s")

@@ -32,10 +32,17 @@ def test_rows_of_a_job_share_its_end_and_its_part_of_the_day() -> None:
 
 
 def test_irregular_samples_are_laid_on_the_median_distance() -> None:
-    laid = regular(np.array([0.0, 61.0, 119.0, 240.0, 307.0]), [np.arange(5.0)])
-    assert laid.step_s == 64.0
-    assert laid.columns[0].tolist()[:2] == [0.0, 1.0]
-    assert "moved to regular instants" in (laid.remark or "")
+    laid = regular(np.array([0.0, 60.0, 120.0, 205.0, 240.0]), [np.arange(5.0)])
+    assert laid.step_s == 60.0
+    assert laid.columns[0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert laid.remark == "1 samples moved to regular instants"
+
+
+def test_a_distance_that_is_a_little_off_leaves_no_gap() -> None:
+    times = np.cumsum([0, *([61, 61, 62] * 133)]).astype(float)
+    laid = regular(times, [np.ones(400)])
+    assert laid.step_s == pytest.approx(times[-1] / 399)
+    assert np.isfinite(laid.columns[0]).all()
 
 
 def test_time_that_goes_back_and_repeats_is_sorted_and_counted() -> None:

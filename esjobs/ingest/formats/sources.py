@@ -4,12 +4,16 @@ from esjobs.core.errors import UsageError
 from esjobs.ingest.base import Source
 from esjobs.ingest.formats.atlas_scores import ATLAS_FACTORS, ATLAS_HS06
 from esjobs.ingest.formats.canonical import JobsSource
+from esjobs.ingest.formats.clustercockpit import ClusterCockpit
 from esjobs.ingest.formats.corepower import COREPOWER_TABLE
 from esjobs.ingest.formats.cric import CRIC_QUEUES
 from esjobs.ingest.formats.hepix_hs06 import HEPIX_HS06
 from esjobs.ingest.formats.hepix_hs23 import HEPIX_HS23
 from esjobs.ingest.formats.panda import PandaSource
+from esjobs.ingest.formats.prmon import Prmon
 from esjobs.ingest.formats.slurm import SLURM
+from esjobs.ingest.formats.slurm_profile import SlurmProfile
+from esjobs.ingest.formats.supremm import Supremm
 
 REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
 """The formats of reference tables, by which ``esjobs reference import`` names its forms."""
@@ -20,6 +24,10 @@ SOURCES: tuple[Source, ...] = (
     SLURM,
     COREPOWER_TABLE,
     CRIC_QUEUES,
+    ClusterCockpit(),
+    SlurmProfile(),
+    Prmon(),
+    Supremm(),
     *REFERENCE_SOURCES,
 )
 """Every format that ``esjobs ingest`` reads."""

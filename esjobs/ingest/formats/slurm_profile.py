@@ -1,0 +1,218 @@
+"""Profiles of Slurm jobs (``acct_gather_profile``) as ``sh5util`` or a data set writes them in CSV.
+
+A row a sample of a task: Step, Node, Series (the task), EpochTime, CPUUtilization (percent of one core), RSS
+and VMSize (kB), ReadMB and WriteMB (since the sample before), where there: GPUUtilization (percent),
+GPUMemMB, Power (W). Samples of the tasks and steps of a node are added up; the step ``-1`` (``extern``) does
+nothing and is left out. The job's id comes from a column, from the digits in the file's name, or from
+``--set job_id=ID``. What it gives are series of nodes; the job ended with the last sample unless
+``--set end_time=TIME`` says more.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from esjobs.core.errors import InputError
+from esjobs.core.fields import Field
+from esjobs.core.metrics import other
+from esjobs.ingest.base import Parsed
+from esjobs.ingest.formats import job_files
+from esjobs.ingest.formats.job_files import Books
+from esjobs.ingest.reading.inputs import Input
+from esjobs.series.rows import Series, regular
+from esjobs.series.tables import SERIES
+
+Floats = npt.NDArray[np.float64]
+
+_KIB, _MIB = 1024.0, 1024.0 * 1024.0
+
+_LEVELS: dict[str, tuple[str, float]] = {
+    "cpuutilization": ("cpu_load", 0.01),
+    "cpufrequency": ("clock_hz", 1e6),
+    "rss": ("mem_used_b", _KIB),
+    "vmsize": ("mem_virtual_b", _KIB),
+    "gpuutilization": ("gpu_load", 0.01),
+    "gpumemmb": ("gpu_mem_used_b", _MIB),
+    "power": ("power_w", 1.0),
+}
+"""Columns whose samples are what they say, with their metric and factor."""
+
+_SINCE: dict[str, tuple[str, float]] = {
+    "readmb": ("read_b_s", _MIB),
+    "writemb": ("write_b_s", _MIB),
+    "megabytesin": ("net_read_b_s", _MIB),
+    "megabytesout": ("net_write_b_s", _MIB),
+    "pages": (other("pages_s"), 1.0),
+}
+"""Columns that count since the sample before."""
+
+_MEANS = {"clock_hz", "gpu_load"}
+"""Metrics of which tasks of a node have a mean, not a sum."""
+
+_JOB = ("jobid", "job_id", "id_job", "job")
+_EXTERN = ("-1", "extern", "4294967292", "-4")
+_WANTED = ("step", "node", "epochtime")
+
+
+class SlurmProfile:
+    """The format ``slurm-profile``."""
+
+    name = "slurm-profile"
+    default_source = "slurm"
+    settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """The series of the jobs of a file; see :class:`esjobs.ingest.base.Source`."""
+        try:
+            rows, odd = _table(file)
+            pieces = list(_jobs(rows, odd, file, fill, str(fill.get("source") or self.default_source)))
+        except (InputError, pa.ArrowInvalid, ValueError) as error:
+            pieces = [job_files.damaged(file, error, SERIES)]
+        yield from pieces
+
+
+def _table(file: Input) -> tuple[pa.Table, int]:
+    """The rows of a file as texts, with its columns in small letters; and how many are of another length."""
+    data = job_files.content(file)
+    skipped = 0
+
+    def skip(row: Any) -> str:
+        del row
+        nonlocal skipped
+        skipped += 1
+        return "skip"
+
+    header = job_files.text_of(data.partition(b"\n")[0], file).strip().split(",")
+    names = [name.strip().strip('"').lower() for name in header]
+    lacking = [name for name in _WANTED if name not in names]
+    if lacking:
+        raise InputError(
+            f"{file.name} lacks {', '.join(lacking)} in its header; expected the columns of a Slurm profile: "
+            "Step,Node,Series,ElapsedTime,EpochTime,..."
+        )
+    rows = pa_csv.read_csv(
+        io.BytesIO(data),
+        read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
+        parse_options=pa_csv.ParseOptions(invalid_row_handler=skip),
+        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    return rows, skipped
+
+
+def _jobs(rows: pa.Table, odd: int, file: Input, fill: Mapping[str, object], source: str) -> Iterator[Parsed]:
+    steps = pc.utf8_trim_whitespace(rows.column("step"))
+    rows = rows.filter(pc.invert(pc.is_in(steps, pa.array(_EXTERN))))
+    if not rows.num_rows:
+        raise InputError(f"{file.name} has no samples beside those of the step extern")
+    column = next((name for name in _JOB if name in rows.column_names), None)
+    if column is None:
+        job_id = fill.get("job_id") or job_files.id_in(file.name)
+        if job_id is None:
+            raise InputError(
+                f"{file.name} does not say which job it is about; give --set job_id=ID, "
+                "or have it in its name"
+            )
+        of_jobs = {str(job_id): rows}
+    else:
+        of_jobs = {
+            str(value): rows.filter(pc.equal(rows.column(column), value))
+            for value in rows.column(column).unique()
+            if value.is_valid and value.as_py()
+        }
+    for number, (job_id, of_job) in enumerate(of_jobs.items()):
+        books = Books(file.name)
+        if not number:
+            books.repair("lines of another number of cells, left out", odd)
+        series: list[Series] = []
+        for node in of_job.column("node").unique():
+            if node.is_valid:
+                series += _of_node(of_job.filter(pc.equal(of_job.column("node"), node)), str(node), books)
+        if not series and not books.rejects:
+            books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
+        yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
+
+
+def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
+    times = _numbers(rows, "epochtime", books)
+    known = np.isfinite(times) & (times > 0) & (times < 4e9)
+    books.repair("samples without a time, left out", int((~known).sum()))
+    if not known.any():
+        return
+    rows, times = rows.filter(pa.array(known)), times[known]
+    tasks = _tasks(rows)
+    columns = [name for name in (*_LEVELS, *_SINCE) if name in rows.column_names]
+    values = {name: _numbers(rows, name, books) for name in columns}
+    laid = [
+        (times[tasks == task], [values[name][tasks == task] for name in columns]) for task in np.unique(tasks)
+    ]
+    # tasks are sampled one after the other: their instants are those of the one with most samples
+    instants = np.unique(max(laid, key=lambda one: len(one[0]))[0])
+    step = float(np.median(np.diff(instants))) if len(instants) > 1 else 0.0
+    first, last = float(times.min()), float(times.max())
+    length = round((last - first) / step) + 1 if step else 1
+    if length > 4 * len(times) + 1000:
+        raise InputError(
+            f"{books.file}: {len(times):,} samples of {node} in {last - first:,.0f} s are no profile"
+        )
+    sums, counts, remark = _added(laid, len(columns), first, step, length)
+    start = datetime.fromtimestamp(first, UTC)
+    for name, total, count in zip(columns, sums, counts, strict=True):
+        metric, factor = (_LEVELS | _SINCE)[name]
+        if not count.any() or (name in _SINCE and not step):
+            what = "one sample gives no rate" if count.any() else "no number"
+            books.refuse("no samples", name, f"column {name} of {node}: {what}", node)
+            continue
+        divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
+        yield Series(metric, "node", node, start, step, total * factor / divisor, remark)
+
+
+def _added(
+    laid: Sequence[tuple[Floats, Sequence[Floats]]], n_columns: int, first: float, step: float, length: int
+) -> tuple[Floats, Floats, str | None]:
+    """Samples of tasks added up at common instants, how many there are of each, and what was done to them.
+
+    Both arrays are (columns, instants); a sum is NaN where no task has a sample.
+    """
+    sums, counts = np.zeros((n_columns, length)), np.zeros((n_columns, length))
+    remarks: set[str] = set()
+    for times, columns in laid:
+        given = regular(times, columns)
+        remarks |= {given.remark} if given.remark else set()
+        own = np.arange(len(given.columns[0])) * given.step_s + given.start.timestamp() - first
+        places = np.rint(own / (step or 1.0)).astype(np.int64)
+        for number, samples in enumerate(given.columns):
+            there = np.isfinite(samples) & (places < length)
+            sums[number, places[there]] += samples[there]
+            counts[number, places[there]] += 1
+    sums[counts == 0] = np.nan
+    return sums, counts, "; ".join(sorted(remarks)) or None
+
+
+def _tasks(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """A number per step and task."""
+    names = [name for name in ("step", "series", "task") if name in rows.column_names]
+    texts = pc.binary_join_element_wise(
+        *(pc.fill_null(rows.column(name), "") for name in names), "/"
+    ).combine_chunks()
+    numbers: npt.NDArray[np.int64] = texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    return numbers
+
+
+def _numbers(rows: pa.Table, name: str, books: Books) -> Floats:
+    """A column as numbers, NaN where there is none, counted; negative ones are none, either."""
+    texts = pc.utf8_trim_whitespace(rows.column(name))
+    plain = pc.match_substring_regex(texts, r"^[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$")
+    values: Floats = (
+        pc.if_else(plain, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    )
+    bad = ~np.isfinite(values) | (values < 0)
+    books.repair(f"cells of {name} that are no number from 0, left as gaps", int(bad.sum()))
+    values[bad] = np.nan
+    return values
