@@ -213,7 +213,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "elasticsearch": "esjobs/store/elastic/transport/elasticsearch_client.py",
     "elastic_transport": "esjobs/store/elastic/transport/elasticsearch_client.py",
     "opensearchpy": "esjobs/store/elastic/transport/opensearch_client.py",
-    "msgspec": "esjobs/store/elastic/",
+    "msgspec": ("esjobs/store/elastic/", "esjobs/ingest/formats/"),
     "orjson": "esjobs/store/elastic/",
     "tenacity": ("esjobs/store/elastic/transport/patience.py", "esjobs/notify/sending.py"),
     "numba": "fitters/compiled.py",

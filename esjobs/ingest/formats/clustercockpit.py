@@ -167,7 +167,7 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
     job = {
         "source": facts.source,
         "job_id": facts.job_id,
-        "site": fill.get("site") or meta.get("cluster"),
+        "site": fill.get("site") or meta.get("partition") or meta.get("cluster"),
         "cluster": meta.get("cluster"),
         "subcluster": meta.get("subCluster") or None,
         "user": meta.get("user"),
