@@ -4,6 +4,17 @@ Most panels are about the jobs themselves, all of them, and ask their index; det
 theirs here.
 """
 
+from dashboards.panels.efficiency import (
+    CPU_BY_PROJECT,
+    CPU_BY_USER,
+    MEM_BY_PROJECT,
+    MEM_BY_USER,
+    MEMORY_USED,
+    SPREAD_CPU,
+    SPREAD_EFFICIENCY,
+    SPREAD_MEM,
+    TIME_USED,
+)
 from dashboards.spec import JOBS, LOST_STATES, Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Count, Sum, SumProduct
 
@@ -131,8 +142,7 @@ BUSY = Panel(
         metrics=(Sum("cpu_s", "cpu_s"), Sum("wall_s", "wall_s"), Count()),
         sort=("-n_jobs",),
     ),
-    "CPU time over wall-clock time of the jobs with each number of cores. Memory and time that were asked "
-    "for are in no field of the catalogue.",
+    "CPU time over wall-clock time of the jobs with each number of cores.",
     fields=(Entry("cores", "Cores given", "count", "x"),),
     empty=_EMPTY,
 )
@@ -187,7 +197,8 @@ READ_ME = Panel(
         (
             "Which jobs",
             "All jobs of the chosen time, failed ones too, as far as they say what a panel needs. The panel "
-            "by CPU model is about the jobs that count in the fits.",
+            "by CPU model is about the jobs that count in the fits, those below it about jobs that were "
+            "scored (esjobs score).",
         ),
         (
             "Ratios",
@@ -214,6 +225,10 @@ EFFICIENCY = Page(
         (22, ((ENDS, 24), (LOST_HOURS, 24))),
         (22, ((WAITING, 24), (BUSY, 24))),
         (16, ((BY_MODEL, 48),)),
+        (16, ((SPREAD_EFFICIENCY, 16), (SPREAD_CPU, 16), (SPREAD_MEM, 16))),
+        (20, ((CPU_BY_USER, 24), (CPU_BY_PROJECT, 24))),
+        (20, ((MEM_BY_USER, 24), (MEM_BY_PROJECT, 24))),
+        (18, ((TIME_USED, 24), (MEMORY_USED, 24))),
     ),
     choices=(
         Choice(JOBS.name, "site", "Queue"),

@@ -27,6 +27,8 @@ Kind = Literal[
     "bars",
     "shares",
     "waste",
+    "weighted",
+    "distribution",
     "trend",
     "statement",
     "light",
@@ -52,8 +54,12 @@ from.
 
 Those of dashboards alone: ``rows``: the rows as they are, in columns. ``bars``: a sum (``x``) per name,
 the largest first. ``shares``: one sum over another (``x`` ``per`` another) per name. ``waste``: what of the
-latter is left, in hours. ``trend``: a quantity with its error over time, a line per name. ``statement``:
-texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?
+latter is left, in hours. ``weighted``: a weighted mean (``x``, a sum of products, ``per``
+the sum of the weights) per name, of the names of most weight, the largest first; the first other field is the
+sum of all weights, of which it tells how much is known. ``distribution``: a sum (``x``) over the numbers of a
+column (``label``), each the lower end of ten per cent. ``trend``: a quantity with its error over time, a
+line per name. ``statement``: texts of one row, in large letters. ``light``: green, yellow or red, may the
+numbers be used?
 ``amounts``: a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name, the largest
 first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept busy against cores given.
 ``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and

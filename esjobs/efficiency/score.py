@@ -30,7 +30,7 @@ from esjobs.efficiency.reasons import NONE, Reasons
 from esjobs.efficiency.scoring import Scored, score_counters
 from esjobs.efficiency.settings import EfficiencySettings
 from esjobs.efficiency.tables import MEASURES, RANKED, SCORE_NAMES, SCORES
-from esjobs.efficiency.usage import BEYOND, efficiency, hours, shares
+from esjobs.efficiency.usage import BEYOND, efficiency, hours, shares, used_memory
 from esjobs.jobs.aggregate import forgotten_days
 from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import tidy
@@ -209,8 +209,10 @@ def scored_jobs(
         **{f"{name}_reason": reasons.column(scored[name].codes) for name in MEASURES},
         **values,
         **{f"{name}_sq": values[name] ** 2 for name in RANKED},
+        **{f"{name}_from": _tenth(values[name], 1 if name in SCORE_NAMES else 100) for name in MEASURES},
         **of_hours,
         **of_shares,
+        "used_memory_b": used_memory(given),
         "node_hours_from": pc.if_else(
             pa.array(np.isnan(of_hours["node_hours"])),
             pa.scalar(None, pa.string()),
@@ -228,6 +230,11 @@ def scored_jobs(
     return pa.RecordBatch.from_arrays(
         [_column(columns[item.name], item.type) for item in schema], schema=schema
     )
+
+
+def _tenth(values: Floats, percent: int) -> Floats:
+    """The lower end of the ten per cent in which a value lies; 100 belongs to the last."""
+    return np.asarray(np.minimum(np.floor(values * percent / 10) * 10, 90.0), np.float64)
 
 
 def _number(column: pa.Array) -> Floats:

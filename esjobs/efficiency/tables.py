@@ -62,6 +62,9 @@ SCORES = Table(
         column("gpus_used_frac", "number", "GPUs kept busy on average over those requested"),
         column("requested_wall_s", "number", "wall-clock time requested", "s"),
         column("requested_memory_b", "number", "memory requested for the job", "B"),
+        column(
+            "used_memory_b", "number", "largest memory used: proportional where known, else resident", "B"
+        ),
         column("requested_cores", "integer", "cores requested", "cores"),
         column("requested_gpus", "integer", "GPUs requested", "GPUs"),
         column("cores", "integer", "cores the job was given", "cores"),
@@ -75,6 +78,10 @@ SCORES = Table(
         column("score_sum", "number", "sum of the scores that the job has", "%"),
         column("n_scores", "integer", "how many it has", "scores"),
         *(column(f"{name}_sq", "number", f"square of {name}: for spreads over jobs") for name in RANKED),
+        *(
+            column(f"{name}_from", "integer", f"the ten per cent in which {name} lies: from here on", "%")
+            for name in MEASURES
+        ),
         column("mark", "keyword", "what the scores of the day were made from; moves when that does"),
     ),
     time="end_time",

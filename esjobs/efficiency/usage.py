@@ -44,13 +44,18 @@ def hours(given: Mapping[str, Floats], cores_per_node: Floats) -> dict[str, Floa
     }
 
 
+def used_memory(given: Mapping[str, Floats]) -> Floats:
+    """The largest memory that jobs used, in bytes."""
+    return _else(given["max_pss_b"], given["max_rss_b"])
+
+
 def shares(given: Mapping[str, Floats]) -> dict[str, Floats]:
     """What was used of what was asked for.
 
     Memory is the proportional one where it is known: resident memory counts pages that processes share once
     for each of them. A job that asked for no cores of its own counts by those that it was given.
     """
-    memory = _else(given["max_pss_b"], given["max_rss_b"])
+    memory = used_memory(given)
     asked = _else(given["requested_cores"], given["cores"])
     return {
         "time_used_frac": _share(given["wall_s"], given["requested_wall_s"]),

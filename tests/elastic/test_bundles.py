@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from dashboards.view.rows import Row, keeps
 from esjobs.capabilities import TABLES
 from esjobs.core.query import Count, Present, Query
 from esjobs.demonstration import demonstrate
+from esjobs.efficiency.tables import SCORES
 from esjobs.nights.ledger import Ledger
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
@@ -34,6 +35,7 @@ from esjobs.store.base import Pointed
 from tests.dashboards.answers import answered
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg, written
 from tests.dashboards.questions import Chart, Question, asked
+from tests.efficiency.made_jobs import made_jobs, put_all
 from tests.servers.plugin import server_params
 from tests.servers.server import Server
 
@@ -79,7 +81,24 @@ def demo(folder: Path) -> Iterator[Session]:
             + "".join(f"{name},1,{10 + place},{200 + 9 * place},\n" for place, name in enumerate(names * 2))
         )
         session.import_references(scores, form="hepix-hs23")
+        add_scores(session)
         yield session
+
+
+def add_scores(session: Session) -> None:
+    """Scores of jobs whose counters are known, beside those of the demo, of which none are."""
+    session.score("2025-06-29/2025-07-01")
+    with esjobs.open("duckdb::memory:") as other:
+        moved = [{**job, "end_time": job["end_time"] + timedelta(days=2500)} for job in made_jobs(500)]
+        put_all(other.store, moved)
+        other.score()
+        batches = list(other.store.read(SCORES))
+        days = {day for batch in batches for day in batch.column("day").to_pylist()}
+        changes = []
+        for day in sorted(days):
+            rows = [batch.filter(pc.equal(batch.column("day"), day)) for batch in batches]
+            changes.append(session.store.replace(SCORES, str(day), rows))
+        session.store.publish(changes)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +260,10 @@ def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
         return len(lost_shares(panel, rows))
     if panel.view.over:
         return len(moments(panel.view, demo, panel.most[0]))
-    if panel.kind in ("shares", "waste", "amounts"):
+    if panel.kind == "distribution":
+        return len(rows)
+    if panel.kind in ("shares", "waste", "amounts", "weighted"):
+        rows = [row for row in rows if panel.kind != "weighted" or row[panel.entry("x").per]]
         return min(panel.most[0], len([row for row in rows if row[panel.view.by[0]] is not None]))
     needed = [panel.entry("x").column] if panel.kind != "pulls" else []
     shown = [row for row in rows if all(row[column] is not None for column in needed)]
@@ -286,7 +308,8 @@ def moments(view: View, demo: Session, most: int) -> dict[tuple[Any, Any], list[
 NUMBERED = [
     each
     for each in CHARTS
-    if PANELS[each.panel][1].kind in ("shares", "waste", "amounts", "busy", "ends", "coverage")
+    if PANELS[each.panel][1].kind
+    in ("shares", "waste", "weighted", "distribution", "amounts", "busy", "ends", "coverage")
 ]
 
 
@@ -319,6 +342,13 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
     if panel.kind == "busy":
         return [f"{row['cpu_s'] / row['wall_s'] / row['cores']:.0%}" for row in rows]
     field, label = panel.entry("x"), panel.entry("label").column
+    if panel.kind == "distribution":
+        total = sum(row[field.column] for row in rows)
+        return [f"{row[field.column] / total:.0%}" for row in rows]
+    if panel.kind == "weighted":
+        known = [row for row in rows if row[field.per]]
+        largest = sorted(known, key=lambda row: -row[field.per])[: panel.most[0]]
+        return [f"{row[field.column] / row[field.per]:.0f}" for row in largest]
     rows = [row for row in rows if row[label] is not None]
     if panel.kind == "shares":
         largest = sorted(rows, key=lambda row: -row[field.per])[: panel.most[0]]

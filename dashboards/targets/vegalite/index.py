@@ -1,13 +1,14 @@
 """What an index is asked for the rows of a view: those that :func:`dashboards.view.rows.select` keeps."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from dashboards.spec import Mean, View, Where, table
-from dashboards.targets.vegalite.sources import Source
+from dashboards.targets.vegalite.sources import Source, Step
 from esjobs.capabilities import kind_of
-from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum
+from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, SumProduct, SumWhere
 from esjobs.core.words import ALL_TYPES
 
 MOST_ROWS = 1000
@@ -15,6 +16,7 @@ MOST_ROWS = 1000
 PREFIX = "esjobs"
 
 _GROUPS, _MOMENTS, _FIRST = "groups", "moments", "first"
+_MEAN, _WEIGHTS = "mean", "weights"
 _CONTEXT = ("must", "filter", "must_not")
 
 Clauses = dict[str, list[Any]]
@@ -140,6 +142,13 @@ def _metric(metric: Metric | Mean) -> dict[str, Any]:
             return {"min": {"field": column}}
         case Maximum(column):
             return {"max": {"field": column}}
+        case SumProduct(left, right):
+            both = {"bool": {"filter": [{"exists": {"field": left}}, {"exists": {"field": right}}]}}
+            mean = {"weighted_avg": {"value": {"field": left}, "weight": {"field": right}}}
+            return {"filter": both, "aggs": {_MEAN: mean, _WEIGHTS: {"sum": {"field": right}}}}
+        case SumWhere(column, having):
+            there = {"bool": {"filter": [{"exists": {"field": name}} for name in having]}}
+            return {"filter": there, "aggs": {_WEIGHTS: {"sum": {"field": column}}}}
         case _:
             raise ValueError(f"no index adds up '{metric.name}' without a script; make it a column")
 
@@ -186,10 +195,21 @@ def hits(
     data = {**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
     single = len(view.by) == 1 and (view.over or _largest(view) is not None)
     paths = {column: "key" if single else f"key.{column}" for column in view.by}
+    products: list[Step] = []
     for metric in view.metrics:
-        paths[metric.name] = "doc_count" if isinstance(metric, Count) else f"{metric.name}.value"
+        match metric:
+            case Count():
+                paths[metric.name] = "doc_count"
+            case SumWhere():
+                paths[metric.name] = f"{metric.name}.{_WEIGHTS}.value"
+            case SumProduct():
+                group = f"datum[{json.dumps(metric.name)}]"
+                product = f"{group}.{_MEAN}.value * {group}.{_WEIGHTS}.value"
+                products.append({"calculate": product, "as": metric.name})
+            case _:
+                paths[metric.name] = f"{metric.name}.value"
     if not view.over:
-        return Source(data, paths=paths)
+        return Source(data, paths=paths, unfolded=tuple(products))
     if not view.by:
         return Source(data, paths={**paths, view.over: "key"})
     inner = {name: path if name in view.by else f"{_MOMENT}.{path}" for name, path in paths.items()}

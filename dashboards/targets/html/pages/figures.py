@@ -45,7 +45,7 @@ Joined = Callable[[View], list[Row]]
 DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}
 """Kinds of panel that are charts here."""
 
-BARS: tuple[Kind, ...] = ("shares", "waste", "bars", "amounts", "ends", "coverage", "ranked")
+BARS: tuple[Kind, ...] = ("shares", "waste", "weighted", "bars", "amounts", "ends", "coverage", "ranked")
 """Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names."""
 
 _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240

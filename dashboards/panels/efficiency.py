@@ -1,0 +1,101 @@
+"""Panels about the scores of jobs: how they are spread, who has the worst, what was asked for in vain."""
+
+from dashboards.spec import Entry, Panel, View, Where
+from esjobs.core.query import Count, Sum, SumProduct, SumWhere
+
+_SECTION = "Scores"
+_EMPTY = "No job of the chosen time and filters has this score: esjobs score makes scores, of counters."
+_NO_SCORES = "No job of the chosen time and filters is scored: esjobs score makes scores."
+_NOT_ASKED = "No job of the chosen time and filters says what it asked for, or none is scored: esjobs score."
+
+
+def distribution(score: str, title: str, note: str = "") -> Panel:
+    """How the node-hours are spread over a score."""
+    tenth = f"{score}_from"
+    return Panel(
+        f"{score.replace('_', '-')}-spread",
+        f"{title}: node-hours by value, %",
+        "distribution",
+        _SECTION,
+        View(
+            "scores",
+            types="every",
+            where=(Where(tenth),),
+            by=(tenth,),
+            metrics=(Sum("node_hours", "node_hours"), Count()),
+        ),
+        note,
+        fields=(
+            Entry(tenth, title, "count", "label"),
+            Entry("node_hours", "Node-hours", "number", "x"),
+        ),
+        empty=_NO_SCORES if score == "cpu_efficiency" else _EMPTY,
+    )
+
+
+def ranking(score: str, title: str, by: str, what: str) -> Panel:
+    """Names by the weighted mean of a score, of those with most node-hours."""
+    return Panel(
+        f"{score.replace('_', '-')}-by-{by.replace('_', '-')}",
+        f"{title} by {what}, the worst first (0 best, 100 worst; dashed: all of them)",
+        "weighted",
+        _SECTION,
+        View(
+            "scores",
+            types="every",
+            where=(Where(by),),
+            by=(by,),
+            metrics=(
+                SumProduct(score, "node_hours", "weighted"),
+                SumWhere("node_hours", (score,), "known"),
+                Sum("node_hours", "node_hours"),
+                Count(),
+            ),
+            sort=("-node_hours",),
+        ),
+        "Mean over jobs, weighted by their node-hours; how much of these is known, a bar tells when pointed "
+        "at. Scores of CPUs of several families are of several definitions: esjobs rank says which.",
+        fields=(
+            Entry(by, what.capitalize(), "name", "label"),
+            Entry("weighted", title, "number", "x", per="known"),
+            Entry("node_hours", "Node-hours", "number"),
+        ),
+        most=(20,),
+        empty=_EMPTY,
+    )
+
+
+def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
+    """What was used of what was asked for, per name."""
+    return Panel(
+        f"scores-{what}-used-by-{by}",
+        f"{what.capitalize()} used of {what} asked for, by {who}, most asked for first (dashed: all of them)",
+        "shares",
+        _SECTION,
+        View(
+            "scores",
+            types="every",
+            where=(Where(by), Where(over), Where(under)),
+            by=(by,),
+            metrics=(Sum(over, "used"), Sum(under, "asked"), Count()),
+            sort=("-asked",),
+        ),
+        "A ratio of sums over the jobs that say both; above 100 %: more than was asked for.",
+        fields=(
+            Entry(by, who.capitalize(), "name", "label"),
+            Entry("used", f"{what.capitalize()} used of that asked for", "fraction", "x", per="asked"),
+        ),
+        most=(15,),
+        empty=_NOT_ASKED,
+    )
+
+
+SPREAD_CPU = distribution("score_cpu", "score_cpu", "Low values are rare: no pipeline is ever full.")
+SPREAD_MEM = distribution("score_mem", "score_mem")
+SPREAD_EFFICIENCY = distribution("cpu_efficiency", "CPU efficiency")
+CPU_BY_USER = ranking("score_cpu", "score_cpu", "user", "user")
+CPU_BY_PROJECT = ranking("score_cpu", "score_cpu", "project", "project")
+MEM_BY_USER = ranking("score_mem", "score_mem", "user", "user")
+MEM_BY_PROJECT = ranking("score_mem", "score_mem", "project", "project")
+TIME_USED = used("time", "wall_s", "requested_wall_s", "user", "user")
+MEMORY_USED = used("memory", "used_memory_b", "requested_memory_b", "user", "user")

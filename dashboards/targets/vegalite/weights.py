@@ -1,0 +1,89 @@
+"""Charts of weighted means per name, and of how a weight is spread over a scale."""
+
+import json
+
+from dashboards.spec import Panel
+from dashboards.targets.vegalite.marks import INK, LINE, Paint, Spec, across, assembled, columns_of
+from dashboards.targets.vegalite.sources import Source, Step
+from dashboards.targets.vegalite.sums import BAR, amount, largest, named_bars
+
+_WIDTH = 10
+"""Per cent of a bar of a distribution."""
+
+
+def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A weighted mean per name, the largest first, and a rule at that of all names together."""
+    field = panel.entry("x")
+    whole = next(entry for entry in panel.fields if entry.role == "detail")
+    over, under, total = (_datum(column) for column in (field.column, field.per, whole.column))
+    steps: list[Step] = [
+        *source.lifted([*columns_of(panel), field.per, whole.column]),
+        {"filter": f"{under} > 0"},
+        {
+            "joinaggregate": [
+                {"op": "sum", "field": field.column, "as": "over"},
+                {"op": "sum", "field": field.per, "as": "under"},
+            ]
+        },
+        {"calculate": "datum.over / datum.under", "as": "mean"},
+        {"calculate": f"{over} / {under}", "as": "value"},
+        {"calculate": f"{under} / {total}", "as": "known"},
+        *largest(field.per, panel.most[0]),
+    ]
+    rule: Spec = {
+        "name": "mean",
+        "transform": [{"aggregate": [{"op": "max", "field": "mean", "as": "mean"}]}],
+        "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
+        "encoding": {"x": amount("mean", field.title, "d")},
+    }
+    bars, numbers = named_bars(panel, field.title, "d", ".0f", by="value")
+    bars["encoding"]["tooltip"] += [
+        {"field": "known", "type": "quantitative", "title": "of its hours known", "format": ".0%"},
+        {"field": whole.column, "type": "quantitative", "title": whole.title, "format": ",.0f"},
+    ]
+    return assembled(source, steps, [bars, rule, numbers], paint)
+
+
+def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A sum over the tenths of a scale from 0 to 100, a bar each."""
+    label, field = panel.entry("label"), panel.entry("x")
+    scale = {"domain": [0, 100], "nice": False}
+    x = across("low", label.title, scale, tickCount=10, grid=False)
+    y = across("value", field.title, {"zero": True, "nice": True}, format="~s", tickCount=5)
+    told = [
+        {"field": "span", "type": "nominal", "title": label.title},
+        {"field": "value", "type": "quantitative", "title": field.title, "format": ",.0f"},
+        {"field": "share", "type": "quantitative", "title": "of all", "format": ".1%"},
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        {"filter": f"isValid({_datum(label.column)}) && {_datum(field.column)} > 0"},
+        {"calculate": _datum(label.column), "as": "low"},
+        {"calculate": f"datum.low + {_WIDTH}", "as": "high"},
+        {"calculate": "datum.low + ' to ' + datum.high", "as": "span"},
+        {"calculate": _datum(field.column), "as": "value"},
+        {"joinaggregate": [{"op": "sum", "field": "value", "as": "all"}]},
+        {"calculate": "datum.value / datum.all", "as": "share"},
+    ]
+    layers: list[Spec] = [
+        {
+            "name": "marks",
+            "mark": {"type": "bar", "color": BAR, "binSpacing": 1},
+            "encoding": {"x": {**x, "bin": "binned"}, "x2": {"field": "high"}, "y": y, "tooltip": told},
+        },
+        {
+            "name": "numbers",
+            "transform": [{"calculate": f"datum.low + {_WIDTH / 2}", "as": "middle"}],
+            "mark": {"type": "text", "baseline": "bottom", "dy": -3, "color": INK, "fontSize": 10.5},
+            "encoding": {
+                "x": {**x, "field": "middle"},
+                "y": y,
+                "text": {"field": "share", "type": "quantitative", "format": ".0%"},
+            },
+        },
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def _datum(column: str) -> str:
+    return f"datum[{json.dumps(column)}]"
