@@ -15,6 +15,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, VERDICTS
+from esjobs.detect.tables import SEVERITIES
 from esjobs.jobs.tables import LOADS
 from esjobs.names import spelling
 from esjobs.runs.finding import find_run, read_results
@@ -30,6 +31,9 @@ _COLUMNS = {
     "name": "name",
     "site": "rc_site",
     "method": "method",
+    "user": "user",
+    "project": "project",
+    "detector": "detector",
 }
 """Keyword of a filter to the column that it chooses by."""
 
@@ -54,9 +58,10 @@ class Answers:
         given: Mapping[str, Any] = filters
         chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
         within = window_of(filters.get("window"))
-        return spelling.chosen_rows(
+        rows = spelling.chosen_rows(
             table, chosen, lambda values: self._rows(table, filters.get("run"), within, values, columns)
         )
+        return _at_least(table, rows, filters.get("min_severity"))
 
     def verdicts(self, **filters: Unpack[Filters]) -> pa.Table:
         """The headline; as :meth:`Session.verdicts`."""
@@ -221,6 +226,17 @@ class Answers:
 
     def _find(self, kind: Kind, table: Table, run: str | None, window: Window | None) -> StoredRun:
         return find_run(self._store, kind, (table.made_by,), run, window)
+
+
+def _at_least(table: Table, rows: pa.Table, severity: str | None) -> pa.Table:
+    """The rows of at least a severity."""
+    if severity is None:
+        return rows
+    if "severity" not in table.column_names:
+        raise UsageError(f"{table.name} have no severity; leave min_severity out")
+    if severity not in SEVERITIES:
+        raise UsageError(f"there is no severity '{severity}'; there are {', '.join(SEVERITIES)}")
+    return _with_values(rows, {"severity": SEVERITIES[SEVERITIES.index(severity) :]})
 
 
 def _with_values(rows: pa.Table, chosen: Mapping[str, Sequence[str]]) -> pa.Table:

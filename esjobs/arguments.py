@@ -28,6 +28,10 @@ class Filters(TypedDict, total=False):
     method: Names | None
     run: str | None
     window: WindowLike
+    user: Names | None
+    project: Names | None
+    detector: Names | None
+    min_severity: str | None
 
 
 def window_of(window: WindowLike) -> Window | None:

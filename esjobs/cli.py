@@ -16,7 +16,19 @@ from typing import Any, NoReturn
 import click
 
 from esjobs import __version__
-from esjobs.commands import dashboards, efficiency, files, flags, nights, notify, results, steps, system, why
+from esjobs.commands import (
+    dashboards,
+    detect,
+    efficiency,
+    files,
+    flags,
+    nights,
+    notify,
+    results,
+    steps,
+    system,
+    why,
+)
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -210,6 +222,7 @@ for _command in (
     flags.flags,
     why.drift,
     why.reasons,
+    detect.detect,
     efficiency.score,
     efficiency.rank,
     results.show,

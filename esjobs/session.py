@@ -439,6 +439,22 @@ class Session(ResultTables):
         within = window_of(window)
         return rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
 
+    def detect(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
+        """Look for tags and issues of the jobs of some days, by the rules of the settings; publish them.
+
+        ``window``: whole days; None: all with jobs or time series. Days that are up to date stay as they are
+        unless ``rebuild``. ``s.show("issues")`` gives what is found, ``measures`` and ``footprints`` what it
+        follows from. Raises :class:`InputError` for a file of rules that is wrong, :class:`NoJobsError` when
+        nothing is stored.
+        """
+        from esjobs.detect.detect import detect
+        from esjobs.detect.in_force import in_force
+        from esjobs.detect.series_jobs import stored_days
+
+        judging = in_force(self.settings)
+        days = stored_days(self.store) if window is None else self._days(window)
+        return detect(self.store, judging, days, rebuild=rebuild, progress=self._progress)
+
     def prune(
         self,
         keep: int | None = None,

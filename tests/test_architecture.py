@@ -94,7 +94,7 @@ ROOMS = {
     "esjobs.speed": {*_LATEST, "esjobs.speed"},
     "esjobs.nights": {
         *(*_LATEST, "esjobs.speed", "esjobs.nights", "esjobs.drift", "esjobs.reasons"),
-        *("esjobs.watch", "esjobs.notify", "esjobs.session", "esjobs.settings"),
+        *("esjobs.watch", "esjobs.notify", "esjobs.detect", "esjobs.session", "esjobs.settings"),
         "esjobs.efficiency",
     },
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},
@@ -103,7 +103,9 @@ ROOMS = {
     "esjobs.reasons": {*_LATEST, "esjobs.speed", "esjobs.references", "esjobs.reasons"},
     "esjobs.clusters": {"esjobs.core", "esjobs.clusters"},
     "esjobs.detect.detectors": {"esjobs.detect.detectors"},
-    "esjobs.detect": {*_LATEST, "esjobs.clusters", "esjobs.detect", "esjobs.detect.detectors"},
+    "esjobs.detect": {
+        *(*_LATEST, "esjobs.clusters", "esjobs.series", "esjobs.detect", "esjobs.detect.detectors"),
+    },
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},

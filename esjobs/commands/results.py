@@ -10,6 +10,7 @@ from esjobs.capabilities import TABLES
 from esjobs.commands.options import Context, emit, rows_options, spreadsheet_option, window_option
 from esjobs.core.text import visible
 from esjobs.core.words import LEVELS, METHODS
+from esjobs.detect.tables import SEVERITIES
 
 if TYPE_CHECKING:
     from esjobs.session import Session
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
 @click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
+@click.option("--user", "users", multiple=True, metavar="USER", help="Of jobs: who they ran for.")
+@click.option("--project", "projects", multiple=True, metavar="PROJECT", help="Of jobs: what they count for.")
+@click.option(
+    "--detector", "detectors", multiple=True, metavar="NAME", help="Issues of this rule or detector."
+)
+@click.option(
+    "--min-severity",
+    type=click.Choice(SEVERITIES, case_sensitive=False),
+    help="Issues of at least this severity.",
+)
 @click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest.")
 @window_option
 @rows_options
@@ -34,6 +45,10 @@ def show(
     names: tuple[str, ...],
     sites: tuple[str, ...],
     methods: tuple[str, ...],
+    users: tuple[str, ...],
+    projects: tuple[str, ...],
+    detectors: tuple[str, ...],
+    min_severity: str | None,
     run_id: str | None,
     window: str | None,
     form: str,
@@ -56,6 +71,10 @@ def show(
             name=names or None,
             site=sites or None,
             method=methods or None,
+            user=users or None,
+            project=projects or None,
+            detector=detectors or None,
+            min_severity=min_severity,
             run=run_id,
             window=window,
         )

@@ -76,8 +76,14 @@ FOOTPRINTS = Table(
         column("n_samples", "integer", "samples that are there, over all units", "samples"),
         column("n_units", "integer", "nodes, cores or devices with samples", "units"),
         column("gap_frac", "number", "part of the samples that is missing", "fraction"),
-        column("node_mean", "number", "mean of the sum over the units of a node; null: nodes not known"),
-        column("node_max", "number", "largest sum over the units of a node"),
+        column(
+            "node_mean",
+            "number",
+            "mean over time and nodes of what the units of a node make; null: not known",
+        ),
+        column("node_max", "number", "the largest of that at any time on any node"),
+        column("job_mean", "number", "mean over time of what all units make together"),
+        column("job_max", "number", "the largest of that"),
     ),
     time="end_time",
     made_by="detect",
@@ -128,5 +134,27 @@ ISSUES = Table(
     order=columns("-severity_rank -wasted_core_hours source job_id detector"),
 )
 
-DETECT_TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS)
+DETECTED_DAYS = Table(
+    "detected_days",
+    "what the jobs of a day were judged by, and how many of them could be",
+    "day",
+    (
+        _DAY,
+        column("mark", "keyword", "fingerprint of jobs, series, rules and descriptions when it was made"),
+        column("rules", "keyword", "digest of the rules"),
+        column("n_jobs", "integer", "jobs that were looked at", "jobs"),
+        column("n_with_series", "integer", "of these with time series", "jobs"),
+        column("n_without_record", "integer", "jobs of which there are series and no record", "jobs"),
+        column("n_eligible", "integer", "jobs with series whose findings by detectors count", "jobs"),
+        column("not_eligible", "text", "why the others do not count, and how many each, JSON"),
+        column("n_issues", "integer", "findings, without those of severity info", "issues"),
+        column("n_resampled", "integer", "jobs whose series had different distances of samples", "jobs"),
+    ),
+    time="day",
+    made_by="detect",
+    shown=columns("day n_jobs n_with_series n_eligible not_eligible n_issues rules"),
+    order=columns("-day"),
+)
+
+DETECT_TABLES: tuple[Table, ...] = (ISSUES, MEASURES, FOOTPRINTS, DETECTED_DAYS)
 """Every table of this capability."""

@@ -5,6 +5,7 @@ the few lines above the list that call it, make it a step. What a step promises:
 """
 
 from esjobs.nights.aggregating import aggregate_inputs, aggregate_night
+from esjobs.nights.detecting import detect_inputs, detect_night
 from esjobs.nights.explaining import drift_night, reasons_night
 from esjobs.nights.files import files_inputs, ingest_files
 from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window, runs_inputs
@@ -18,6 +19,7 @@ NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
     NightStep("score", score_night, inputs=score_inputs),
+    NightStep("detect", detect_night, inputs=detect_inputs, idle=True),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
     NightStep("drift", drift_night, inputs=runs_inputs),
     NightStep("reasons", reasons_night, inputs=runs_inputs),

@@ -1,0 +1,112 @@
+"""The detectors that rules may name: what each measures, in which unit, and its further numbers.
+
+Facts alone; :mod:`esjobs.detect.measuring` calls the functions behind them.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A detector. ``metrics``: what it looks at; of ``any_metrics`` one is enough. It says nothing of a job
+    without them.
+
+    ``unit``: of its value. ``numbers``: what it gives beside the value, by name. ``variants``: definitions of
+    it, the usual one first.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    metrics: tuple[str, ...]
+    numbers: tuple[str, ...]
+    any_metrics: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ("pika",)
+
+
+_IDLE = ("idle_s", "idle_samples", "units", "unit_share")
+_UNUSED = ("unused", "used", "unused_lenient")
+_IMBALANCE = ("used_only", "largest", "mean_load")
+_COLLAPSE = ("before", "after", "job", "job_begin")
+_LATE = ("wait_s", "last_share", "last_s", "never")
+_PHASES = (
+    *("peak", "median", "median_adaptive", "r", "frequency_index", "periods", "period_s", "load_mean"),
+    *("load_range", "other_mean", "other_range", "io_ratio"),
+)
+_LEAK = (
+    *("residual", "ratio", "intercept", "bytes_per_hour", "peak_b", "leaking", "leaking_bytes_per_hour"),
+)
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector("cpu-idle", "part of the cores' time with a load below 0.01", "1", ("cpu_load",), _IDLE),
+    Detector("gpu-idle", "part of the GPUs' time with a load of 0", "1", ("gpu_load",), _IDLE),
+    Detector("cpu-unused", "part of the cores that never worked", "1", ("cpu_load",), _UNUSED),
+    Detector("gpu-unused", "part of the GPUs that never worked", "1", ("gpu_load",), _UNUSED),
+    Detector(
+        "cpu-imbalance",
+        "mean over time of the standard deviation of the load across cores",
+        "1",
+        ("cpu_load",),
+        _IMBALANCE,
+    ),
+    Detector(
+        "gpu-imbalance",
+        "mean over time of the standard deviation of the load across GPUs",
+        "1",
+        ("gpu_load",),
+        _IMBALANCE,
+    ),
+    Detector(
+        "metadata-congestion",
+        "largest rate of files opened and closed, over all nodes",
+        "1/s",
+        ("metadata_ops_s",),
+        ("mean", "units"),
+    ),
+    Detector(
+        "io-blocking",
+        "periods in which the cores wait for I/O",
+        "periods",
+        ("cpu_load",),
+        (*_PHASES, "pair"),
+        ("read_b_s", "write_b_s", "metadata_ops_s"),
+        ("pika", "adaptive"),
+    ),
+    Detector(
+        "sync-offloading",
+        "periods in which cores and GPUs wait for each other",
+        "periods",
+        ("cpu_load", "gpu_load"),
+        _PHASES,
+    ),
+    Detector(
+        "memory-leak",
+        "slope of the memory in use, of a job of length 1 and a largest value of 1",
+        "1",
+        ("mem_used_b",),
+        _LEAK,
+        (),
+        ("pika", "trim", "trim-start"),
+    ),
+    Detector(
+        "collapse", "smallest ratio of the load after an instant to before it", "1", ("cpu_load",), _COLLAPSE
+    ),
+    Detector(
+        "gpu-collapse",
+        "smallest ratio of the load of GPUs after an instant to before it",
+        "1",
+        ("gpu_load",),
+        _COLLAPSE,
+    ),
+    Detector("late-start", "part of the time before any core worked", "1", ("cpu_load",), _LATE),
+    Detector("gpu-late-start", "part of the time before any GPU worked", "1", ("gpu_load",), _LATE),
+)
+"""In the order in which people read of them."""
+
+
+def detector_named(name: object) -> Detector:
+    """A detector by its name; KeyError where there is none."""
+    for detector in DETECTORS:
+        if detector.name == name:
+            return detector
+    raise KeyError(name)

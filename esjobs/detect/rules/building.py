@@ -1,0 +1,267 @@
+"""Makes rules of what stands in their tables; says which key is wrong, and why."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from esjobs.detect.catalogue import DETECTORS, detector_named
+from esjobs.detect.rules.expressions import Expression, ExpressionError, Kind, read_expression
+from esjobs.detect.rules.hints import Hint, HintError, read_hint
+from esjobs.detect.rules.quantities import quantity
+from esjobs.detect.rules.rule import Condition, Graded, Rule
+from esjobs.detect.rules.vocabulary import close_names, kind_of_fact
+from esjobs.detect.tables import AREAS, SEVERITIES
+
+BUILT = (
+    *("detector", "variant", "area", "meaning", "when", "limits", "value", "threshold", "severity", "hint"),
+    *("wasted_core_hours", "wasted_gpu_hours", "metric", "any_job", "enabled"),
+)
+"""The keys of a rule."""
+_REQUIRED = ("area", "when", "severity", "hint")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_LIMIT = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_OF_MEASURE = ("value", "share", "n_samples")
+"""Names that every detector gives, beside its own numbers."""
+_OF_HINT = ("threshold", "job_id", "source", "unit", "metric", "begin", "until", "wasted")
+_WORDS = (
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+    "value",
+    "share",
+    "threshold",
+    "known",
+    "min",
+    "max",
+    "abs",
+)
+
+
+class RuleError(Exception):
+    """What is wrong with a rule; ``path``: the key that it is about."""
+
+    def __init__(self, path: tuple[str, ...], reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
+def tag_name(name: str) -> str:
+    """How conditions name a rule after ``tag.``.
+
+    >>> tag_name("memory-bound")
+    'memory_bound'
+    """
+    return name.replace("-", "_")
+
+
+def limits_of(given: object) -> dict[str, float]:
+    """Limits in base units, by name; :class:`RuleError` for what is none."""
+    if not isinstance(given, dict):
+        raise RuleError(("limits",), "limits are a table of names and numbers")
+    limits = {}
+    for name, value in given.items():
+        if not _LIMIT.fullmatch(name) or name in _WORDS:
+            raise RuleError(("limits", name), f"'{name:.40}' is no name of a limit")
+        if kind_of_fact(name) is not None:
+            raise RuleError(("limits", name), f"'{name}' is a field of jobs; name the limit otherwise")
+        try:
+            limits[name] = quantity(value)
+        except ValueError as error:
+            raise RuleError(("limits", name), str(error)) from None
+    return limits
+
+
+def built_condition(reason: str, text: object, limits: Mapping[str, float]) -> Condition:
+    """A condition that jobs must meet."""
+
+    def known(name: str) -> Kind | None:
+        return "number" if name in limits else kind_of_fact(name)
+
+    return Condition(reason, _expression(("require", reason), text, known, "truth"))
+
+
+def built_rule(name: str, content: Mapping[str, Any], tags: frozenset[str], others: tuple[str, ...]) -> Rule:
+    """A rule from its table; ``tags``: the rules before it, ``others``: the names of all."""
+    if not _NAME.fullmatch(name):
+        raise RuleError((), f"'{name:.70}' is no name of a rule: small letters, digits and -")
+    for key in _REQUIRED:
+        if key not in content:
+            raise RuleError((), f"the rule '{name}' lacks {key}{_meant(name, others)}")
+    detector = _detector(content)
+    limits = limits_of(content.get("limits", {}))
+    numbers = {} if detector is None else dict.fromkeys((*_OF_MEASURE, *detector.numbers), "number")
+    own = {**dict.fromkeys(limits, "number"), **numbers}
+
+    def known(wanted: str) -> Kind | None:
+        if wanted in own:
+            return "number"
+        if wanted == "value" and "value" in content:
+            return "number"
+        first, dot, second = wanted.partition(".")
+        if dot and first == "tag":
+            return "truth" if second in tags else None
+        return kind_of_fact(wanted)
+
+    if detector is not None and "value" in content:
+        raise RuleError(("value",), "the value of a detector's rule is what was measured; leave value out")
+    value = None
+    if "value" in content:
+        value = _expression(
+            ("value",), content["value"], lambda n: None if n == "value" else known(n), "number"
+        )
+    when = _expression(("when",), content["when"], known, "truth")
+    wasted = {
+        key: _expression((key,), content[key], known, "number") if key in content else None
+        for key in ("wasted_core_hours", "wasted_gpu_hours")
+    }
+    severity = _severity(content["severity"], lambda n: "number" if n in wasted else known(n))
+    threshold = _threshold(content, limits)
+    rule = Rule(
+        name,
+        _one_of(content, "area", AREAS),
+        _text(content, "meaning"),
+        when,
+        severity,
+        _hint(content["hint"], lambda n: n in _OF_HINT or n in wasted or known(n) is not None),
+        limits,
+        "" if detector is None else detector.name,
+        _variant(content, detector),
+        value,
+        threshold,
+        wasted["wasted_core_hours"],
+        wasted["wasted_gpu_hours"],
+        _text(content, "metric"),
+        _flag(content, "any_job", default=detector is None),
+    )
+    _flag(content, "enabled", default=True)
+    unused = set(limits) - rule.names - {threshold}
+    if unused:
+        raise RuleError(("limits", min(unused)), f"the limit '{min(unused)}' is used nowhere in '{name}'")
+    return rule
+
+
+def _meant(name: str, others: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [other for other in others if other != name], n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def _expression(path: tuple[str, ...], text: object, known: Any, kind: Kind) -> Expression:
+    try:
+        expression = read_expression(text, known)
+    except ExpressionError as error:
+        raise RuleError(path, f"{error}{_close(str(error))}") from None
+    if expression.kind != kind:
+        what = "a condition" if kind == "truth" else "a number"
+        raise RuleError(path, f"'{expression.text:.60}' is a {expression.kind}; {path[0]} is {what}")
+    return expression
+
+
+def _close(reason: str) -> str:
+    named = re.fullmatch(r"there is no '([^']+)'", reason)
+    close = close_names(named[1]) if named else []
+    return f"; close are {', '.join(close)}" if close else ""
+
+
+def _detector(content: Mapping[str, Any]) -> Any:
+    if "detector" not in content:
+        return None
+    try:
+        return detector_named(content["detector"])
+    except KeyError:
+        names = ", ".join(detector.name for detector in DETECTORS)
+        raise RuleError(
+            ("detector",), f"there is no detector {content['detector']!r:.60}; there are {names}"
+        ) from None
+
+
+def _variant(content: Mapping[str, Any], detector: Any) -> str:
+    if detector is None:
+        if "variant" in content:
+            raise RuleError(("variant",), "a tag has no variant; only detectors have")
+        return ""
+    given = content.get("variant", detector.variants[0])
+    if given not in detector.variants:
+        raise RuleError(
+            ("variant",),
+            f"{detector.name} has no variant {given!r:.60}; there are {', '.join(detector.variants)}",
+        )
+    return str(given)
+
+
+def _severity(given: object, known: Any) -> Graded:
+    if isinstance(given, str):
+        _severity_name(given)
+        return Graded(given)
+    if not isinstance(given, dict) or "of" not in given:
+        raise RuleError(
+            ("severity",), f"severity is one of {', '.join(SEVERITIES)}, or a table with of and bounds"
+        )
+    for key in given:
+        if key not in ("of", "otherwise", *SEVERITIES[1:]):
+            raise RuleError(
+                ("severity", key),
+                f"severity has no '{key}'; there are of, otherwise, {', '.join(SEVERITIES[1:])}",
+            )
+    of = _expression(("severity", "of"), given["of"], known, "number")
+    otherwise = given.get("otherwise", "info")
+    _severity_name(otherwise)
+    bounds = []
+    for severity in SEVERITIES[1:]:
+        if severity in given:
+            try:
+                bounds.append((severity, quantity(given[severity])))
+            except ValueError as error:
+                raise RuleError(("severity", severity), str(error)) from None
+    values = [bound for _, bound in bounds]
+    if not values:
+        raise RuleError(("severity",), f"severity names no bound; there are {', '.join(SEVERITIES[1:])}")
+    if len(set(values)) < len(values) or values not in (sorted(values), sorted(values, reverse=True)):
+        raise RuleError(("severity",), "the bounds of severity are to rise or to fall from minor to critical")
+    return Graded(otherwise, of, tuple(bounds))
+
+
+def _severity_name(given: object) -> None:
+    if given not in SEVERITIES:
+        raise RuleError(
+            ("severity",), f"there is no severity {given!r:.40}; there are {', '.join(SEVERITIES)}"
+        )
+
+
+def _threshold(content: Mapping[str, Any], limits: Mapping[str, float]) -> str:
+    given = content.get("threshold", next(iter(limits), ""))
+    if not isinstance(given, str) or (given and given not in limits):
+        raise RuleError(("threshold",), f"threshold names one of the limits; {given!r:.40} is none")
+    return given
+
+
+def _hint(given: object, known: Any) -> Hint:
+    try:
+        return read_hint(given, known)
+    except HintError as error:
+        raise RuleError(("hint",), str(error)) from None
+
+
+def _one_of(content: Mapping[str, Any], key: str, values: tuple[str, ...]) -> str:
+    if content[key] not in values:
+        raise RuleError((key,), f"there is no {key} {content[key]!r:.40}; there are {', '.join(values)}")
+    return str(content[key])
+
+
+def _text(content: Mapping[str, Any], key: str) -> str:
+    given = content.get(key, "")
+    if not isinstance(given, str) or len(given) > 500:
+        raise RuleError((key,), f"{key} is a text of up to 500 characters")
+    return given
+
+
+def _flag(content: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    given = content.get(key, default)
+    if not isinstance(given, bool):
+        raise RuleError((key,), f"{key} is true or false")
+    return given

@@ -1,0 +1,158 @@
+"""Reads files of rules, all of them or none: what is wrong is told with file, line and reason.
+
+The rules that come with esjobs (``default.toml``) are read first; a file of the user adds rules, or changes
+keys of one that is there. ``docs/rules.md`` describes the form.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn
+
+from esjobs.core.errors import InputError
+from esjobs.detect.rules.building import BUILT, RuleError, built_condition, built_rule, limits_of, tag_name
+from esjobs.detect.rules.places import Places
+from esjobs.detect.rules.rule import Rule, Rules
+
+_LARGEST_FILE = 256 << 10
+"""Bytes of a file of rules."""
+_MOST_RULES = 500
+DEFAULTS = "default.toml"
+"""The rules that come with esjobs."""
+
+_Path = tuple[str, ...]
+
+
+class _Source:
+    """A file of rules, with the lines of what stands in it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.places = Places(text)
+        try:
+            self.content: dict[str, Any] = tomllib.loads(text)
+        except RecursionError:
+            raise InputError(f"{name} is nested too deeply; a rule is a table of keys") from None
+        except ValueError as error:
+            # tomllib says the line itself; only its own words for a long number do not
+            raise InputError(f"{name} is not TOML: {error}") from None
+
+    def refuse(self, path: _Path, reason: str) -> NoReturn:
+        raise InputError(f"{self.name}, line {self.places.line(path)}: {reason}; no rule of it is in force")
+
+
+def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
+    """The rules of esjobs with those of some files; a later file changes those before it.
+
+    Raises :class:`InputError` in one line with file, line and reason; nothing is in force then.
+    """
+    sources = [_shipped()] if defaults else []
+    sources += [_Source(str(path), _text(Path(path))) for path in paths]
+    merged: dict[str, dict[str, Any]] = {}
+    conditions: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    owners: dict[_Path, _Source] = {}
+    for source in sources:
+        _merge(source, merged, conditions, limits, owners)
+    if len(merged) > _MOST_RULES:
+        sources[-1].refuse((), f"{len(merged)} rules; {_MOST_RULES} is the most")
+    return _built(merged, conditions, limits, owners, sources)
+
+
+def _shipped() -> _Source:
+    text = files("esjobs.detect.rules").joinpath(DEFAULTS).read_text(encoding="utf-8")
+    return _Source(DEFAULTS, text)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(
+            f"cannot read the rules {path}: {error.strerror or error}; name a file of rules (TOML)"
+        ) from error
+    if len(content) > _LARGEST_FILE:
+        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; name a file of rules")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from None
+
+
+def _merge(
+    source: _Source,
+    merged: dict[str, dict[str, Any]],
+    conditions: dict[str, Any],
+    limits: dict[str, Any],
+    owners: dict[_Path, _Source],
+) -> None:
+    _require_tables(source, (), source.content, ("rule", "eligible"))
+    eligible = source.content.get("eligible", {})
+    _require_tables(source, ("eligible",), eligible, ("limits", "require"))
+    for key, content in eligible.items():
+        for name, value in content.items():
+            (limits if key == "limits" else conditions)[name] = value
+            owners["eligible", key, name] = source
+    for name, content in source.content.get("rule", {}).items():
+        if not isinstance(content, dict):
+            source.refuse(("rule", name), "a rule is a table: [rule.NAME]")
+        rule = merged.setdefault(name, {})
+        owners.setdefault(("rule", name), source)
+        for key, value in content.items():
+            if key not in BUILT:
+                source.refuse(("rule", name, key), f"a rule has no '{key}'; there are {', '.join(BUILT)}")
+            owners["rule", name, key] = source
+            if key == "limits" and isinstance(value, dict):
+                earlier = rule.get("limits")
+                rule["limits"] = {**(earlier if isinstance(earlier, dict) else {}), **value}
+                owners.update({("rule", name, "limits", limit): source for limit in value})
+            else:
+                rule[key] = value
+
+
+def _require_tables(source: _Source, path: _Path, content: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key, inner in content.items():
+        if key not in known:
+            source.refuse((*path, key), f"there is no '{key}' here; there are {', '.join(known)}")
+        if not isinstance(inner, dict):
+            source.refuse((*path, key), f"{key} is to be a table")
+
+
+def _built(
+    merged: Mapping[str, Mapping[str, Any]],
+    conditions: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    owners: Mapping[_Path, _Source],
+    sources: list[_Source],
+) -> Rules:
+    def refused(path: _Path, reason: str) -> NoReturn:
+        for end in range(len(path), 0, -1):
+            if path[:end] in owners:
+                owners[path[:end]].refuse(path, reason)
+        sources[-1].refuse(path, reason)
+
+    def tried(path: _Path, build: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return build(*arguments)
+        except RuleError as error:
+            return refused((*path, *error.path), str(error))
+
+    own = tried(("eligible",), limits_of, limits)
+    eligible = [
+        tried(("eligible",), built_condition, reason, text, own)
+        for reason, text in conditions.items()
+        # false: a condition of the defaults that a site does not want
+        if text is not False
+    ]
+    rules: list[Rule] = []
+    tags: set[str] = set()
+    for name, content in merged.items():
+        rule = tried(("rule", name), built_rule, name, content, frozenset(tags), tuple(merged))
+        if content.get("enabled", True):
+            rules.append(rule)
+            tags.add(tag_name(name))
+    texts = {"rules": merged, "eligible": dict(conditions), "limits": dict(limits)}
+    return Rules(tuple(rules), tuple(eligible), own, texts)

@@ -1,0 +1,191 @@
+"""Files of rules: what is refused, with file, line and reason; how a file changes others; null logic."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from esjobs.core.errors import InputError
+from esjobs.detect.rules.expressions import ExpressionError, read_expression
+from esjobs.detect.rules.hints import read_hint
+from esjobs.detect.rules.reading import read_rules
+
+GOOD = """
+[rule.mine]
+area = "cpu"
+value = "cpu_load.mean"
+limits = { load = "50 %" }
+when = "value < load and user == 'bob'"
+severity = "minor"
+hint = "{user} used {value:percent}"
+"""
+
+
+def written(folder: Path, text: str, name: str = "site.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def refusal(folder: Path, text: str) -> str:
+    path = written(folder, text)
+    with pytest.raises(InputError) as refused:
+        read_rules([path])
+    told = str(refused.value)
+    assert told.startswith(str(path))
+    assert "\n" not in told
+    return told
+
+
+def test_the_rules_that_come_with_it_can_be_read() -> None:
+    rules = read_rules()
+    names = {rule.name for rule in rules.rules}
+    assert {
+        "memory-bound",
+        "compute-bound",
+        "gpu-bound",
+        "io-heavy",
+        "network-heavy",
+        "unrestrained",
+    } <= names
+    assert {"memory-leak", "io-blocking", "sync-offloading", "metadata-congestion", "collapse"} <= names
+    assert all(rule.hint.text and rule.meaning for rule in rules.rules)
+
+
+def test_every_detector_has_a_rule() -> None:
+    from esjobs.detect.catalogue import DETECTORS
+
+    assert {rule.detector for rule in read_rules().rules if rule.detector} == {
+        each.name for each in DETECTORS
+    }
+
+
+def test_a_file_adds_rules_and_changes_single_keys(tmp_path: Path) -> None:
+    text = GOOD + "\n[rule.cpu-imbalance]\nlimits.deviation = 0.3\n[rule.short-job]\nenabled = false\n"
+    usual, changed = read_rules(), read_rules([written(tmp_path, text)])
+    before, after = usual.rule("cpu-imbalance"), changed.rule("cpu-imbalance")
+    assert before is not None
+    assert after is not None
+    assert (before.limits["deviation"], after.limits["deviation"]) == (0.2, 0.3)
+    assert after.hint == before.hint
+    assert changed.rule("short-job") is None
+    assert changed.rule("mine") is not None
+    assert changed.digest != usual.digest
+    assert read_rules().digest == usual.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "told"),
+    [
+        (("value < load", "value <"), 6, "cannot be read"),
+        (("cpu_load.mean", "cpu_loda.mean"), 4, "there is no 'cpu_loda.mean'; close are cpu_load.m"),
+        (("cpu_load.mean", "cpu_load.middle"), 4, "there is no 'cpu_load.middle'"),
+        (("user ==", "usr =="), 6, "there is no 'usr'"),
+        (("== 'bob'", "> 'bob'"), 6, "no larger or smaller"),
+        (("== 'bob'", "== 3"), 6, "compares a text with a number"),
+        (("user == 'bob'", "cores"), 6, "is a number where a truth belongs"),
+        (("user == 'bob'", "cores ** 9 > 1"), 6, "is not allowed here"),
+        (("user == 'bob'", "cores > 1e999"), 6, "beyond 1e30"),
+        (("user == 'bob'", "user.upper() == 'B'"), 6, "is not allowed here"),
+        (("user == 'bob'", "__import__('os') == 1"), 6, "is not allowed here"),
+        (("user == 'bob'", "(" * 250 + "cores" + ")" * 250 + " > 1"), 6, "site.toml"),
+        (("user == 'bob'", "not " * 200 + "smt"), 6, "nested too deeply"),
+        (("user == 'bob'", "cores > " + "9" * 5000), 6, "longer than 1000"),
+        (('"50 %"', '"50 kg"'), 5, "there is no unit 'kg'"),
+        (('"50 %"', '"fifty"'), 5, "is no number with a unit"),
+        (('"50 %"', "true"), 5, "is no limit"),
+        (('"50 %"', "inf"), 5, "is no limit"),
+        (("load =", "cores ="), 5, "is a field of jobs"),
+        (('"50 %" }', '"50 %", other = 1 }'), 5, "'other' is used nowhere"),
+        (('area = "cpu"', 'area = "disk"'), 3, "there is no area 'disk'"),
+        (('severity = "minor"', 'severity = "bad"'), 7, "there is no severity 'bad'"),
+        (('severity = "minor"', "severity = { minor = 1 }"), 7, "a table with of and bounds"),
+        (
+            ('severity = "minor"', 'severity = { of = "cores", minor = 1, major = 9, critical = 5 }'),
+            7,
+            "to rise or to fall",
+        ),
+        (("{value:percent}", "{vaule:percent}"), 8, "a place for 'vaule'"),
+        (("{value:percent}", "{value:furlongs}"), 8, "there is no such form"),
+        (("{value:percent}", "{value.real}"), 8, "a place for 'value.real'"),
+        (("{value:percent}", "{value!r}"), 8, "a place for"),
+        (("{value:percent}", "{"), 8, "cannot be read"),
+        (("[rule.mine]", '[rule.mine]\ndetector = "cpu-idel"'), 3, "there is no detector 'cpu-idel'"),
+        (("[rule.mine]", '[rule.mine]\nthreshhold = "load"'), 3, "a rule has no 'threshhold'"),
+        (("[rule.mine]", '[rule.mine]\nthreshold = "loud"'), 3, "'loud' is none"),
+        (("[rule.mine]", "[rules.mine]"), 2, "there is no 'rules' here"),
+        (("[rule.mine]", '[rule."no name"]'), 2, "is no name of a rule"),
+        (("[rule.mine]", "[[rule]]"), 2, "rule is to be a table"),
+        (
+            ("[rule.mine]", "[rule.cpu-idel]\nlimits = { idle = 1 }\n[rule.mine]"),
+            2,
+            "did you mean 'cpu-idle'?",
+        ),
+        (("[rule.mine]", "[rule.mine"), 2, "is not TOML"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, change: tuple[str, str], line: int, told: str) -> None:
+    assert change[0] in GOOD
+    message = refusal(tmp_path, GOOD.replace(*change))
+    assert told in message
+    assert f"line {line}" in message
+
+
+def test_depth_and_size_are_bounded(tmp_path: Path) -> None:
+    assert "nested too deeply" in refusal(tmp_path, "a = " + "[" * 20_000)
+    assert "is larger than" in refusal(tmp_path, "# " + "x" * 300_000)
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'[rule.a]\nhint = "\xff"\n')
+    with pytest.raises(InputError, match=r"line 2: not UTF-8"):
+        read_rules([path])
+
+
+def test_a_wrong_override_names_the_file_that_is_wrong(tmp_path: Path) -> None:
+    right = written(tmp_path, GOOD, "right.toml")
+    wrong = written(tmp_path, '[rule.mine]\nlimits = { load = "1 parsec" }\n', "wrong.toml")
+    with pytest.raises(InputError, match=r"wrong\.toml, line 2: .*parsec"):
+        read_rules([right, wrong])
+
+
+def truth(text: str, **columns: list[float]) -> list[float]:
+    arrays = {name: np.array(values, np.float64) for name, values in columns.items()}
+    expression = read_expression(text, lambda name: "number" if name in arrays else None)
+    n = len(next(iter(arrays.values())))
+    return [float(value) for value in expression.of(arrays.__getitem__, n)]
+
+
+nan = float("nan")
+
+
+def test_missing_values_are_unknown_and_never_true() -> None:
+    assert truth("a > 1", a=[2, 1, nan]) == [1, 0, 0.5]
+    assert truth("not a > 1", a=[2, 1, nan]) == [0, 1, 0.5]
+    assert truth("a != 1", a=[nan]) == [0.5]
+    assert truth("a > 1 or b > 1", a=[nan, nan, nan], b=[2, 1, nan]) == [1, 0.5, 0.5]
+    assert truth("a > 1 and b > 1", a=[nan, nan, nan], b=[2, 1, nan]) == [0.5, 0, 0.5]
+    assert truth("a / b > 0 or a / b <= 0", a=[1, 0], b=[0, 0]) == [0.5, 0.5]
+    assert truth("known(a) and min(a, b) > 0", a=[1, nan], b=[nan, 1]) == [0.5, 0]
+
+
+def test_a_hint_says_what_is_not_known_and_shows_hostile_text() -> None:
+    hint = read_hint("{user}: {value:percent}, {limit:bytes}", {"user", "value", "limit"}.__contains__)
+    values = {"user": "a\x1b[31m\n{value}", "value": nan, "limit": 2e9}
+    told = hint.filled(values.__getitem__)
+    assert told.endswith(": ?, 2 GB")
+    assert "\x1b" not in told
+    assert "\n" not in told
+    assert "{value}" in told
+
+
+def test_an_expression_is_no_python() -> None:
+    for text in (
+        "(lambda: 1)()",
+        "[a for a in b]",
+        "a if b else c",
+        "a.b.c > 1",
+        "a[0] > 1",
+        "f'{a}' == a",
+        "",
+    ):
+        with pytest.raises(ExpressionError):
+            read_expression(text, lambda _: "number")
