@@ -14,6 +14,7 @@ from esjobs.ingest.formats.prmon import Prmon
 from esjobs.ingest.formats.slurm import SLURM
 from esjobs.ingest.formats.slurm_profile import SlurmProfile
 from esjobs.ingest.formats.supremm import Supremm
+from esjobs.ingest.formats.swf import SWF
 
 REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
 """The formats of reference tables, by which ``esjobs reference import`` names its forms."""
@@ -22,6 +23,7 @@ SOURCES: tuple[Source, ...] = (
     PandaSource(),
     JobsSource(),
     SLURM,
+    SWF,
     COREPOWER_TABLE,
     CRIC_QUEUES,
     ClusterCockpit(),
