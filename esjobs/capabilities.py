@@ -6,6 +6,7 @@ named here.
 
 from dataclasses import dataclass
 
+from esjobs.accounting.tables import ACCOUNTING
 from esjobs.core.errors import UsageError
 from esjobs.core.tables import Table
 from esjobs.declared.tables import COREPOWER
@@ -38,6 +39,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("watch", WATCH_TABLES),
     Capability("jobs", (BUCKETS, DAYS, REJECTS, LOADS, LOAD_TABLES)),
     Capability("declared", (COREPOWER,)),
+    Capability("accounting", (ACCOUNTING,)),
     Capability("references", (REFERENCES,)),
     Capability("series", (SERIES,)),
     Capability("reasons", REASON.tables, REASON),

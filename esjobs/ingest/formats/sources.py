@@ -2,6 +2,7 @@
 
 from esjobs.core.errors import UsageError
 from esjobs.ingest.base import Source
+from esjobs.ingest.formats.apel import APEL
 from esjobs.ingest.formats.atlas_scores import ATLAS_FACTORS, ATLAS_HS06
 from esjobs.ingest.formats.canonical import JobsSource
 from esjobs.ingest.formats.clustercockpit import ClusterCockpit
@@ -24,6 +25,7 @@ SOURCES: tuple[Source, ...] = (
     JobsSource(),
     SLURM,
     SWF,
+    APEL,
     COREPOWER_TABLE,
     CRIC_QUEUES,
     ClusterCockpit(),
