@@ -41,8 +41,8 @@ def imports(path: Path, found: dict[str, Path] | None = None) -> set[str]:
     return names
 
 
-FITTERS_GROUND = {"fitters.errors", "fitters.robust", "fitters.compiled"}
-"""What every folder of the fits may use: errors, constants, the compiler."""
+FITTERS_GROUND = {"fitters.errors", "fitters.robust", "fitters.compiled", "fitters.threads"}
+"""What every folder of the fits may use: errors, constants, the compiler, the number of threads."""
 
 
 def tables_of(found: dict[str, Path]) -> set[str]:
@@ -185,7 +185,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.detect": _CALCULATING,
     "esjobs.demo": {"numpy", "pyarrow"},
     "fitters.layout": {"numpy"},
-    "fitters.fit": {"numpy", "scipy", "iminuit", "threadpoolctl"},
+    "fitters.fit": {"numpy", "scipy", "iminuit"},
     "fitters.line": {"numpy", "scipy", "iminuit"},
     "fitters.fixed_cost": {"numpy"},
     "fitters.mixture": {"numpy", "scipy"},
@@ -195,6 +195,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters.errors": set(),
     "fitters.robust": set(),
     "fitters.compiled": {"numba"},
+    "fitters.threads": {"threadpoolctl"},
     "fitters": set(),
     "dashboards.spec": set(),
     "dashboards.panels": set(),
@@ -220,7 +221,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "tenacity": ("esjobs/store/elastic/transport/patience.py", "esjobs/notify/sending.py"),
     "numba": "fitters/compiled.py",
     "iminuit": "fitters/",
-    "threadpoolctl": "fitters/fit/threads.py",
+    "threadpoolctl": "fitters/threads.py",
     "click": ("esjobs/cli.py", "esjobs/commands/", "esjobs/terminal.py"),
     "pydantic": (
         *("esjobs/settings.py", "esjobs/setting_types.py", "esjobs/speed/settings.py"),

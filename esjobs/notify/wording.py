@@ -3,6 +3,7 @@
 import re
 import textwrap
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import jinja2
@@ -57,13 +58,7 @@ class Wording:
                 f"no templates of language '{self._language}' for '{recipient.name}'; make {folders[0]}"
             )
         # what a language lacks is taken in English
-        self._environment = ImmutableSandboxedEnvironment(
-            loader=jinja2.FileSystemLoader([*folders, *(folder / FALLBACK for folder in (*own, OURS))]),
-            autoescape=lambda name: name is not None and name.endswith(".html"),
-            undefined=jinja2.StrictUndefined,
-            keep_trailing_newline=False,
-        )
-        self._environment.filters |= {"wrapped": wrapped, "short": in_the_middle}
+        self._environment = _environment((*folders, *(folder / FALLBACK for folder in (*own, OURS))))
 
     def subject(self, digest: Digest) -> str:
         """One visible line, the prefix in front, cut where it is too long."""
@@ -105,6 +100,19 @@ class Wording:
             UnicodeDecodeError,
         ) as error:
             raise SettingsError(f"template {self._language}/{name} cannot be used: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
+    """Templates of folders, the first that has one: compiled once, and again when their files change."""
+    environment = ImmutableSandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(folders),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=False,
+    )
+    environment.filters |= {"wrapped": wrapped, "short": in_the_middle}
+    return environment
 
 
 def wrapped(text: str, first: str = "", others: str | None = None) -> str:

@@ -7,6 +7,7 @@ and the queue would deviate by nothing of its own. Both effects are fitted toget
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +64,13 @@ class Machines:
 
     def mix_error(self, site: str) -> float:
         """Standard error of :meth:`of_mix` of a queue, against that of all queues."""
-        mean = np.mean([self._gradient(mix) for mix in self.mix.values()], axis=0)
-        weights = self._gradient(self.mix[site]) - mean
+        weights = self._gradient(self.mix[site]) - self._mean_gradient
         return math.sqrt(self.effects.variance(np.zeros(len(self.sites)), weights))
+
+    @cached_property
+    def _mean_gradient(self) -> FloatArray:
+        mean: FloatArray = np.mean([self._gradient(mix) for mix in self.mix.values()], axis=0)
+        return mean
 
     def difference_error(self, one: Mapping[str, float], other: Mapping[str, float]) -> float:
         """Standard error of the difference of two mixes."""

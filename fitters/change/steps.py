@@ -17,6 +17,7 @@ from scipy import linalg
 
 from fitters.change.noise import covariance
 from fitters.layout.arrays import Floats
+from fitters.threads import one_blas_thread
 
 THRESHOLD = 4.0
 """|size / error| from which a step is told; found with toys, see ``benchmarks/results/drift.md``."""
@@ -90,6 +91,11 @@ def find_steps(
     series = series.keep(~stray_days(series, scale))
     if len(series.day) < 2 * LEAST_DAYS:
         return ()
+    with one_blas_thread():
+        return _found(series, memory, scale, threshold)
+
+
+def _found(series: Series, memory: float, scale: float, threshold: float) -> tuple[Step, ...]:
     scan = _Scan(series, memory, scale)
     places: list[int] = []
     while len(places) < _MOST_STEPS:
@@ -133,8 +139,9 @@ class _Scan:
         # column t: 1 from day t on; column 0 is the level
         steps = np.tril(np.ones((n, n)))
         self.day = series.day
-        self._value: Floats = linalg.solve_triangular(root, series.value, lower=True)
-        self._steps: Floats = linalg.solve_triangular(root, steps, lower=True)
+        whitened = linalg.solve_triangular(root, np.column_stack([steps, series.value]), lower=True)
+        self._steps: Floats = whitened[:, :-1]
+        self._value: Floats = whitened[:, -1]
 
     def _fitted(self, places: list[int], *, anywhere: bool = False) -> tuple[Floats, Floats]:
         """Size and error of a further step at each day, the others and the level fitted along.

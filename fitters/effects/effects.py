@@ -15,6 +15,7 @@ from scipy.sparse import csgraph
 
 from fitters.errors import InputError
 from fitters.layout.arrays import Floats
+from fitters.threads import one_blas_thread
 
 _SWEEPS = 6
 _STRAY = 4.0
@@ -80,6 +81,13 @@ def fit_effects(
     """
     if not len(value) or not (np.isfinite(value).all() and np.isfinite(variance).all()):
         raise InputError("effects need buckets with finite values and variances")
+    with one_blas_thread():
+        return _fitted(task, unit, of_class, value, variance, n_units, n_classes)
+
+
+def _fitted(
+    task: Codes, unit: Codes, of_class: Codes, value: Floats, variance: Floats, n_units: int, n_classes: int
+) -> Effects:
     inside = _largest(unit, of_class, n_units, n_classes)
     kept = inside[unit]
     rejected = 0

@@ -14,11 +14,11 @@ from fitters.fit.judge import Verdict, ask_minuit
 from fitters.fit.result_tables import Outcome, Pooled, component_table, unit_table
 from fitters.fit.results import FitResult, Fitted, Settings
 from fitters.fit.solve import MODES, Solution, minimise
-from fitters.fit.threads import one_blas_thread
 from fitters.fit.weighting import find_weights
 from fitters.layout.arrays import EMPTY, Floats
 from fitters.layout.buckets import Buckets
 from fitters.layout.components import Part, partition
+from fitters.threads import one_blas_thread
 
 NO_MATRIX: Floats = np.empty((0, 0))
 

@@ -16,9 +16,9 @@ from scipy import linalg
 
 from fitters.fit.outer_sums import laplacian
 from fitters.fit.results import FitResult
-from fitters.fit.threads import one_blas_thread
 from fitters.layout.arrays import Floats, Ints
 from fitters.layout.kernels import unit_roots
+from fitters.threads import one_blas_thread
 
 LOST_LINK = 1e-10
 """Reciprocal condition below which a task left out takes the last link between parts of the component."""

@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fitters import Buckets, fit_speed_factors
-from fitters.fit.threads import one_blas_thread
+from fitters.threads import one_blas_thread
 from tests.fitters.toys import make
 
 
