@@ -11,6 +11,7 @@ from esjobs.ingest.formats.cric import CRIC_QUEUES
 from esjobs.ingest.formats.hepix_hs06 import HEPIX_HS06
 from esjobs.ingest.formats.hepix_hs23 import HEPIX_HS23
 from esjobs.ingest.formats.panda import PandaSource
+from esjobs.ingest.formats.perf_stat import PerfStat
 from esjobs.ingest.formats.prmon import Prmon
 from esjobs.ingest.formats.slurm import SLURM
 from esjobs.ingest.formats.slurm_profile import SlurmProfile
@@ -32,6 +33,7 @@ SOURCES: tuple[Source, ...] = (
     SlurmProfile(),
     Prmon(),
     Supremm(),
+    PerfStat(),
     *REFERENCE_SOURCES,
 )
 """Every format that ``esjobs ingest`` reads."""
