@@ -2,6 +2,8 @@
 
 import math
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -309,3 +311,23 @@ def test_models_belong_to_families(model: str, family: str | None) -> None:
 def test_no_model_belongs_to_two_families() -> None:
     for model in (HSW, SKX, ICX, SPR, ZEN4, ZEN3, "Intel Xeon Platinum 8380H", "AMD EPYC 4564P"):
         assert sum(bool(family.models.fullmatch(model)) for family in FAMILIES) == 1
+
+
+def test_the_page_about_scores_names_every_family_and_its_events() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scores.md").read_text(encoding="utf-8")
+    spelled = {event_name(word) for word in re.findall(r"[a-z][a-z0-9_.]+", page)}
+    for family in FAMILIES:
+        assert family.title in page
+        if family.undefined:
+            assert family.undefined in page
+            continue
+        assert f"`{family.name}` | {family.width:.0f} |" in page
+        for what in (
+            "retired",
+            "load_stalls",
+            "store_stalls",
+            "memory_slots",
+            "backend_slots",
+            "not_complete",
+        ):
+            assert {*family.events.get(what, ())[:1]} <= spelled, (family.name, what)
