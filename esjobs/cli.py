@@ -223,6 +223,7 @@ for _command in (
     why.drift,
     why.reasons,
     detect.detect,
+    detect.rules,
     efficiency.score,
     efficiency.rank,
     results.show,

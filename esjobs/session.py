@@ -455,6 +455,20 @@ class Session(ResultTables):
         days = stored_days(self.store) if window is None else self._days(window)
         return detect(self.store, judging, days, rebuild=rebuild, progress=self._progress)
 
+    def replay_rules(
+        self, files: str | Path | Sequence[str | Path], window: WindowLike = None
+    ) -> "pd.DataFrame":
+        """What files of rules would change, read after those of the settings; nothing is written.
+
+        A row per rule and change (newly flagged, no longer flagged, other severity): jobs, users, core-hours,
+        examples. ``window``: whole days; None: all that was looked at. Raises :class:`InputError` for a file
+        that is wrong, :class:`NoResultError` where nothing was measured.
+        """
+        from esjobs.detect.replay import replayed
+
+        days = None if window is None else self._days(window)
+        return frame_of(replayed(self.store, self.settings, paths(files), days))
+
     def prune(
         self,
         keep: int | None = None,

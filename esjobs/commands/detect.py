@@ -1,8 +1,10 @@
 """Commands about issues of jobs: finding them, the rules they are found by, and one job with everything."""
 
+from pathlib import Path
+
 import click
 
-from esjobs.commands.options import Context, emit_reports, rows_options, window_option
+from esjobs.commands.options import Context, emit, emit_reports, rows_options, window_option
 
 
 @click.command()
@@ -18,3 +20,68 @@ def detect(obj: Context, window: str | None, rebuild: bool, form: str, out: str)
     with obj.session() as session:
         report = session.detect(window, rebuild=rebuild)
     emit_reports([report], form, out)
+
+
+@click.group()
+def rules() -> None:
+    """The rules that jobs are judged by: what is in force, and what others would change."""
+
+
+_files = click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False)
+)
+
+
+@rules.command()
+@_files
+@click.pass_obj
+def check(obj: Context, files: tuple[Path, ...]) -> None:
+    """Read FILE... after the rules of the settings; exit code 1 with file, line and reason if it is wrong."""
+    from esjobs.detect.rules.reading import read_rules
+
+    usual = obj.settings().detect.rules
+    before = {rule.name: repr(rule) for rule in read_rules(usual).rules}
+    after = {rule.name: repr(rule) for rule in read_rules((*usual, *files)).rules}
+    told = {
+        "new": [name for name in after if name not in before],
+        "changed": [name for name in after if name in before and after[name] != before[name]],
+        "left out": [name for name in before if name not in after],
+    }
+    click.echo(f"{len(after)} rules")
+    for what, names in told.items():
+        if names:
+            click.echo(f"{what}: {', '.join(names)}")
+
+
+@rules.command("show")
+@click.argument("name", required=False)
+@rows_options
+@click.pass_obj
+def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
+    """The rules in force, or the one of NAME: conditions, limits, severities, hints."""
+    from esjobs.detect.rules.listing import rules_table
+    from esjobs.detect.rules.reading import read_rules
+
+    rows = rules_table(read_rules(obj.settings().detect.rules), name)
+    if form == "table" and name is None:
+        rows = rows.select(["name", "kind", "area", "meaning", "limits", "severity"])
+    emit(rows, form, out, prose=["meaning", "when", "limits", "hint", "severity"])
+
+
+@rules.command("replay")
+@_files
+@window_option
+@rows_options
+@click.pass_obj
+def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form: str, out: str) -> None:
+    """What FILE... would change: jobs newly and no longer flagged, rule by rule. Nothing is written.
+
+    FILE... is read after the rules of the settings. Both are applied to what esjobs detect has measured.
+    """
+    from esjobs.arguments import window_of
+    from esjobs.detect.replay import replayed
+
+    with obj.session() as session:
+        rows = replayed(session.store, session.settings, files, window_of(window))
+    title = "" if rows.num_rows else "nothing would change"
+    emit(rows, form, out, title=title, prose=["examples"])

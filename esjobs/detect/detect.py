@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.identity import content_id
@@ -26,15 +25,14 @@ from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.detect.alike import alike
-from esjobs.detect.facts import Facts, fields_needed, job_keys
+from esjobs.detect.facts import Facts, fields_needed
 from esjobs.detect.footprints import footprint_rows, footprints
 from esjobs.detect.in_force import Judging
 from esjobs.detect.judging import eligibility, judged
 from esjobs.detect.measuring import Batch, measurements
 from esjobs.detect.rows import aligned, issue_rows, measure_rows
-from esjobs.detect.series_jobs import keys_with_series, with_records
+from esjobs.detect.series_jobs import jobs_without_series, with_records
 from esjobs.detect.tables import DETECT_TABLES, DETECTED_DAYS, FOOTPRINTS, ISSUES, MEASURES
-from esjobs.jobs.resolution import select
 from esjobs.jobs.row_spool import RowSpool
 from esjobs.runs.publication import read_table, rows_table, tidy
 from esjobs.series.blocks import Block, blocks
@@ -219,15 +217,7 @@ def _of_records(
     books: _Books,
 ) -> None:
     """Issues of the jobs of a day without time series."""
-    with_series = pa.concat_arrays(
-        [keys_with_series(store, each) for each in (day - timedelta(days=1), day, day + timedelta(days=1))]
-    )
-    for batch in select(store, names, Window.of_days(day, day)):
-        jobs = pa.Table.from_batches([batch])
-        known = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
-        jobs = jobs.filter(pc.invert(known)).combine_chunks()
-        if not jobs.num_rows:
-            continue
+    for jobs in jobs_without_series(store, names, day):
         facts = Facts(jobs, judging.clusters)
         ends = jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC"))
         nobody: npt.NDArray[np.bool_] = np.zeros(facts.n, np.bool_)

@@ -89,6 +89,7 @@ def _figures(
         "node_max": node_max,
         "job_mean": job_mean,
         "job_max": np.fmax.reduce(at_job, axis=1),
+        "series_s": np.maximum(step_s * n_samples, 0.0),
     }
 
 

@@ -1,6 +1,6 @@
 """The jobs of a block of series, with their records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -55,7 +55,19 @@ def stored_days(store: JobStore) -> Window:
     return Window.of_days(min(days), max(days))
 
 
-def keys_with_series(store: JobStore, day: date) -> pa.Array:
+def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Iterator[pa.Table]:
+    """Records of the jobs that ended on a day and have no series on it or beside it, some at a time."""
+    beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
+    with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside])
+    for batch in select(store, names, Window.of_days(day, day)):
+        jobs = pa.Table.from_batches([batch])
+        known = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
+        jobs = jobs.filter(pc.invert(known)).combine_chunks()
+        if jobs.num_rows:
+            yield jobs
+
+
+def _keys_with_series(store: JobStore, day: date) -> pa.Array:
     """What tells apart the jobs whose series end on a day."""
     batches = list(store.read(SERIES, [Days("day", day, day)], ["source", "job_id"]))
     if not batches:

@@ -84,6 +84,7 @@ FOOTPRINTS = Table(
         column("node_max", "number", "the largest of that at any time on any node"),
         column("job_mean", "number", "mean over time of what all units make together"),
         column("job_max", "number", "the largest of that"),
+        column("series_s", "number", "length of the series of the job", "s"),
     ),
     time="end_time",
     made_by="detect",

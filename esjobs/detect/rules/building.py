@@ -84,8 +84,17 @@ def built_condition(reason: str, text: object, limits: Mapping[str, float]) -> C
     return Condition(reason, _expression(("require", reason), text, known, "truth"))
 
 
-def built_rule(name: str, content: Mapping[str, Any], tags: frozenset[str], others: tuple[str, ...]) -> Rule:
-    """A rule from its table; ``tags``: the rules before it, ``others``: the names of all."""
+def built_rule(
+    name: str,
+    content: Mapping[str, Any],
+    tags: frozenset[str],
+    others: tuple[str, ...],
+    older: frozenset[str] = frozenset(),
+) -> Rule:
+    """A rule from its table; ``tags``: the rules before it, ``others``: the names of all.
+
+    ``older``: limits of a file before the one that says when it fires, which may leave them unused.
+    """
     if not _NAME.fullmatch(name):
         raise RuleError((), f"'{name:.70}' is no name of a rule: small letters, digits and -")
     for key in _REQUIRED:
@@ -138,7 +147,7 @@ def built_rule(name: str, content: Mapping[str, Any], tags: frozenset[str], othe
         _flag(content, "any_job", default=detector is None),
     )
     _flag(content, "enabled", default=True)
-    unused = set(limits) - rule.names - {threshold}
+    unused = set(limits) - rule.names - {threshold} - older
     if unused:
         raise RuleError(("limits", min(unused)), f"the limit '{min(unused)}' is used nowhere in '{name}'")
     return rule

@@ -140,6 +140,16 @@ def _built(
         except RuleError as error:
             return refused((*path, *error.path), str(error))
 
+    def older(name: str) -> frozenset[str]:
+        """The limits of a rule that an earlier file than that of its condition gives."""
+        place = {id(source): number for number, source in enumerate(sources)}
+        condition = place.get(id(owners.get(("rule", name, "when"))), 0)
+        return frozenset(
+            path[3]
+            for path, source in owners.items()
+            if path[:3] == ("rule", name, "limits") and len(path) == 4 and place[id(source)] < condition
+        )
+
     own = tried(("eligible",), limits_of, limits)
     eligible = [
         tried(("eligible",), built_condition, reason, text, own)
@@ -150,7 +160,7 @@ def _built(
     rules: list[Rule] = []
     tags: set[str] = set()
     for name, content in merged.items():
-        rule = tried(("rule", name), built_rule, name, content, frozenset(tags), tuple(merged))
+        rule = tried(("rule", name), built_rule, name, content, frozenset(tags), tuple(merged), older(name))
         if content.get("enabled", True):
             rules.append(rule)
             tags.add(tag_name(name))

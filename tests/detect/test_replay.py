@@ -1,0 +1,100 @@
+"""What other rules would change: as detecting with them tells, and nothing is written."""
+
+from pathlib import Path
+
+import pytest
+
+import esjobs
+from esjobs.core.errors import InputError, NoResultError
+
+OTHERS = """
+[rule.cpu-idle]
+limits = { idle = "60 %" }
+
+[rule.low-efficiency]
+limits = { used = "20 %" }
+
+[rule.one-core-used]
+severity = "major"
+
+[rule.memory-bound]
+limits = { bandwidth = "95 %" }
+
+[rule.metadata-congestion]
+limits = { operations = "10 1/s" }
+
+[rule.io-blocking]
+when = "median_adaptive <= most_median and r <= most_r and periods >= least_periods"
+limits = { least_periods = 100 }
+
+[rule.long-job]
+area = "request"
+value = "duration"
+limits = { long = "3 h" }
+when = "value > long"
+severity = "info"
+hint = "{user} ran for {value:time}"
+
+[eligible.limits]
+shortest = "2 h"
+"""
+
+
+def flagged(session: esjobs.Session) -> set[tuple[str, str, str]]:
+    rows = session.arrow.show("issues").to_pylist()
+    return {(row["detector"], row["job_id"], row["severity"]) for row in rows}
+
+
+def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, tmp_path: Path) -> None:
+    path = tmp_path / "others.toml"
+    path.write_text(OTHERS.replace("limits = { least_periods = 100 }", "limits = { least_periods = 100 }"))
+    rows = {
+        (row["rule"], row["change"]): row for row in detected.replay_rules(path).to_dict(orient="records")
+    }
+    before = flagged(detected)
+    assert set(rows) == {
+        ("cpu-idle", "no longer flagged"),
+        ("low-efficiency", "no longer flagged"),
+        ("one-core-used", "other severity"),
+        ("memory-bound", "no longer flagged"),
+        ("io-blocking", "no longer flagged"),
+        ("long-job", "newly flagged"),
+    }
+    gone = rows["low-efficiency", "no longer flagged"]
+    assert (gone["n_jobs"], gone["n_users"], gone["core_hours"]) == (2, 1, 32.0)
+    assert (gone["n_before"], gone["n_after"]) == (2, 0)
+    assert set(gone["examples"].split(", ")) == {"c/lazy", "c/serial"}
+    assert rows["one-core-used", "other severity"]["examples"] == "c/serial (minor to major)"
+    assert flagged(detected) == before
+    settings = detected.settings
+    detected.settings = settings.model_copy(
+        update={"detect": settings.detect.model_copy(update={"rules": (path,)})}
+    )
+    detected.detect()
+    after = flagged(detected)
+    for (rule, change), row in rows.items():
+        old = {job: severity for name, job, severity in before if name == rule}
+        new = {job: severity for name, job, severity in after if name == rule}
+        changed = {
+            "newly flagged": set(new) - set(old),
+            "no longer flagged": set(old) - set(new),
+            "other severity": {job for job in set(old) & set(new) if old[job] != new[job]},
+        }
+        assert len(changed[change]) == row["n_jobs"], rule
+        assert (len(old), len(new)) == (row["n_before"], row["n_after"])
+    unchanged = {rule for rule, *_ in before | after} - {rule for rule, _ in rows}
+    assert {one for one in before if one[0] in unchanged} == {one for one in after if one[0] in unchanged}
+    # the rules in force against themselves
+    assert detected.replay_rules(path).empty
+
+
+def test_what_cannot_be_replayed_is_refused(detected: esjobs.Session, tmp_path: Path) -> None:
+    path = tmp_path / "trim.toml"
+    path.write_text('[rule.memory-leak]\nvariant = "trim"\n')
+    with pytest.raises(NoResultError, match="not measured in its variant 'trim'"):
+        detected.replay_rules(path)
+    with pytest.raises(NoResultError, match="no day of"):
+        detected.replay_rules(path, "2020-01-01/2020-01-02")
+    path.write_text('[rule.memory-leak]\nlimits = { least = "lots" }\n')
+    with pytest.raises(InputError, match=r"trim\.toml, line 2"):
+        detected.replay_rules(path)
