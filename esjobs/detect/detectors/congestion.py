@@ -17,7 +17,7 @@ def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured
     operations = samples(operations)
     jobs, _, _ = operations.shape
     total = operations.total
-    known = np.where(np.isnan(total), -1.0, total)
+    known = np.where(total >= 0, total, -1.0)
     peak = np.argmax(known, axis=1)
     at = (np.arange(jobs), peak)
     value = np.maximum(known[at], 0.0)

@@ -1,5 +1,7 @@
 """Which jobs findings count for (PIKA): long enough, on several cores, and over."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,9 +14,9 @@ STATES = frozenset({"COMPLETED", "OUT_OF_MEMORY", "TIMEOUT", "FINISHED"})
 
 
 def eligibility(
-    duration_s: Values,
-    cores: Values,
-    state: Values,
+    duration_s: Values | Sequence[float],
+    cores: Values | Sequence[float],
+    state: Values | Sequence[str | None],
     *,
     least_s: float = LEAST_DURATION_S,
     states: frozenset[str] = STATES,

@@ -25,7 +25,8 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
     jobs, _, n = load.shape
     active = load.activity(device)
     count = active.idle.sum(axis=1)
-    unit = np.argmax(active.idle, axis=1)
+    unit_share = active.idle / np.maximum(load.unit_n, 1)
+    unit = np.argmax(unit_share, axis=1)
     at = (np.arange(jobs), unit)
     bits = np.unpackbits(active.idle_bits[at], axis=1, count=n).astype(bool)
     begin, end = longest_run(bits)
@@ -41,6 +42,6 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
             "idle_s": count * steps(step_s, jobs),
             "idle_samples": count,
             "units": load.n_units,
-            "unit_share": active.idle[at] / np.maximum(load.unit_n[at], 1),
+            "unit_share": unit_share[at],
         },
     )

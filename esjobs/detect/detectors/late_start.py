@@ -36,7 +36,7 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
     reason[(reason == Reason.ASSESSED) & ~works.any(axis=1)] = Reason.NEVER_BUSY
     n_known = np.maximum(load.n, 1)
     step = steps(step_s, jobs)
-    late = start > 0
+    late = waited > 0
     return measured(
         reason,
         waited / n_known,
@@ -55,8 +55,10 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
 
 def _instants_before(load: Samples, sample: Ints) -> Ints:
     """Instants that count before a sample, of each job."""
-    before = np.arange(load.shape[2]) < sample[:, None]
-    counted: Ints = (before & ~np.isnan(load.mean)).sum(axis=1)
+    counted = np.maximum(sample, 0)
+    odd = np.flatnonzero(load.even_units == 0)
+    before = np.arange(load.shape[2]) < sample[odd, None]
+    counted[odd] = (before & ~np.isnan(load.mean[odd])).sum(axis=1)
     return counted
 
 

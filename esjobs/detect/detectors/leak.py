@@ -23,7 +23,7 @@ from esjobs.detect.detectors.measured import (
     measured,
     steps,
 )
-from esjobs.detect.detectors.samples import LARGEST, LEAST_SAMPLES, LEAST_SHARE
+from esjobs.detect.detectors.samples import LARGEST, LEAST_SAMPLES, LEAST_SHARE, plain
 
 SLOPES = (0.01, 1.0)
 """Of a leak, both included."""
@@ -91,8 +91,8 @@ def leak(memory_b: Values, step_s: Values | float, *, trim: float | tuple[float,
         Share of the samples to leave out at the beginning and at the end, or one of each: five samples of
         warm-up, or a last one after everything was freed, hide a leak. 0 is the published rule.
     """
-    memory_b = np.asarray(memory_b)
-    jobs, nodes, n = memory_b.shape
+    memory_b = plain(memory_b)
+    jobs, _, n = memory_b.shape
     lines, reason = memory_lines(memory_b, trim)
     step = steps(step_s, jobs)
     hours = np.where(lines.last > lines.first, lines.last - lines.first, np.nan) * step[:, None] / 3600
@@ -100,11 +100,8 @@ def leak(memory_b: Values, step_s: Values | float, *, trim: float | tuple[float,
     leaking = lines.leaking
     # suspected nodes first, then by slope: slopes stay below the number of samples
     order = np.where(np.isnan(lines.slope), -np.inf, lines.slope) + np.where(leaking, 2.0 * n + 2.0, 0.0)
-    node = np.argmax(order, axis=1) if nodes else np.zeros(jobs, np.int64)
+    node = np.argmax(order, axis=1)
     at = (np.arange(jobs), node)
-    if not nodes:
-        blank = np.full(jobs, np.nan)
-        return measured(reason, blank, share=0.0, numbers=dict.fromkeys(_NUMBERS, blank))
     return measured(
         reason,
         lines.slope[at],
@@ -112,32 +109,21 @@ def leak(memory_b: Values, step_s: Values | float, *, trim: float | tuple[float,
         begin=lines.first[at],
         end=lines.last[at] + 1,
         share=(lines.last[at] + 1 - lines.first[at]) / n,
-        numbers=dict(
-            zip(
-                _NUMBERS,
-                (
-                    lines.residual[at],
-                    lines.ratio[at],
-                    lines.intercept[at],
-                    rate[at],
-                    lines.peak_b[at],
-                    leaking.sum(axis=1),
-                    np.where(leaking, rate, 0.0).sum(axis=1),
-                ),
-                strict=True,
-            )
-        ),
+        numbers={
+            "residual": lines.residual[at],
+            "ratio": lines.ratio[at],
+            "intercept": lines.intercept[at],
+            "bytes_per_hour": rate[at],
+            "peak_b": lines.peak_b[at],
+            "leaking": leaking.sum(axis=1),
+            "leaking_bytes_per_hour": np.where(leaking, rate, 0.0).sum(axis=1),
+        },
     )
-
-
-_NUMBERS = (
-    *("residual", "ratio", "intercept", "bytes_per_hour", "peak_b"),
-    *("leaking", "leaking_bytes_per_hour"),
-)
 
 
 def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> tuple[Lines, NDArray[np.int8]]:
     """The line of each node, and why a job has none."""
+    memory_b = plain(memory_b)
     jobs, nodes, n = memory_b.shape
     start, stop = _kept(n, trim)
     kept = memory_b[:, :, start:stop]
@@ -146,9 +132,9 @@ def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> t
     some = np.isfinite(memory_b).any(axis=(1, 2))
     reason = np.where(some, Reason.TOO_FEW_SAMPLES, Reason.NO_DATA).astype(np.int8)
     size = max(_CHUNK_VALUES // max(nodes * kept.shape[2], 1), 1)
-    for begin in range(0, jobs if nodes and kept.shape[2] else 0, size):
+    for begin in range(0, jobs if kept.shape[2] else 0, size):
         rows = slice(begin, begin + size)
-        y = kept[rows].astype(np.float64)
+        y = np.array(kept[rows], dtype=np.float64, order="C")
         known = (y >= 0) & (y <= LARGEST)
         count = known.sum(axis=2)
         fits = (count >= LEAST_SAMPLES) & (count >= LEAST_SHARE * kept.shape[2])
@@ -177,10 +163,9 @@ def _line(y: Floats, known: Bools) -> tuple[Floats, Floats, Floats, Floats, Ints
     """Slope, intercept, residual, maximum, first and last sample, along the last axis."""
     n = y.shape[2]
     index = np.arange(n)
-    if known.all():
-        first, last = np.zeros(y.shape[:2], np.int64), np.full(y.shape[:2], n - 1)
-        weight = np.ones(1)
-    else:
+    weight: Floats | float = 1.0
+    first, last = np.zeros((1, 1), np.int64), np.full((1, 1), n - 1)
+    if not known.all():
         first, last = np.argmax(known, axis=2), n - 1 - np.argmax(known[:, :, ::-1], axis=2)
         weight = known.astype(np.float64)
         y = np.where(known, y, 0.0)
@@ -195,4 +180,5 @@ def _line(y: Floats, known: Bools) -> tuple[Floats, Floats, Floats, Floats, Ints
     slope = (t_off * (y - y_mean[:, :, None])).sum(axis=2) / np.where(square > 0, square, 1.0)
     intercept = y_mean - slope * t_mean
     residual = np.abs(y - (slope[:, :, None] * t + intercept[:, :, None]))
+    first, last = np.broadcast_to(first, peak.shape), np.broadcast_to(last, peak.shape)
     return slope, intercept, (weight * residual).max(axis=2), peak, first, last

@@ -58,6 +58,8 @@ class LoadPhases:
         Instants with a value.
     mean, spread
         Mean, and largest minus smallest, of what was there.
+    size
+        Length of ``rounded`` as a vector.
     flat
         Jobs whose load does not change.
     """
@@ -68,6 +70,7 @@ class LoadPhases:
     known: NDArray[np.bool_]
     mean: Floats
     spread: Floats
+    size: Floats
     flat: NDArray[np.bool_]
 
 
@@ -134,11 +137,8 @@ def load_phases(load: Values | Samples) -> LoadPhases:
     """What all partners of a load share."""
     load = samples(load)
     series, known = _filled(load)
-    least, most = _ends(series, known)
     rounded = np.round(series, 1)
-    size = np.abs(rounded).max(axis=1)
-    rounded -= rounded.mean(axis=1)[:, None]
-    spectrum, flat = _spectrum(rounded, size)
+    spectrum, flat = _spectrum(rounded)
     snap = _SNAP_SINGLE if load.values.dtype == np.float32 else _SNAP
     return LoadPhases(
         load,
@@ -146,7 +146,8 @@ def load_phases(load: Values | Samples) -> LoadPhases:
         spectrum,
         known,
         _snapped(_mean_known(series, known), snap),
-        _snapped(most - least, snap),
+        _snapped(series.max(axis=1) - series.min(axis=1), snap),
+        np.sqrt(np.einsum("jn,jn->j", rounded, rounded)),
         flat,
     )
 
@@ -189,14 +190,11 @@ def inverse_phases(
         # the mean over nodes that report, times nodes: a node that is silent once is no dip
         series = series * other.n_units[:, None]
     mean = _mean_known(series, known)
-    low, high = _ends(series, known)
+    spread = series.max(axis=1) - series.min(axis=1)
     phase = series >= mean[:, None]
-    y = series if partner == "gpu" else np.where(phase, series, 0.0)
-    size = np.abs(y).max(axis=1)
-    y = y - y.mean(axis=1)[:, None]
-    spectrum, flat = _spectrum(y, size)
-
-    summed = load.spectrum + spectrum
+    y = series.copy() if partner == "gpu" else np.where(phase, series, 0.0)
+    summed, flat = _spectrum(y)
+    summed += load.spectrum
     peak = summed.max(axis=1, initial=0.0)
     k = np.argmax(summed >= peak[:, None] - _SAME_PEAK, axis=1) + 1 if n > 1 else np.ones(jobs, np.int64)
     middle = _median(summed)
@@ -205,7 +203,7 @@ def inverse_phases(
     with np.errstate(invalid="ignore"):
         periods = k * np.where(np.isfinite(span) & np.isfinite(length), length / span, 1.0)
     reason = _reason(load, other, known, flat)
-    begin, end = first_and_last(phase & (series > 0))
+    begin, end = first_and_last(phase)
     unit_mean = np.where(other.there & np.isfinite(other.unit_mean), other.unit_mean, -1.0)
     return measured(
         reason,
@@ -213,19 +211,19 @@ def inverse_phases(
         unit=np.argmax(unit_mean, axis=1),
         begin=begin,
         end=end,
-        share=(phase & (series > 0)).mean(axis=1),
+        share=np.count_nonzero(phase, axis=1) / n,
         numbers={
             "peak": peak,
             "median": middle,
             "median_adaptive": middle / max(1.0, float(np.sqrt(ADAPTIVE_BELOW / n))),
-            "r": _correlation(load.rounded, y),
+            "r": _correlation(load, y),
             "frequency_index": k,
             "periods": periods,
             "period_s": span / k,
             "load_mean": load.mean,
             "load_range": load.spread,
             "other_mean": _snapped(mean, _SNAP_SINGLE) if partner == "gpu" else mean,
-            "other_range": _snapped(high - low, _SNAP_SINGLE) if partner == "gpu" else high - low,
+            "other_range": _snapped(spread, _SNAP_SINGLE) if partner == "gpu" else spread,
             "io_ratio": mean / least if partner == "io" else np.full(jobs, np.nan),
         },
     )
@@ -254,12 +252,6 @@ def _filled(given: Samples) -> tuple[Floats, NDArray[np.bool_]]:
     return np.where(np.isnan(filled), 0.0, filled), known
 
 
-def _ends(series: Floats, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    if known.all():
-        return series.min(axis=1), series.max(axis=1)
-    return np.where(known, series, np.inf).min(axis=1), np.where(known, series, -np.inf).max(axis=1)
-
-
 def _mean_known(series: Floats, known: NDArray[np.bool_]) -> Floats:
     return over_time(np.where(known, series, np.nan), known.sum(axis=1))
 
@@ -270,9 +262,11 @@ def _snapped(number: Floats, tolerance: float) -> Floats:
     return np.where(np.abs(number - near) <= tolerance, near, number)
 
 
-def _spectrum(series: Floats, size: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Amplitudes of series without mean, the largest 1; and which of them do not change."""
+def _spectrum(series: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Amplitudes of series, the largest 1, and which do not change. Takes the means out of the series."""
     n = series.shape[1]
+    size = series.max(axis=1)
+    series -= (series.sum(axis=1) / n)[:, None]
     amplitude: Floats = np.abs(fft.rfft(series, axis=1, workers=1)[:, 1:])
     largest = amplitude.max(axis=1, initial=0.0)
     flat = largest <= _FLAT * n * size
@@ -289,11 +283,11 @@ def _median(spectra: Floats) -> Floats:
     return middle
 
 
-def _correlation(a: Floats, b: Floats) -> Floats:
-    """Pearson's r of series without their means; 0 where one does not change."""
-    scale = np.sqrt(np.einsum("jn,jn->j", a, a)) * np.sqrt(np.einsum("jn,jn->j", b, b))
-    r: Floats = np.clip(np.einsum("jn,jn->j", a, b) / np.where(scale > 0, scale, 1.0), -1.0, 1.0)
-    return r
+def _correlation(load: LoadPhases, y: Floats) -> Floats:
+    """Pearson's r of load and a series without mean; 0 where one does not change."""
+    scale = load.size * np.sqrt(np.einsum("jn,jn->j", y, y))
+    r: Floats = np.einsum("jn,jn->j", load.rounded, y) / np.where(scale > 0, scale, 1.0)
+    return np.clip(r, -1.0, 1.0)
 
 
 def _reason(

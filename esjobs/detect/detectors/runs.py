@@ -12,10 +12,17 @@ def longest_run(holds: Bools) -> tuple[Ints, Ints]:
     >>> begin.tolist(), end.tolist()
     ([2, -1], [4, -1])
     """
-    length = _lengths(holds)
-    last = np.argmax(length, axis=1)
-    longest = np.take_along_axis(length, last[:, None], axis=1)[:, 0]
-    return np.where(longest > 0, last - longest + 1, NONE), np.where(longest > 0, last + 1, NONE)
+    rows, n = holds.shape
+    framed = np.zeros((rows, n + 2), bool)
+    framed[:, 1:-1] = holds
+    edges = np.flatnonzero(framed[:, 1:] != framed[:, :-1])
+    row, begin = np.divmod(edges[::2], n + 1)
+    length = edges[1::2] - edges[::2]
+    # one number per run, larger for a longer run and, of equals, for an earlier one
+    best = np.zeros(rows, np.int64)
+    np.maximum.at(best, row, length * (n + 1) + (n - begin))
+    longest, first = best // (n + 1), n - best % (n + 1)
+    return np.where(longest > 0, first, NONE), np.where(longest > 0, first + longest, NONE)
 
 
 def run_around(holds: Bools, sample: Ints) -> tuple[Ints, Ints]:
@@ -25,11 +32,13 @@ def run_around(holds: Bools, sample: Ints) -> tuple[Ints, Ints]:
     >>> begin.tolist(), end.tolist()
     ([2], [4])
     """
-    at = sample[:, None]
-    back = np.take_along_axis(_lengths(holds), at, axis=1)[:, 0]
-    # of the mirrored row, the run up to the mirrored sample is the run from the sample on
-    on = np.take_along_axis(_lengths(holds[:, ::-1]), holds.shape[1] - 1 - at, axis=1)[:, 0]
-    return sample - np.maximum(back - 1, 0), sample + np.maximum(on, 1)
+    n = holds.shape[1]
+    at, index = sample[:, None], np.arange(n)
+    before, after = ~holds & (index < at), ~holds & (index > at)
+    begin = np.where(before.any(axis=1), n - np.argmax(before[:, ::-1], axis=1), 0)
+    end = np.where(after.any(axis=1), np.argmax(after, axis=1), n)
+    inside = np.take_along_axis(holds, at, axis=1)[:, 0]
+    return np.where(inside, begin, sample), np.where(inside, end, sample + 1)
 
 
 def first_and_last(holds: Bools) -> tuple[Ints, Ints]:
@@ -37,10 +46,3 @@ def first_and_last(holds: Bools) -> tuple[Ints, Ints]:
     some = holds.any(axis=1)
     last = holds.shape[1] - np.argmax(holds[:, ::-1], axis=1)
     return np.where(some, np.argmax(holds, axis=1), NONE), np.where(some, last, NONE)
-
-
-def _lengths(holds: Bools) -> Ints:
-    """How many True have come without a break, up to each sample."""
-    n = np.arange(1, holds.shape[1] + 1, dtype=np.int32)
-    last_false = np.maximum.accumulate(np.where(holds, np.int32(0), n), axis=1)
-    return (n - last_false).astype(np.int64)

@@ -173,7 +173,7 @@ class Samples:
 
     def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Bools]:
         """Samples of some jobs in float64, NaN at gaps, and which of them count."""
-        values = _cleaned(self.values[rows])
+        values = cleaned(self.values[rows])
         return values, _counting(values, self.there[rows], complete)
 
     def _even(self) -> Iterator[tuple[slice | Ints, Values]]:
@@ -202,7 +202,7 @@ def samples(values: Values | Samples) -> Samples:
     """
     if isinstance(values, Samples):
         return values
-    values = _plain(values)
+    values = plain(values)
     jobs, units, n = values.shape
     even_units = np.empty(jobs, np.int64)
     for begin, end in _chunks(values.shape):
@@ -214,7 +214,7 @@ def samples(values: Values | Samples) -> Samples:
     odd = np.flatnonzero(even_units == 0)
     for begin, end in _chunks((len(odd), units, n)):
         rows = odd[begin:end]
-        clean = _cleaned(values[rows])
+        clean = cleaned(values[rows])
         known = np.isfinite(clean).sum(axis=2)
         some[rows] = known.any(axis=1)
         there[rows] = (known > 0) & (known >= LEAST_SHARE * n)
@@ -245,7 +245,7 @@ def over_time(series: Floats, n: Ints) -> Floats:
     return mean
 
 
-def _plain(values: Values) -> Values:
+def plain(values: Values) -> Values:
     """Contiguous float32 or float64 of this machine, with at least one unit and one sample."""
     values = np.asarray(values)
     kind = np.float32 if values.dtype in (np.float32, np.float16) else np.float64
@@ -271,7 +271,8 @@ def _even_units(values: Values) -> Ints:
     return width
 
 
-def _cleaned(values: Values) -> Floats:
+def cleaned(values: Values) -> Floats:
+    """Samples in float64, those that cannot be NaN."""
     values = values.astype(np.float64)
     values[~((values >= 0) & (values <= LARGEST))] = np.nan
     return values

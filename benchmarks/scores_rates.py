@@ -1,0 +1,77 @@
+"""How often periodic inverse phases are found in series that have them, and in series that do not."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from esjobs.detect.detectors import PUBLISHED, flagged, io_blocking
+from tests.detect.detectors.made_series import STEP_S, Singles, bursts, periodic, step, telegraph, white
+
+LENGTHS = (120, 240, 480, 2880)
+HOURS = {120: "1 h", 240: "2 h", 480: "4 h", 2880: "24 h"}
+
+Series = Callable[[np.random.Generator, int, int], tuple[Singles, Singles]]
+POSITIVE: dict[str, dict[str, Any]] = {
+    "period 10 samples": {},
+    "period 7.3 (no whole number)": {"period": 7.3},
+    "noise sd 0.15": {"noise": 0.15},
+    "period jitter 2 %": {"jitter": 0.02},
+    "period jitter 5 %": {"jitter": 0.05},
+    "period jitter 10 %": {"jitter": 0.1},
+}
+NONE_TO_FIND: dict[str, dict[str, Any]] = {
+    "in phase": {"inverse": False},
+    "lagged by 1 min": {"lag": 2},
+}
+NOISE: dict[str, Series] = {
+    "white noise": white,
+    "random bursts": bursts,
+    "telegraph": telegraph,
+    "a step": step,
+}
+
+_MOST_VALUES = 4_000_000
+
+
+def rate(make: Series, jobs: int, n: int, seed: int, *, cores: int = 16) -> tuple[float, float]:
+    """Share of jobs flagged by the strict and by the adaptive variant."""
+    rng = np.random.default_rng(seed)
+    size = max(_MOST_VALUES // (n * cores), 1)
+    strict, adaptive = 0, 0
+    for begin in range(0, jobs, size):
+        load, rates = make(rng, min(size, jobs - begin), n)
+        found = io_blocking(load, {"write_b_s": rates}, STEP_S).strongest
+        strict += int(flagged(found, PUBLISHED["io_blocking"]).sum())
+        adaptive += int(flagged(found, PUBLISHED["io_blocking adaptive"]).sum())
+    return strict / jobs, adaptive / jobs
+
+
+def made(**options: Any) -> Series:
+    """Periodic series with some options."""
+    return lambda rng, jobs, n: periodic(rng, jobs, n, **options)
+
+
+def table(positives: int, negatives: int) -> Iterator[str]:
+    """Lines of Markdown."""
+    yield "| series | jobs | " + " | ".join(HOURS[n] for n in LENGTHS) + " |"
+    yield "| --- " * (2 + len(LENGTHS)) + "|"
+    for name, options in (POSITIVE | NONE_TO_FIND).items():
+        yield _row(name, made(**options), positives)
+    yield _row("6 periods", lambda rng, jobs, n: periodic(rng, jobs, n, period=n / 6), positives)
+    for name, series in NOISE.items():
+        yield _row(name, series, negatives, cores=1)
+
+
+def _row(name: str, make: Series, jobs: int, *, cores: int = 16) -> str:
+    cells = []
+    for n in LENGTHS:
+        strict, adaptive = rate(make, jobs, n, seed=n, cores=cores)
+        cells.append(
+            _share(strict, jobs) if n >= 480 else f"{_share(strict, jobs)} / {_share(adaptive, jobs)}"
+        )
+    return f"| {name} | {jobs} | " + " | ".join(cells) + " |"
+
+
+def _share(value: float, jobs: int) -> str:
+    return "0" if value == 0 else f"{value:.2f}" if jobs < 1000 else f"{value:.4f}"
