@@ -613,12 +613,15 @@ class Session(ResultTables):
         where: Where = (),
         window: WindowLike = None,
         spreadsheet: bool = False,
+        key: str | Path | None = None,
     ) -> int:
         """Stream stored jobs in canonical columns into a file; how many they were.
 
         ``spreadsheet``: in CSV, text that a spreadsheet would take for a formula gets an apostrophe.
+        ``key``: a file with the key under which names of users, projects and machines are replaced.
         """
         from esjobs.jobs.export import export_jobs
+        from esjobs.output.pseudonyms import Pseudonyms, read_key
 
         chosen = window_of(window)
         return export_jobs(
@@ -628,6 +631,7 @@ class Session(ResultTables):
             where=conditions(where),
             window=chosen,
             spreadsheet=spreadsheet,
+            pseudonyms=None if key is None else Pseudonyms(read_key(Path(key))),
         )
 
     def check_fields(self) -> "pd.DataFrame":

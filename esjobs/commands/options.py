@@ -120,10 +120,18 @@ def restriction_options(function: _Function) -> _Function:
     )
 
 
-def emit(rows: "pa.Table", form: str, out: str, *, title: str = "", prose: Collection[str] = ()) -> None:
+def emit(
+    rows: "pa.Table",
+    form: str,
+    out: str,
+    *,
+    title: str = "",
+    prose: Collection[str] = (),
+    spreadsheet: bool = False,
+) -> None:
     from esjobs.output.rows import write_rows
 
-    spreadsheet = click.get_current_context().meta.get(_SPREADSHEET, False)
+    spreadsheet = spreadsheet or click.get_current_context().meta.get(_SPREADSHEET, False)
     write_rows(rows, form, out, title=title, prose=prose, spreadsheet=spreadsheet)
 
 

@@ -1,6 +1,7 @@
 """Commands that only read: stored results, questions to the jobs, reports."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -13,6 +14,8 @@ from esjobs.core.words import LEVELS, METHODS
 from esjobs.detect.tables import SEVERITIES
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from esjobs.session import Session
 
 
@@ -233,16 +236,25 @@ def check(obj: Context, form: str, out: str) -> None:
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["jobs"]))
+@click.argument("what", metavar="jobs|TABLE", type=click.Choice(["jobs", *(table.name for table in TABLES)]))
 @click.option("--out", "-o", default="-", show_default=True, metavar="FILE", help="File; - is stdout.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
     help="Default: by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on stdout; another "
-    "name needs it. Read back by ingest: csv, jsonl, parquet.",
+    "name needs it. Read back by ingest: csv, jsonl, parquet; jsonl is for jobs alone.",
 )
 @click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
+@click.option(
+    "--pseudonymise",
+    "key",
+    type=click.Path(path_type=Path),
+    metavar="KEYFILE",
+    help="Replace names of users, projects, accounts and machines by hashes under the key in this file, and "
+    "leave free text out. Queues, sites and CPU names stay.",
+)
+@click.option("--new-key", is_flag=True, help="Make the key file first; nobody but you may read it.")
 @window_option
 @spreadsheet_option
 @click.pass_obj
@@ -252,25 +264,68 @@ def export(
     out: str,
     form: str | None,
     where: tuple[str, ...],
+    key: Path | None,
+    new_key: bool,
     window: str | None,
     spreadsheet: bool,
 ) -> None:
-    """Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged."""
-    del what
+    """Write stored jobs in canonical columns; esjobs ingest jobs reads them back unchanged.
+
+    Or every row and column of a result table, of the latest run where runs make it, as show does.
+    """
     if spreadsheet and form in ("table", "json"):
         raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")
+    if new_key and key is None:
+        raise click.UsageError("--new-key makes the file that --pseudonymise names; give that, too")
+    if what != "jobs" and (form == "jsonl" or (form is None and out.endswith(".jsonl"))):
+        raise click.UsageError("only jobs are written as jsonl; give --format csv, json or parquet")
+    if key is not None:
+        from esjobs.output.destination import refuse_inputs
+        from esjobs.output.pseudonyms import make_key
+
+        if new_key:
+            make_key(key)
+        refuse_inputs(out, [key])
     with obj.session() as session:
-        if form in ("table", "json") or (form is None and out.endswith(".json")):
-            emit(session.batches("jobs", where=where, window=window).read_all(), form or "json", out)
+        if what != "jobs" or form in ("table", "json") or (form is None and out.endswith(".json")):
+            rows = _rows_out(session, what, where, window, key)
+            chosen = form or ("csv" if out == "-" else Path(out).suffix.removeprefix("."))
+            if chosen not in ("table", "csv", "json", "parquet"):
+                raise click.UsageError(
+                    f"cannot tell the format of '{out}'; give --format csv, json or parquet"
+                )
+            emit(rows, chosen, out, spreadsheet=spreadsheet)
         else:
-            chosen = form or ("csv" if out == "-" else None)
             jobs = session.export_jobs(
-                out, form=cast("Any", chosen), where=where, window=window, spreadsheet=spreadsheet
+                out,
+                form=cast("Any", form or ("csv" if out == "-" else None)),
+                where=where,
+                window=window,
+                spreadsheet=spreadsheet,
+                key=key,
             )
             if not obj.quiet:
                 target = "standard output" if out == "-" else visible(out)
                 click.echo(f"{jobs:,} jobs written to {target}", err=True)
-        _say_window(obj, session, window)
+        if what == "jobs":
+            _say_window(obj, session, window)
+
+
+def _rows_out(
+    session: "Session", what: str, where: tuple[str, ...], window: str | None, key: Path | None
+) -> "pa.Table":
+    """All rows at once, without names if there is a key."""
+    rows = session.batches(what, where=where, window=window).read_all()
+    if key is None:
+        return rows
+    from pyarrow import Table
+
+    from esjobs.core.fields import JOB_FIELDS
+    from esjobs.output.pseudonyms import Pseudonyms, read_key
+
+    columns = JOB_FIELDS if what == "jobs" else capabilities.table(what).columns
+    pseudonyms = Pseudonyms(read_key(key))
+    return Table.from_batches(list(pseudonyms.batches(rows.to_batches(), columns)), rows.schema)
 
 
 @click.command()

@@ -6,11 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError
+from esjobs.core.fields import JOB_FIELDS
 from esjobs.core.query import Select
 from esjobs.core.window import Window
 from esjobs.jobs.conditions import job_filters
 from esjobs.output.destination import writing
 from esjobs.output.jobs import ExportFormat, write_jobs
+from esjobs.output.pseudonyms import Pseudonyms
 from esjobs.store.base import JobStore
 
 _SUFFIXES: dict[str, ExportFormat] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
@@ -24,20 +26,25 @@ def export_jobs(
     where: Sequence[str] = (),
     window: Window | None = None,
     spreadsheet: bool = False,
+    pseudonyms: Pseudonyms | None = None,
 ) -> int:
     """Stream the jobs of a window to a file (``-``: standard output); how many they were.
 
     ``form``: ``csv``, ``jsonl`` (an object a line) or ``parquet``; by the file's suffix when None.
-    ``spreadsheet``: cells of CSV that would be formulas become text. A file of before is replaced when the
-    new one is complete. Raises :class:`InputError` when it cannot be written.
+    ``spreadsheet``: cells of CSV that would be formulas become text. ``pseudonyms``: replace the names. A
+    file of before is replaced when the new one is complete. Raises :class:`InputError` when it cannot be
+    written.
     """
     chosen = form or _SUFFIXES.get(Path(out).suffix)
     if chosen is None:
         raise UsageError(f"cannot tell the format of '{out}'; give --format csv, jsonl or parquet")
     if spreadsheet and chosen != "csv":
         raise UsageError(f"only CSV is written for spreadsheets, not {chosen}; give --format csv")
+    jobs = stored_jobs(store, where, window)
+    if pseudonyms is not None:
+        jobs = pseudonyms.batches(jobs, JOB_FIELDS)
     with writing(out) as stream:
-        return write_jobs(stored_jobs(store, where, window), stream, chosen, spreadsheet=spreadsheet)
+        return write_jobs(jobs, stream, chosen, spreadsheet=spreadsheet)
 
 
 def stored_jobs(

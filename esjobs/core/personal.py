@@ -1,0 +1,72 @@
+"""Which columns name people, groups or machines, so that what leaves the house can do without the names.
+
+By the name of a column, for fields of jobs and columns of tables alike. What is listed nowhere is taken for a
+name: a column that somebody adds is replaced until somebody says that it is none.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from esjobs.core.fields import Field
+from esjobs.core.tables import columns
+
+PERSONAL: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("user", "by", "acknowledged_by", "recipient", "address"), "user"),
+        **dict.fromkeys(("project", "vo_group"), "project"),
+        **dict.fromkeys(("unit", "submit_host"), "host"),
+        **dict.fromkeys(("transformation", "application", "work_kind"), "path"),
+    }
+)
+"""Column to the kind of its names: the same name under two kinds has two pseudonyms.
+
+A ``host`` may be followed by a slash and the number of a core or device, which stays. A ``path`` is a
+program: its name stays unless it has a slash, for folders are named after people.
+"""
+
+KEPT_TEXTS = frozenset({"cpu_raw"})
+"""Texts that are no free ones."""
+
+KEPT = frozenset(
+    (
+        # of jobs: where, what, how; queues and sites are public
+        *columns(
+            "source job_id task_id site rc_site cpu_raw cpu_model processing_type state cluster subcluster"
+        ),
+        *columns("exit_code country vo vo_role infrastructure benchmark core_class task_type only_type"),
+        # of what was measured
+        *columns("metric scope detector variant reason issues_variant score_cpu_reason score_mem_reason"),
+        *columns(
+            "score_mpi_reason score_io_reason score_gpu_reason score_gpumem_reason cpu_efficiency_reason"
+        ),
+        # of factors and verdicts
+        *columns(
+            "level name method verdict status origin outcome kind decision pair via cause rules resolver"
+        ),
+        *columns("estimate_benchmark sigma_cost_kind sigma_int_kind sigma_type_kind"),
+        # of runs, loads, nights and notices: made by esjobs itself
+        *columns("run run_before run_step speed_run step mark inputs load_id import_id format field windows"),
+        *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
+        "channel",
+    )
+)
+"""Columns whose texts name nobody."""
+
+
+def kind_of_names(column: Field) -> str | None:
+    """What the texts of a column name: ``user``, ``project``, ``host``, ``path``, or what else it is called.
+
+    None where they name nobody, or the column holds no texts.
+
+    >>> from esjobs.core.fields import field
+    >>> kind_of_names(field("user")), kind_of_names(field("site"))
+    ('user', None)
+    """
+    if column.type != "keyword" or column.values:
+        return None
+    return PERSONAL.get(column.name) or (None if column.name in KEPT else column.name)
+
+
+def is_free_text(column: Field) -> bool:
+    """Whether a column holds sentences, in which anything may stand."""
+    return column.type == "text" and column.name not in KEPT_TEXTS

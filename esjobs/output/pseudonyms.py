@@ -1,0 +1,144 @@
+"""Names replaced by keyed hashes on their way out: the same name has the same pseudonym under one key.
+
+A pseudonym is the kind of the name and the first 80 bits of HMAC-SHA256 over kind and name: without the key
+nobody can try names out, and whoever has it can. It is no anonymisation: times, sizes, queues and ids of jobs
+stay, by which a job can be recognised by whoever knows it from elsewhere.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from esjobs.core.arrow import arrow_type
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.fields import Field
+from esjobs.core.personal import is_free_text, kind_of_names
+
+SHORTEST_KEY = 16
+"""Bytes; shorter keys can be found by trying."""
+
+_LARGEST_KEY = 1 << 16
+_DIGITS = 20
+
+
+class Pseudonyms:
+    """Replaces names; ``key``: of :func:`read_key`."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._known: dict[tuple[str, str], str] = {}
+
+    def of(self, kind: str, name: str) -> str:
+        """The pseudonym of a name.
+
+        >>> Pseudonyms(bytes(16)).of("user", "ann")
+        'user-638d49c6fb3eeef667a9'
+        """
+        known = self._known.get((kind, name))
+        if known is None:
+            # the length keeps kind and name apart
+            message = f"{len(kind)}:{kind}{name}".encode("utf-8", "surrogatepass")
+            known = f"{kind}-{hmac.new(self._key, message, hashlib.sha256).hexdigest()[:_DIGITS]}"
+            self._known[kind, name] = known
+        return known
+
+    def batches(
+        self, batches: Iterable[pa.RecordBatch], columns: Iterable[Field]
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches without names: ``columns`` say what each column is. Free text becomes null."""
+        known = {column.name: column for column in columns}
+        for batch in batches:
+            arrays = [
+                self._column(array, known[name])
+                for name, array in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+    def _column(self, array: pa.Array, column: Field) -> pa.Array:
+        if is_free_text(column):
+            return pa.nulls(len(array), arrow_type(column.type))
+        kind = kind_of_names(column)
+        if kind is None or array.null_count == len(array):
+            return array
+        names = array.dictionary_encode()
+        replaced = [None if name is None else self._name(kind, name) for name in names.dictionary.to_pylist()]
+        return pa.array(replaced, pa.string()).take(names.indices)
+
+    def _name(self, kind: str, name: str) -> str:
+        """A text with the names in it replaced; one that is empty names nobody."""
+        if not name:
+            return name
+        if kind == "path":
+            return self.of(kind, name) if "/" in name or "\\" in name else name
+        if kind == "host":
+            host, slash, device = name.partition("/")
+            return self.of(kind, host) + slash + device if _is_number(device) else self.of(kind, name)
+        return self.of(kind, name)
+
+
+def _is_number(device: str) -> bool:
+    """Whether what follows a host is empty or a number: anything else may be a name."""
+    return not device or device.isdecimal()
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file; blanks around it are none of it.
+
+    Raises :class:`InputError` for a file that is missing, no file, empty or too short, or that others than
+    its owner may read or write.
+    """
+    try:
+        with contextlib.ExitStack() as opened:
+            # a pipe is not waited for
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            opened.callback(os.close, descriptor)
+            state = os.fstat(descriptor)
+            key = os.read(descriptor, _LARGEST_KEY + 1).strip() if stat.S_ISREG(state.st_mode) else b""
+    except OSError as error:
+        hint = "make one with --new-key" if isinstance(error, FileNotFoundError) else "name a file of yours"
+        raise InputError(f"cannot read the key {path}: {error.strerror}; {hint}") from error
+    if not stat.S_ISREG(state.st_mode):
+        raise InputError(f"the key {path} is no file; name one, or make one with --new-key")
+    if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError(
+            f"others can read or change the key {path} (mode {stat.S_IMODE(state.st_mode):04o}), and find "
+            f"the names with it: chmod 600 {path}, or make a new one if they may have read it"
+        )
+    if len(key) < SHORTEST_KEY:
+        raise InputError(
+            f"the key {path} {'is empty' if not key else f'has {len(key)} bytes'}; it "
+            f"needs {SHORTEST_KEY} at least: make another one with --new-key"
+        )
+    if len(key) > _LARGEST_KEY:
+        raise InputError(f"the key {path} has more than {_LARGEST_KEY} bytes; is it another file?")
+    return key
+
+
+def make_key(path: Path) -> None:
+    """Write a new key that its owner alone can read; :class:`UsageError` where something is already."""
+    text = secrets.token_hex(32) + "\n"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} is there already; leave --new-key out to use it: under another key all names change"
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot make the key {path}: {error.strerror}") from error
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            os.fchmod(file.fileno(), 0o600)  # whatever the umask takes away
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
