@@ -116,6 +116,30 @@ def refuse_inputs(out: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
                 raise InputError(f"cannot write {os.fspath(out)}: it is what is read; name another file")
 
 
+def write_secret(path: str | os.PathLike[str], text: str) -> None:
+    """A new file that its owner alone can read, whatever the umask; nothing is left of one that fails.
+
+    Raises :class:`FileExistsError` where something has this name, a link too, and :class:`InputError` when it
+    cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise unwritable(os.fspath(path), error) from error
+
+
 def _refuse_databases(name: str) -> None:
     """A store is the work of months, and one slip in a line of the shell's history would replace it."""
     for path in {name, name.removesuffix(".wal")}:

@@ -20,6 +20,7 @@ from esjobs.core.arrow import arrow_type
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.fields import Field
 from esjobs.core.personal import is_free_text, kind_of_names
+from esjobs.output.destination import write_secret
 
 SHORTEST_KEY = 16
 """Bytes; shorter keys can be found by trying."""
@@ -123,22 +124,9 @@ def read_key(path: Path) -> bytes:
 
 def make_key(path: Path) -> None:
     """Write a new key that its owner alone can read; :class:`UsageError` where something is already."""
-    text = secrets.token_hex(32) + "\n"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_secret(path, secrets.token_hex(32) + "\n")
     except FileExistsError:
         raise UsageError(
             f"{path} is there already; leave --new-key out to use it: under another key all names change"
         ) from None
-    except OSError as error:
-        raise InputError(f"cannot make the key {path}: {error.strerror}") from error
-    try:
-        with open(descriptor, "w", encoding="ascii") as file:
-            os.fchmod(file.fileno(), 0o600)  # whatever the umask takes away
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        raise
