@@ -89,7 +89,7 @@ def _table(file: Input) -> tuple[pa.Table, int]:
         skipped += 1
         return "skip"
 
-    header = job_files.text_of(data.partition(b"\n")[0], file).strip().split(",")
+    header = job_files.text_of(data, file).partition("\n")[0].strip().split(",")
     names = [name.strip().strip('"').lower() for name in header]
     lacking = [name for name in _WANTED if name not in names]
     if lacking:
