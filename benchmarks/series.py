@@ -249,8 +249,8 @@ def render(command: str, found: dict[str, Any], before: list[float]) -> str:
         f"Load average before {before[0]:.1f}, after {load()[0]:.1f}."
     )
     what = (
-        "Each way ends with one 32-bit array (jobs, samples) per metric; `blocks()` also chooses the newest load "
-        f"and the finest scope and lays the units side by side. Peak memory of the process after the first "
+        "Each way ends with one 32-bit array (jobs, samples) per metric; `blocks()` also chooses the newest "
+        f"load and the finest scope and lays the units side by side. Peak memory of the process after the first "
         f"reading by `blocks()`: {found['peak_b'] / 1e9:.2f} GB. Making, packing and writing everything took "
         f"{found['write_s']:.0f} processor seconds."
     )
