@@ -250,9 +250,9 @@ def render(command: str, found: dict[str, Any], before: list[float]) -> str:
     )
     what = (
         "Each way ends with one 32-bit array (jobs, samples) per metric; `blocks()` also chooses the newest "
-        f"load and the finest scope and lays the units side by side. Peak memory of the process after the first "
-        f"reading by `blocks()`: {found['peak_b'] / 1e9:.2f} GB. Making, packing and writing everything took "
-        f"{found['write_s']:.0f} processor seconds."
+        "load and the finest scope and lays the units side by side. Peak memory of the process after the "
+        f"first reading by `blocks()`: {found['peak_b'] / 1e9:.2f} GB. Making, packing and writing "
+        f"everything took {found['write_s']:.0f} processor seconds."
     )
     scaled = found["size_b"]["store"] / count * 8e6 / 1e9
     goal = (

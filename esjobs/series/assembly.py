@@ -52,7 +52,8 @@ class _Layout:
         # the first row of each job and metric has its finest scope
         finest = scope[order][new][np.cumsum(new) - 1]
         order = order[scope[order] == finest]
-        self.rows = rows.take(pa.array(order))
+        self.order = order
+        self.rows = rows.drop_columns(["packed"]).take(pa.array(order))
         self.job, self.metric, self.scope = job[order], metric[order], scope[order]
         group = self.job * len(metrics) + self.metric
         begins = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
@@ -61,7 +62,7 @@ class _Layout:
         self.first = np.searchsorted(self.job, np.arange(int(job.max()) + 1))
         self.n_units = np.zeros((len(self.first), len(metrics)), np.int64)
         self.n_units[self.job[begins], self.metric[begins]] = counts
-        self.packed = self.rows.column("packed").combine_chunks()
+        self.packed = rows.column("packed").combine_chunks()
         self.n_samples = self.rows.column("n_samples").to_numpy()
         self.step = self.rows.column("step_s").to_numpy()
         self.start = micros(self.rows.column("start_time")) / 1e6
@@ -139,7 +140,7 @@ class _Layout:
 
     def _fill(self, into: Samples, rows: Ints, local: Ints, size: int) -> None:
         """Put the samples of rows, all of one number, in their places."""
-        samples = unpack_equal(_contiguous(self.packed, rows), size)
+        samples = unpack_equal(_contiguous(self.packed, self.order[rows]), size)
         jobs, units = local[self.job[rows]], self.place[rows]
         plain = self.aligned[rows] & (self.offset[rows] == 0)
         if plain.all():
@@ -171,7 +172,8 @@ class _Layout:
 
 
 def _contiguous(packed: pa.BinaryArray, rows: Ints) -> pa.BinaryArray:
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+    """The values at some places; no copy where they follow each other."""
+    if len(rows) and (np.diff(rows) == 1).all():
         return packed.slice(int(rows[0]), len(rows))
     return packed.take(pa.array(rows))
 

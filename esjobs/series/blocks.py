@@ -20,6 +20,9 @@ from esjobs.store.base import JobStore
 MOST = 1 << 26
 """Values in memory at a time unless told otherwise: 256 MB of 32-bit floats, some copies of them beside."""
 
+_MOST_AT_ONCE = 1 << 28
+"""Values of a part at most: their bytes stand in one Arrow array, which holds 2 GiB."""
+
 _ROW_VALUES = 64
 """Values that take as much room as what a row has beside its samples."""
 
@@ -65,6 +68,7 @@ def blocks(
     :mod:`esjobs.series.chosen`. Memory: a part of a day of about ``most`` values, or one job.
     """
     metrics = tuple(dict.fromkeys(metrics))
+    most = min(most, _MOST_AT_ONCE)
     asked = [In("metric", metrics), *where]
     loads = loads_of(store)
     for part in parts(store, window, asked, most):
