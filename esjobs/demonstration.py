@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def demonstrate(
     The folder receives ``jobs.parquet``, ``corepower.csv``, ``demo.duckdb`` (unless ``store`` names another
     one) and ``report.html``; a demo run there before is overwritten. Deterministic by seed, except for times.
     """
-    grid = Grid.of_size(jobs, seed=seed)
+    grid = replace(Grid.of_size(jobs, seed=seed), monitored=True)
     days = grid.days(jobs)
     database, job_file, declared_file = (
         folder / name for name in ("demo.duckdb", "jobs.parquet", "corepower.csv")
@@ -61,6 +61,7 @@ def demonstrate(
         ingested = session.ingest("jobs", job_file)
         session.import_corepower(declared_file)
         reports = session.run(window)
+        scored = session.score(window)
         report = session.report(folder / "report.html")
         headline = session.settings.fit.methods[0]
         flags, conclusions = (
@@ -75,7 +76,7 @@ def demonstrate(
         f"truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
-    return Demonstration((ingested, *reports), flags.take(order), lines)
+    return Demonstration((ingested, *reports, scored), flags.take(order), lines)
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:

@@ -53,8 +53,8 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
             ),
             sort=("-node_hours",),
         ),
-        "Mean over jobs, weighted by their node-hours; how much of these is known, a bar tells when pointed "
-        "at. Scores of CPUs of several families are of several definitions: esjobs rank says which.",
+        "Mean over jobs, weighted by their node-hours, and of which part of these it is known. Scores of "
+        "several families of CPUs are of several definitions: esjobs rank says which.",
         fields=(
             Entry(by, what.capitalize(), "name", "label"),
             Entry("weighted", title, "number", "x", per="known"),

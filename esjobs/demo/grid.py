@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 from esjobs.demo.jobs import Hosts, batches, shift
+from esjobs.demo.monitored import monitored
 from esjobs.demo.queues import plan_models, plan_queues
 from esjobs.demo.tasks import MAX_LIFE_DAYS, Births, Places, births
 from esjobs.demo.truth import Declaration, PayloadTruth, Score, Truth, score
@@ -27,8 +28,9 @@ class Grid:
 
     ``seed``: any integer from 0. ``jobs_per_day``: jobs that end on each day. ``n_sites``: computing
     queues, 20 or more. ``n_models``: CPU models, 5 to 44. ``tasks_per_day``: tasks born each day, 4 or
-    more; without it, 9 for 10 000 jobs a day, growing with the power 0.92. Raises
-    :class:`esjobs.core.errors.UsageError` for numbers outside these limits.
+    more; without it, 9 for 10 000 jobs a day, growing with the power 0.92. ``monitored``: jobs also say what
+    they asked for, and some what was counted of them. Raises :class:`esjobs.core.errors.UsageError` for
+    numbers outside these limits.
 
     >>> grid = Grid(seed=1, jobs_per_day=100)
     >>> sum(batch.num_rows for batch in grid.jobs(date(2025, 6, 1)))
@@ -40,6 +42,7 @@ class Grid:
     n_sites: int = 60
     n_models: int = 40
     tasks_per_day: int | None = None
+    monitored: bool = False
 
     def __post_init__(self) -> None:
         if self.seed < 0 or self.jobs_per_day < 1 or self._tasks_per_day < 4:
@@ -80,7 +83,11 @@ class Grid:
         """
         lots = [(age, self._births(day - timedelta(days=age))) for age in range(MAX_LIFE_DAYS)]
         running = shift(lots, self.jobs_per_day)
-        yield from batches(self.seed, day, self.jobs_per_day, running, self._hosts)
+        made = batches(self.seed, day, self.jobs_per_day, running, self._hosts)
+        for number, batch in enumerate(made):
+            # numbers of its own: everything else of a job is the same without
+            rng = np.random.default_rng([self.seed, 5, day.toordinal(), number])
+            yield monitored(batch, rng) if self.monitored else batch
 
     def tasks(self, day: date) -> tuple[PayloadTruth, ...]:
         """What is planted in the tasks born on a day; a task with two kinds of jobs has two entries.

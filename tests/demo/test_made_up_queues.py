@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -168,7 +169,7 @@ def test_a_grid_is_a_value() -> None:
         {"n_models": 45},
     ],
 )
-def test_a_grid_that_cannot_be_is_refused(arguments: dict[str, int]) -> None:
+def test_a_grid_that_cannot_be_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"grid (has|needs)"):
         Grid(**arguments)
 

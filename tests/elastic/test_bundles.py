@@ -348,7 +348,11 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
     if panel.kind == "weighted":
         known = [row for row in rows if row[field.per]]
         largest = sorted(known, key=lambda row: -row[field.per])[: panel.most[0]]
-        return [f"{row[field.column] / row[field.per]:.0f}" for row in largest]
+        whole = panel.fields[-1].column
+        return [
+            f"{row[field.column] / row[field.per]:.0f} of {row[field.per] / row[whole]:.0%}"
+            for row in largest
+        ]
     rows = [row for row in rows if row[label] is not None]
     if panel.kind == "shares":
         largest = sorted(rows, key=lambda row: -row[field.per])[: panel.most[0]]

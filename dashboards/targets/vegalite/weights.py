@@ -7,6 +7,8 @@ from dashboards.targets.vegalite.marks import INK, LINE, Paint, Spec, across, as
 from dashboards.targets.vegalite.sources import Source, Step
 from dashboards.targets.vegalite.sums import BAR, amount, largest, named_bars
 
+_TOLD = "format(datum.value, '.0f') + ' of ' + format(datum.known, '.0%')"
+"""A mean, and of how much of the hours it is."""
 _WIDTH = 10
 """Per cent of a bar of a distribution."""
 
@@ -28,6 +30,7 @@ def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         {"calculate": "datum.over / datum.under", "as": "mean"},
         {"calculate": f"{over} / {under}", "as": "value"},
         {"calculate": f"{under} / {total}", "as": "known"},
+        {"calculate": _TOLD, "as": "told"},
         *largest(field.per, panel.most[0]),
     ]
     rule: Spec = {
@@ -37,6 +40,7 @@ def weighted(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
         "encoding": {"x": amount("mean", field.title, "d")},
     }
     bars, numbers = named_bars(panel, field.title, "d", ".0f", by="value")
+    numbers["encoding"]["text"] = {"field": "told", "type": "nominal"}
     bars["encoding"]["tooltip"] += [
         {"field": "known", "type": "quantitative", "title": "of its hours known", "format": ".0%"},
         {"field": whole.column, "type": "quantitative", "title": whole.title, "format": ",.0f"},
