@@ -224,6 +224,7 @@ for _command in (
     why.reasons,
     detect.detect,
     detect.rules,
+    detect.job,
     efficiency.score,
     efficiency.rank,
     results.show,

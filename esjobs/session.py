@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+    from esjobs.detect.one_job import JobStory
     from esjobs.efficiency.rank import Ranking
     from esjobs.ingest.base import Source
     from esjobs.nights.condition import Condition
@@ -468,6 +469,22 @@ class Session(ResultTables):
 
         days = None if window is None else self._days(window)
         return frame_of(replayed(self.store, self.settings, paths(files), days))
+
+    def job(self, job_id: str, *, source: str | None = None) -> "JobStory":
+        """Everything about one job: record, scores, issues, footprint, measures, its series to be drawn.
+
+        ``source``: where several have a job of this name. :meth:`job_page` writes it as a page. Raises
+        :class:`NoResultError` when nothing of it is stored, :class:`UsageError` when a source is to be named.
+        """
+        from esjobs.detect.one_job import job_story
+
+        return job_story(self.store, job_id, source)
+
+    def job_page(self, job_id: str, out: str | Path, *, source: str | None = None) -> Path:
+        """Write the page of one job as an HTML file that needs nothing else; as :meth:`job`."""
+        from esjobs.job_page import write_job_page
+
+        return write_job_page(self.job(job_id, source=source), out)
 
     def prune(
         self,

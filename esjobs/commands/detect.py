@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from esjobs.commands.options import Context, emit, emit_reports, rows_options, window_option
+from esjobs.core.text import visible
 
 
 @click.command()
@@ -85,3 +86,27 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
         rows = replayed(session.store, session.settings, files, window_of(window))
     title = "" if rows.num_rows else "nothing would change"
     emit(rows, form, out, title=title, prose=["examples"])
+
+
+@click.command()
+@click.argument("job_id", metavar="JOBID")
+@click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
+@click.option("--out", "-o", metavar="FILE", help="HTML file to write instead; - is stdout.")
+@click.pass_obj
+def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
+    """Everything about one job on a page: record, scores, tags, issues with evidence, time series."""
+    import shutil
+
+    from esjobs.detect.told import page_lines
+
+    with obj.session() as session:
+        story = session.job(job_id, source=source)
+    if out is None:
+        for line in page_lines(story, shutil.get_terminal_size().columns):
+            click.echo(line)
+        return
+    from esjobs.job_page import write_job_page
+
+    write_job_page(story, out)
+    if out != "-" and not obj.quiet:
+        click.echo(f"page written to {visible(out)}", err=True)

@@ -7,7 +7,7 @@ import pytest
 
 import esjobs
 from esjobs.settings import Settings
-from tests.detect.made_jobs import START, made_series, put_records, put_series, record
+from tests.detect.made_jobs import START, busy, cores, made_series, put_records, put_series, record, series
 
 CLUSTER = """
 [[cluster]]
@@ -43,5 +43,19 @@ def detected(session: esjobs.Session, tmp_path: Path) -> esjobs.Session:
     ]
     put_records(session, tmp_path, records)
     put_series(session, given)
+    session.detect()
+    return session
+
+
+HOSTILE = '<script>alert("1")</script>\x1b[31m'
+"""A name as somebody may give a job, a user or a node."""
+
+
+@pytest.fixture
+def hostile(session: esjobs.Session, tmp_path: Path) -> esjobs.Session:
+    """A job whose names are traps, with issues that quote them."""
+    put_records(session, tmp_path, [record(HOSTILE, user=HOSTILE, project="<img src=x onerror=1>")])
+    odd = cores([busy(), busy(0)], node="<b>n1</b>")
+    put_series(session, {HOSTILE: [*odd, series("x_<i>", "job", "", busy())]})
     session.detect()
     return session

@@ -1,0 +1,98 @@
+"""The page of one job as a single HTML file: no scripts, no network; texts are escaped by the template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from dashboards.targets.html.theme import palette_css, series_css
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An issue or a tag, in words."""
+
+    name: str
+    severity: str
+    found: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of the time of a plot in which an issue is seen."""
+
+    x: float
+    width: float
+    severity: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a plot as the path of an SVG; ``style``: its class."""
+
+    name: str
+    style: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A plot, laid out in a box of ``width`` x ``height`` with its axis at ``bottom``."""
+
+    name: str
+    words: str
+    label: str
+    width: int
+    height: int
+    bottom: int
+    top: str
+    start: str
+    end: str
+    band: Sequence[str]
+    lines: Sequence[Line]
+    marks: Sequence[Mark]
+    units: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """A table: the first cell of a row names it; ``numbers``: whether the others are numbers."""
+
+    title: str
+    rows: Sequence[Sequence[str]]
+    headings: Sequence[str] = ()
+    about: str = ""
+    numbers: bool = True
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """Everything on the page, as texts."""
+
+    title: str
+    summary: str
+    issues: Sequence[Finding]
+    tags: Sequence[Finding]
+    not_judged: str
+    plots: Sequence[Drawing]
+    tables: Sequence[PlainTable]
+
+
+def render_job(page: JobPage) -> str:
+    """The page as HTML; the same page gives the same text, to the byte."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    style = palette_css() + series_css() + _read("report.css") + _read("job.css")
+    template = environment.from_string(_read("job.html.jinja"))
+    return template.render(page=page, style=Markup(style))  # noqa: S704 - our own files
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
