@@ -1,10 +1,35 @@
 """Telling people, as a step of the night; also of one that failed."""
 
+from esjobs.detect.recurrence import recurrences
 from esjobs.nights.ledger import Ledger
 from esjobs.nights.night import NO_JOBS
 from esjobs.nights.work import NightAccount, NightWork
 from esjobs.notify.gathering import ingest_stopped, night_notices
+from esjobs.notify.job_issues import MOST, job_issue, more_job_issues
 from esjobs.notify.notices import Notice
+
+
+def _job_issues(work: NightWork) -> list[Notice]:
+    """Users and projects whose jobs of the night have issues, and had none for a while."""
+    detect = work.settings.detect
+    found = list(recurrences(work.store, work.night, detect.told_from, detect.quiet_days))
+    notices = [
+        job_issue(
+            one.what,
+            one.name,
+            one.day,
+            one.severity,
+            one.n_jobs,
+            one.rules,
+            one.wasted_core_hours,
+            one.wasted_gpu_hours,
+            detect.told_from,
+        )
+        for one in found[:MOST]
+    ]
+    if len(found) > MOST:
+        notices.append(more_job_issues(len(found) - MOST, work.night, detect.told_from))
+    return notices
 
 
 def notify_night(work: NightWork) -> NightAccount:
@@ -24,6 +49,7 @@ def _alerts(work: NightWork) -> list[Notice]:
         alerts += night_notices(
             [{"night": work.night, "state": "missing", "reason": NO_JOBS}], since=work.night
         )
+    alerts += _job_issues(work)
     now, hours = work.clock(), work.settings.nights.ingest_stopped_h
     last = work.store.span().last
     if last is not None and (now - last).total_seconds() > 3600 * hours:

@@ -23,6 +23,7 @@ Kind = Literal[
     "night_recovered",
     "ingest_stopped",
     "undelivered",
+    "job_issues",
     "test",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -33,10 +34,13 @@ FLAG_KINDS: tuple[Kind, ...] = KINDS[:11]
 """Kinds about a queue or CPU model."""
 SERVICE_KINDS: tuple[Kind, ...] = KINDS[11:16]
 """Kinds about this service."""
+JOB_KINDS: tuple[Kind, ...] = ("job_issues",)
+"""Kinds about jobs of users and projects."""
 ROLE_KINDS: Mapping[str, tuple[Kind, ...]] = {
     "site": SITE_KINDS,
     "coordinator": FLAG_KINDS,
     "operator": SERVICE_KINDS,
+    "support": JOB_KINDS,
 }
 """What a role is there for."""
 

@@ -15,7 +15,7 @@ from esjobs.setting_types import Count, no_flag
 Channel = Literal["mail", "webhook", "mattermost", "slack"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 """How a message travels."""
-Role = Literal["site", "coordinator", "operator"]
+Role = Literal["site", "coordinator", "operator", "support"]
 """Who reads it: a site about its own queues, who looks after all sites, who looks after this service."""
 Digest = Literal["nightly", "weekly"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
