@@ -18,8 +18,8 @@ from esjobs.nights.work import NightStep
 NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
-    NightStep("score", score_night, inputs=score_inputs),
     NightStep("detect", detect_night, inputs=detect_inputs, idle=True),
+    NightStep("score", score_night, inputs=score_inputs),
     NightStep("fit", fit_window, inputs=fit_inputs, stands=fit_stands, per_window=True),
     NightStep("drift", drift_night, inputs=runs_inputs),
     NightStep("reasons", reasons_night, inputs=runs_inputs),
