@@ -5,6 +5,7 @@ theirs here.
 """
 
 from dashboards.panels.efficiency import (
+    CPU_AGAINST_MEM,
     CPU_BY_PROJECT,
     CPU_BY_USER,
     MEM_BY_PROJECT,
@@ -225,7 +226,8 @@ EFFICIENCY = Page(
         (22, ((ENDS, 24), (LOST_HOURS, 24))),
         (22, ((WAITING, 24), (BUSY, 24))),
         (16, ((BY_MODEL, 48),)),
-        (16, ((SPREAD_EFFICIENCY, 16), (SPREAD_CPU, 16), (SPREAD_MEM, 16))),
+        (16, ((SPREAD_EFFICIENCY, 24), (SPREAD_CPU, 24))),
+        (18, ((SPREAD_MEM, 24), (CPU_AGAINST_MEM, 24))),
         (20, ((CPU_BY_USER, 24), (CPU_BY_PROJECT, 24))),
         (20, ((MEM_BY_USER, 24), (MEM_BY_PROJECT, 24))),
         (18, ((TIME_USED, 24), (MEMORY_USED, 24))),

@@ -90,6 +90,26 @@ def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
     )
 
 
+CPU_AGAINST_MEM = Panel(
+    "score-cpu-against-mem",
+    "score_cpu against score_mem, % (area: node-hours)",
+    "tenths",
+    _SECTION,
+    View(
+        "scores",
+        types="every",
+        where=(Where("score_cpu_from"), Where("score_mem_from")),
+        by=("score_cpu_from", "score_mem_from"),
+        metrics=(Sum("node_hours", "node_hours"), Count()),
+    ),
+    "Below on the right: pipelines that stay empty, and not because of memory.",
+    fields=(
+        Entry("score_cpu_from", "score_cpu", "count", "x"),
+        Entry("score_mem_from", "score_mem", "count", "y"),
+        Entry("node_hours", "Node-hours", "number"),
+    ),
+    empty=_EMPTY,
+)
 SPREAD_CPU = distribution("score_cpu", "score_cpu", "Low values are rare: no pipeline is ever full.")
 SPREAD_MEM = distribution("score_mem", "score_mem")
 SPREAD_EFFICIENCY = distribution("cpu_efficiency", "CPU efficiency")

@@ -29,6 +29,7 @@ Kind = Literal[
     "waste",
     "weighted",
     "distribution",
+    "tenths",
     "trend",
     "statement",
     "light",
@@ -57,9 +58,9 @@ the largest first. ``shares``: one sum over another (``x`` ``per`` another) per 
 latter is left, in hours. ``weighted``: a weighted mean (``x``, a sum of products, ``per``
 the sum of the weights) per name, of the names of most weight, the largest first; the first other field is the
 sum of all weights, of which it tells how much is known. ``distribution``: a sum (``x``) over the numbers of a
-column (``label``), each the lower end of ten per cent. ``trend``: a quantity with its error over time, a
-line per name. ``statement``: texts of one row, in large letters. ``light``: green, yellow or red, may the
-numbers be used?
+column (``label``), each the lower end of ten per cent. ``tenths``: the same of two columns (``x``, ``y``),
+the sum (the other field) as area. ``trend``: a quantity with its error over time, a line per name.
+``statement``: texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?
 ``amounts``: a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name, the largest
 first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept busy against cores given.
 ``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.query import Count, Days, Filter, In, Present, Query, Range, Sum, SumProduct
+from esjobs.core.query import Count, Days, Filter, In, Missing, Present, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.efficiency.findings import SCORED_AREAS
 from esjobs.efficiency.tables import RANKED, SCORES
@@ -39,6 +39,8 @@ JOB_SCHEMA = pa.schema(
         *((name, pa.float64()) for name in RANKED),
     ]
 )
+_REASONS = 3
+"""Reasons that a note has, those of most hours."""
 _NEGLIGIBLE = 1e-12
 """A variance below this, against the square of the mean, is rounding."""
 
@@ -196,23 +198,29 @@ def _notes(
 ) -> tuple[str, ...]:
     """What mixes definitions, sums of unlike scores, and hours of nodes that nobody described."""
     hours = weight.replace("_", "-")
+    known: tuple[Filter, ...] = (Present(column),)
     notes = []
+    if f"{column}_reason" in SCORES.column_names:
+        missing = _shares(store, f"{column}_reason", (Missing(column),), window, weight)
+        if missing:
+            few = dict(list(missing.items())[:_REASONS])
+            notes.append(f"{score} is missing because of: {_listed(few)} of the {hours} without it")
     if defined and variant is None:
-        shares = _shares(store, defined, column, window, weight)
+        shares = _shares(store, defined, known, window, weight)
         if len(shares) > 1:
             notes.append(
                 f"{score} has several definitions here, which do not compare: {_listed(shares)} of the "
                 f"{hours} scored; --variant takes one"
             )
     if column == "score_sum":
-        shares = _shares(store, "n_scores", column, window, weight)
+        shares = _shares(store, "n_scores", known, window, weight)
         if len(shares) > 1:
             notes.append(
                 f"sums of unlike numbers of scores: {_listed(shares)} of the {hours} scored have so many; a "
                 "job of which more is known has more to add up"
             )
     if weight == "node_hours":
-        shares = _shares(store, "node_hours_from", column, window, weight)
+        shares = _shares(store, "node_hours_from", known, window, weight)
         assumed = shares.get("assumed", 0.0)
         if assumed:
             notes.append(
@@ -222,20 +230,13 @@ def _notes(
     return tuple(notes)
 
 
-def _shares(store: JobStore, key: str, column: str, window: Window | None, weight: str) -> dict[str, float]:
-    """How the hours with a score are divided among the values of a column, the largest part first."""
-    asked = Query(
-        (key,),
-        (Sum(weight, "hours"),),
-        window,
-        (Present(column), Present(weight), Range(weight, gt=0)),
-        over=SCORES,
-    )
-    parts = {
-        str(row[key]): row["hours"]
-        for row in store.aggregate(asked).table.to_pylist()
-        if row[key] is not None
-    }
+def _shares(
+    store: JobStore, key: str, where: Sequence[Filter], window: Window | None, weight: str
+) -> dict[str, float]:
+    """How the hours of some jobs are divided among the values of a column, the largest part first."""
+    filters = (*where, Present(key), Range(weight, gt=0))
+    asked = Query((key,), (Sum(weight, "hours"),), window, filters, over=SCORES)
+    parts = {str(row[key]): row["hours"] for row in store.aggregate(asked).table.to_pylist()}
     total = math.fsum(parts.values())
     return {name: part / total for name, part in sorted(parts.items(), key=lambda item: (-item[1], item[0]))}
 

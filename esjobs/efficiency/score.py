@@ -104,7 +104,7 @@ def day_marks(
 ) -> dict[date, str]:
     """By day that has jobs, a text that moves with anything that its scores are made from."""
     made_of = {
-        **settings.model_dump(),
+        **settings.model_dump(exclude={"nightly"}),
         "clusters": clusters,
         "versions": [SCORES_VERSION, EVENTS_VERSION, RESOLVER_VERSION],
     }

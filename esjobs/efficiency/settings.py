@@ -14,6 +14,8 @@ class EfficiencySettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    nightly: bool = True
+    """Whether nights score the jobs: a row per job and night. Without, ``esjobs score`` does it on demand."""
     issues: Literal["product", "sum"] = "product"
     """How issues make ``score_mpi`` and ``score_io``: 100 x (1 - prod(1 - weight x share of the job's time)),
     or 100 x the sum of weight x share, 100 at most."""

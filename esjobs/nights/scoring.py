@@ -8,6 +8,8 @@ from esjobs.nights.work import NightAccount, NightWork
 
 def score_night(work: NightWork) -> NightAccount:
     """Score the jobs of the night, and of the days before it that changed since they were scored."""
+    if not work.settings.efficiency.nightly:
+        return NightAccount(notes=("left out: [efficiency] nightly = false",))
     window = aggregated_days(work)
     try:
         report = score_window(work.store, window, work.settings)
@@ -18,4 +20,6 @@ def score_night(work: NightWork) -> NightAccount:
 
 def score_inputs(work: NightWork) -> str:
     """A digest of the jobs of these days, of what was detected of them, and of how scores are made."""
+    if not work.settings.efficiency.nightly:
+        return "left out"
     return score_digest(work.store, aggregated_days(work), work.settings)

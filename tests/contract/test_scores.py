@@ -108,12 +108,17 @@ def test_a_ranking_says_what_it_mixes(store: JobStore) -> None:
     session = Session(store, Settings())
     made(session)
     notes = session.ranking("user", "score_cpu").notes
-    assert notes[0].startswith("score_cpu has several definitions here, which do not compare: ")
-    assert "hsw" in notes[0]
-    assert "zen4" in notes[0]
+    assert notes[0].startswith("score_cpu is missing because of: ")
+    assert notes[1].startswith("score_cpu has several definitions here, which do not compare: ")
+    assert "hsw" in notes[1]
+    assert "zen4" in notes[1]
     assert any("assumed size of nodes" in note for note in notes)
     assert "sums of unlike numbers of scores" in " ".join(session.ranking("user", "sum").notes)
-    assert session.ranking("user", "cpu_efficiency", weight="core_hours").notes == ()
+    (note,) = session.ranking("user", "cpu_efficiency", weight="core_hours").notes
+    assert note == (
+        "cpu_efficiency is missing because of: CPU time beyond wall-clock time x cores 100 % of the "
+        "core-hours without it"
+    )
 
 
 def test_names_of_equal_jobs_have_no_spread(store: JobStore) -> None:

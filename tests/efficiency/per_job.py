@@ -9,6 +9,7 @@ CYCLES = (
     "cpu_clk_unhalted_core",
     "cpu_cycles",
     "cycles",
+    "papi_tot_cyc",
 )
 ANY = ("cpu_clk_unhalted_thread_any", "cpu_clk_unhalted_thread_p_any")
 WARPS = {
@@ -100,7 +101,7 @@ def _slots(counts: Mapping[str, float], model: str, smt: bool | None) -> float:
     per_core: Sequence[str]
     if "EPYC 9" in model:
         width = 8 if model.endswith("5") else 6
-        direct, per_core = ("slots",), ("ls_not_halted_cyc", "cpu_cycles", "cycles")
+        direct, per_core = ("slots",), ("ls_not_halted_cyc", "cpu_cycles", "cycles", "papi_tot_cyc")
     elif "Platinum" in model:
         width = 5 if "8360Y" in model else 6
         direct, per_core = ("topdown_slots", "slots"), ("cpu_clk_unhalted_distributed",)

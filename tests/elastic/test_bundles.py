@@ -260,7 +260,7 @@ def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
         return len(lost_shares(panel, rows))
     if panel.view.over:
         return len(moments(panel.view, demo, panel.most[0]))
-    if panel.kind == "distribution":
+    if panel.kind in ("distribution", "tenths"):
         return len(rows)
     if panel.kind in ("shares", "waste", "amounts", "weighted"):
         rows = [row for row in rows if panel.kind != "weighted" or row[panel.entry("x").per]]

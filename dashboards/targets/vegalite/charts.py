@@ -13,7 +13,7 @@ from dashboards.targets.vegalite.scatters import against_scores, ranked, scatter
 from dashboards.targets.vegalite.sources import ROWS, Source, dataset
 from dashboards.targets.vegalite.sums import shares, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
-from dashboards.targets.vegalite.weights import distribution, weighted
+from dashboards.targets.vegalite.weights import distribution, tenths, weighted
 from dashboards.targets.vegalite.words import caption, light, statement
 from esjobs.core.words import ALL_TYPES, Level
 
@@ -31,6 +31,7 @@ CHARTS: Mapping[Kind, Drawn] = {
     "waste": waste,
     "weighted": weighted,
     "distribution": distribution,
+    "tenths": tenths,
     "trend": trend,
     "statement": statement,
     "light": light,

@@ -89,5 +89,37 @@ def distribution(panel: Panel, source: Source, _joins: dict[str, Source], paint:
     return assembled(source, steps, layers, paint)
 
 
+def tenths(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A sum over the tenths of two scales from 0 to 100, a disc each, its area the sum."""
+    right, up = panel.entry("x"), panel.entry("y")
+    (size,) = (entry for entry in panel.fields if entry.role == "detail")
+    scale = {"domain": [0, 100], "nice": False}
+    x, y = (across(at, entry.title, scale, tickCount=10) for at, entry in (("right", right), ("up", up)))
+    told = [
+        {"field": "span_right", "type": "nominal", "title": right.title},
+        {"field": "span_up", "type": "nominal", "title": up.title},
+        {"field": "value", "type": "quantitative", "title": size.title, "format": ",.0f"},
+        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
+    ]
+    steps: list[Step] = [
+        *source.lifted([*columns_of(panel), "n_jobs"]),
+        {"filter": f"{_datum(size.column)} > 0"},
+        {"calculate": _datum(size.column), "as": "value"},
+    ]
+    for name, entry in (("right", right), ("up", up)):
+        low = _datum(entry.column)
+        steps += [
+            {"calculate": f"{low} + {_WIDTH / 2}", "as": name},
+            {"calculate": f"{low} + ' to ' + ({low} + {_WIDTH})", "as": f"span_{name}"},
+        ]
+    area = {"field": "value", "type": "quantitative", "scale": {"range": [12, 900], "zero": True}}
+    marks: Spec = {
+        "name": "marks",
+        "mark": {"type": "point", "filled": True, "opacity": 0.8, "color": BAR},
+        "encoding": {"x": x, "y": y, "size": {**area, "legend": None}, "tooltip": told},
+    }
+    return assembled(source, steps, [marks], paint)
+
+
 def _datum(column: str) -> str:
     return f"datum[{json.dumps(column)}]"
