@@ -46,18 +46,19 @@ def ranking(score: str, title: str, by: str, what: str) -> Panel:
             where=(Where(by),),
             by=(by,),
             metrics=(
-                SumProduct(score, "node_hours", "weighted"),
-                SumWhere("node_hours", (score,), "known"),
+                # panels of a page share their sums, so each has a name of its own
+                SumProduct(score, "node_hours", f"{score}_hours"),
+                SumWhere("node_hours", (score,), f"{score}_known"),
                 Sum("node_hours", "node_hours"),
                 Count(),
             ),
             sort=("-node_hours",),
         ),
-        "Mean over jobs, weighted by their node-hours, and of which part of these it is known. Scores of "
-        "several families of CPUs are of several definitions: esjobs rank says which.",
+        "Mean over jobs, weighted by their node-hours; in brackets the part of these of which it is known. "
+        "Scores of several families of CPUs are of several definitions: esjobs rank says which.",
         fields=(
             Entry(by, what.capitalize(), "name", "label"),
-            Entry("weighted", title, "number", "x", per="known"),
+            Entry(f"{score}_hours", title, "number", "x", per=f"{score}_known"),
             Entry("node_hours", "Node-hours", "number"),
         ),
         most=(20,),
@@ -77,13 +78,19 @@ def used(what: str, over: str, under: str, by: str, who: str) -> Panel:
             types="every",
             where=(Where(by), Where(over), Where(under)),
             by=(by,),
-            metrics=(Sum(over, "used"), Sum(under, "asked"), Count()),
-            sort=("-asked",),
+            metrics=(Sum(over, f"{what}_used"), Sum(under, f"{what}_asked"), Count()),
+            sort=(f"-{what}_asked",),
         ),
         "A ratio of sums over the jobs that say both; above 100 %: more than was asked for.",
         fields=(
             Entry(by, who.capitalize(), "name", "label"),
-            Entry("used", f"{what.capitalize()} used of that asked for", "fraction", "x", per="asked"),
+            Entry(
+                f"{what}_used",
+                f"{what.capitalize()} used of that asked for",
+                "fraction",
+                "x",
+                per=f"{what}_asked",
+            ),
         ),
         most=(15,),
         empty=_NOT_ASKED,

@@ -1,14 +1,16 @@
 """Rows that panels of a page share: read once, and no more of them than a browser should hold."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from dashboards.pages import PAGES
-from dashboards.spec import OWN, JobsIndex, Known, View
+from dashboards.spec import OWN, JobsIndex, Known, Page, Panel, View, stacked
 from dashboards.targets.html.pages import pools
 from dashboards.targets.html.pages.pools import fields_of, pools_of
 from dashboards.view.rows import Row
+from esjobs.core.query import Sum
 
 EFFICIENCY = next(page for page in PAGES if page.id == "efficiency")
 
@@ -81,3 +83,12 @@ def test_a_filter_that_jobs_do_not_know_is_none() -> None:
     lacking = JobsIndex("archive", "end_time", {**OWN.known, "project": Known(())})
     _, of_panel = pools_of(EFFICIENCY, Counting(2), lacking)
     assert "project" not in dict(of_panel["efficiency-by-queue"].choices)
+
+
+def test_one_name_of_two_sums_is_refused_not_mixed_up() -> None:
+    """Panels that share their groups share the sums in them, by name."""
+    panel = Panel("a", "", "weighted", "", View("scores", by=("user",), metrics=(Sum("node_hours", "n"),)))
+    other = replace(panel, id="b", view=replace(panel.view, metrics=(Sum("core_hours", "n"),)))
+    page = Page("p", "", "", stacked((4, ((panel, 24), (other, 24)))))
+    with pytest.raises(ValueError, match="two metrics 'n'"):
+        pools_of(page, Counting(2), OWN)

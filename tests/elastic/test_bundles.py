@@ -350,8 +350,7 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
         largest = sorted(known, key=lambda row: -row[field.per])[: panel.most[0]]
         whole = panel.fields[-1].column
         return [
-            f"{row[field.column] / row[field.per]:.0f} of {row[field.per] / row[whole]:.0%}"
-            for row in largest
+            f"{row[field.column] / row[field.per]:.0f} ({row[field.per] / row[whole]:.0%})" for row in largest
         ]
     rows = [row for row in rows if row[label] is not None]
     if panel.kind == "shares":

@@ -7,7 +7,7 @@ from dashboards.targets.vegalite.marks import INK, LINE, Paint, Spec, across, as
 from dashboards.targets.vegalite.sources import Source, Step
 from dashboards.targets.vegalite.sums import BAR, amount, largest, named_bars
 
-_TOLD = "format(datum.value, '.0f') + ' of ' + format(datum.known, '.0%')"
+_TOLD = "format(datum.value, '.0f') + ' (' + format(datum.known, '.0%') + ')'"
 """A mean, and of how much of the hours it is."""
 _WIDTH = 10
 """Per cent of a bar of a distribution."""

@@ -149,7 +149,10 @@ def _summed(
     views: Sequence[View], choices: tuple[tuple[str, str], ...], reader: Reader, most: int | None
 ) -> Pool | None:
     keys = dict.fromkeys([*(column for view in views for column in view.by), *(own for _, own in choices)])
-    metrics: dict[str, Metric | Mean] = {each.name: each for view in views for each in view.metrics}
+    metrics: dict[str, Metric | Mean] = {}
+    for each in (each for view in views for each in view.metrics):
+        if metrics.setdefault(each.name, each) != each:
+            raise ValueError(f"panels that share their rows call two metrics '{each.name}'; name one apart")
     asked = replace(views[0], by=tuple(keys), metrics=tuple(metrics.values()), sort=())
     rows = reader.groups(asked, most)
     if rows is None:
