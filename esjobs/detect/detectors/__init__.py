@@ -15,14 +15,13 @@ from esjobs.detect.detectors.leak import TRIM, Lines, leak, memory_lines
 from esjobs.detect.detectors.limits import PUBLISHED, Limit, flagged
 from esjobs.detect.detectors.measured import NONE, REASONS, Measured, Reason
 from esjobs.detect.detectors.periodic import (
-    LoadPhases,
     Phases,
     inverse_phases,
     io_blocking,
-    load_phases,
     synchronous_offloading,
 )
 from esjobs.detect.detectors.samples import Samples, samples
+from esjobs.detect.detectors.spectra import LoadPhases, load_phases
 from esjobs.detect.detectors.unused import unused
 
 __all__ = [

@@ -7,10 +7,9 @@ an instant to the rate before it, over instants and nodes.
 import numpy as np
 
 from esjobs.detect.detectors.measured import Floats, Ints, Measured, Reason, Values, measured
-from esjobs.detect.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, cleaned, samples
+from esjobs.detect.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
 _LEAST_SIDE = 2
-_CHUNK_VALUES = 1 << 16
 
 
 def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.05) -> Measured:
@@ -36,12 +35,11 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     ratio, split = np.full((jobs, units), np.inf), np.zeros((jobs, units), np.int64)
     means = np.full((2, jobs, units), np.nan)
     count = np.zeros((jobs, units), np.int64)
-    size = max(_CHUNK_VALUES // (units * n), 1)
-    for first in range(0, jobs, size):
-        rows = slice(first, first + size)
-        count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(
-            rates.values[rows], sides
-        )
+    for rows in chunks(jobs, units * n):
+        values = rates.values[rows].astype(np.float64)
+        if not (rates.even_units[rows] == units).all():
+            values = cleaned(values)
+        count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(values, sides)
     fits = (count >= max(LEAST_SAMPLES, sum(sides))) & (count >= LEAST_SHARE * n)
     ratio = np.where(fits, ratio, np.inf)
     unit = np.argmin(ratio, axis=1)
@@ -78,9 +76,8 @@ def _reasons(rates: Samples, count: Ints, fits: Values, assessed: Values, least:
     return np.where(assessed, Reason.ASSESSED, why).astype(np.int8)
 
 
-def _smallest(given: Values, sides: tuple[int, ...]) -> tuple[Ints, Floats, Ints, Floats, Floats]:
+def _smallest(rates: Floats, sides: tuple[int, ...]) -> tuple[Ints, Floats, Ints, Floats, Floats]:
     """Per unit: known samples, the smallest ratio (inf: none), its sample, the means before and after."""
-    rates = cleaned(given)
     shape, n = rates.shape[:2], rates.shape[2]
     known = ~np.isnan(rates)
     blank = np.full(shape, np.nan)
@@ -99,7 +96,8 @@ def _smallest(given: Values, sides: tuple[int, ...]) -> tuple[Ints, Floats, Ints
     before = sums[:, :, s] / np.maximum(n_before, 1)
     # rounding may leave a little less than nothing
     after = np.maximum(sums[:, :, -1:] - sums[:, :, s], 0.0) / np.maximum(n_after, 1)
-    ratio = np.where(usable, after, np.inf) / np.where(usable, before, 1.0)
+    ratio = after / np.where(usable, before, 1.0)
+    ratio[~usable] = np.inf
     at = np.argmin(ratio, axis=2)[:, :, None]
     found = [np.take_along_axis(each, at, 2)[:, :, 0] for each in (ratio, before, after)]
     count = np.broadcast_to(counts[:, :, -1], shape)

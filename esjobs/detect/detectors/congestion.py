@@ -17,7 +17,7 @@ def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured
     operations = samples(operations)
     jobs, _, _ = operations.shape
     total = operations.total
-    known = np.where(total >= 0, total, -1.0)
+    known = total if operations.regular else np.where(total >= 0, total, -1.0)
     peak = np.argmax(known, axis=1)
     at = (np.arange(jobs), peak)
     value = np.maximum(known[at], 0.0)
@@ -33,6 +33,6 @@ def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured
         unit=np.where(some, np.argmax(nodes, axis=1), NONE),
         begin=np.where(some, begin, NONE),
         end=np.where(some, end, NONE),
-        share=high.sum(axis=1) / np.maximum(operations.n, 1),
+        share=np.count_nonzero(high, axis=1) / np.maximum(operations.n, 1),
         numbers={"mean": over_time(total, operations.n), "units": operations.n_units},
     )

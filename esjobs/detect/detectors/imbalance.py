@@ -32,10 +32,10 @@ def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 
         unit=np.where(value > 0, np.argmax(off, axis=1), NONE),
         begin=begin,
         end=end,
-        share=above.sum(axis=1) / np.maximum(load.n, 1),
+        share=np.count_nonzero(above, axis=1) / np.maximum(load.n, 1),
         numbers={
             "used_only": _used_only(load, device, value),
-            "largest": np.max(np.where(np.isnan(spread), 0.0, spread), axis=1),
+            "largest": np.fmax.reduce(spread, axis=1, initial=0.0),
             "mean_load": mean,
         },
     )

@@ -23,7 +23,7 @@ from esjobs.detect.detectors.measured import (
     measured,
     steps,
 )
-from esjobs.detect.detectors.samples import LARGEST, LEAST_SAMPLES, LEAST_SHARE, plain
+from esjobs.detect.detectors.samples import LARGEST, LEAST_SAMPLES, LEAST_SHARE, chunks, plain
 
 SLOPES = (0.01, 1.0)
 """Of a leak, both included."""
@@ -31,8 +31,6 @@ CORRIDOR = 0.1
 """Half-width of the corridor at most; less where the line is flatter."""
 TRIM = 0.02
 """Share of the samples that the ``trim`` variant drops at either end."""
-
-_CHUNK_VALUES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +129,7 @@ def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> t
     first, last = np.full((jobs, nodes), NONE), np.full((jobs, nodes), NONE)
     some = np.isfinite(memory_b).any(axis=(1, 2))
     reason = np.where(some, Reason.TOO_FEW_SAMPLES, Reason.NO_DATA).astype(np.int8)
-    size = max(_CHUNK_VALUES // max(nodes * kept.shape[2], 1), 1)
-    for begin in range(0, jobs if kept.shape[2] else 0, size):
-        rows = slice(begin, begin + size)
+    for rows in chunks(jobs if kept.shape[2] else 0, nodes * max(kept.shape[2], 1)):
         y = np.array(kept[rows], dtype=np.float64, order="C")
         known = (y >= 0) & (y <= LARGEST)
         count = known.sum(axis=2)
@@ -163,22 +159,24 @@ def _line(y: Floats, known: Bools) -> tuple[Floats, Floats, Floats, Floats, Ints
     """Slope, intercept, residual, maximum, first and last sample, along the last axis."""
     n = y.shape[2]
     index = np.arange(n)
-    weight: Floats | float = 1.0
+    complete = bool(known.all())
     first, last = np.zeros((1, 1), np.int64), np.full((1, 1), n - 1)
-    if not known.all():
+    if not complete:
         first, last = np.argmax(known, axis=2), n - 1 - np.argmax(known[:, :, ::-1], axis=2)
-        weight = known.astype(np.float64)
         y = np.where(known, y, 0.0)
     count = known.sum(axis=2).clip(min=1)
     peak = y.max(axis=2)
-    y = y / np.where(peak > 0, peak, 1.0)[:, :, None]
+    y /= np.where(peak > 0, peak, 1.0)[:, :, None]
     t = (index - first[:, :, None]) / np.maximum(last - first, 1)[:, :, None]
-    t_mean = (weight * t).sum(axis=2) / count
+    t_mean = (t if complete else known * t).sum(axis=2) / count
     y_mean = y.sum(axis=2) / count
-    t_off = weight * (t - t_mean[:, :, None])
+    t_off, y_off = t - t_mean[:, :, None], y - y_mean[:, :, None]
+    if not complete:
+        t_off, y_off = known * t_off, known * y_off
     square = (t_off * t_off).sum(axis=2)
-    slope = (t_off * (y - y_mean[:, :, None])).sum(axis=2) / np.where(square > 0, square, 1.0)
-    intercept = y_mean - slope * t_mean
-    residual = np.abs(y - (slope[:, :, None] * t + intercept[:, :, None]))
+    slope = (t_off * y_off).sum(axis=2) / np.where(square > 0, square, 1.0)
+    # measured from the middle of the line, which goes through both means
+    y_off -= slope[:, :, None] * t_off
+    residual = np.abs(y_off, out=y_off).max(axis=2)
     first, last = np.broadcast_to(first, peak.shape), np.broadcast_to(last, peak.shape)
-    return slope, intercept, (weight * residual).max(axis=2), peak, first, last
+    return slope, y_mean - slope * t_mean, residual, peak, first, last

@@ -97,14 +97,18 @@ def measured(
     """The answer of a detector, blank where a job was not assessed."""
     assessed = reason == Reason.ASSESSED
     return Measured(
-        value=np.where(assessed, value, np.nan),
+        value=_blanked(assessed, value),
         unit=np.where(assessed, unit, NONE),
         begin=np.where(assessed, begin, NONE),
         end=np.where(assessed, end, NONE),
         share=np.where(assessed, np.clip(share, 0.0, 1.0), 0.0),
         reason=reason,
-        numbers={name: np.where(assessed, number, np.nan) for name, number in numbers.items()},
+        numbers={name: _blanked(assessed, number) for name, number in numbers.items()},
     )
+
+
+def _blanked(assessed: Bools, number: Values) -> Floats:
+    return np.where(assessed, np.asarray(number, dtype=np.float64), np.nan)
 
 
 def steps(step_s: Values | float, n_jobs: int) -> Floats:

@@ -21,57 +21,28 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from esjobs.detect.detectors.limits import PUBLISHED, Limit, passed
-from esjobs.detect.detectors.measured import Floats, Ints, Measured, Reason, Values, measured, steps
+from esjobs.detect.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured, steps
 from esjobs.detect.detectors.runs import first_and_last
-from esjobs.detect.detectors.samples import Samples, over_time, samples
+from esjobs.detect.detectors.samples import LEAST_SAMPLES, Samples, chunks, samples
+from esjobs.detect.detectors.spectra import (
+    COMPLETE,
+    LoadPhases,
+    amplitudes,
+    correlation,
+    dominant,
+    job_series,
+    load_phases,
+    mean_of,
+    range_of,
+    snapped,
+)
 
 Partner = Literal["io", "gpu"]
 
 ADAPTIVE_BELOW = 480
 """Samples of jobs from which on both variants are the same."""
-_COMPLETE = 0.95
-"""Share of the instants that must have values; the others are filled in on a line."""
-_FLAT = 1e-9
-_SAME_PEAK = 1e-9
-"""A train of short pulses has harmonics of one height: the lowest is its frequency, rounding picks any."""
-_SNAP = 1e-9
-_SNAP_SINGLE = 2e-7
-"""Loads that float32 holds are off by so much, and so is their range."""
-
-
-@dataclass(frozen=True)
-class LoadPhases:
-    """The load of jobs as :func:`inverse_phases` takes it; several partners share it.
-
-    Attributes
-    ----------
-    samples
-        Of the load, per core.
-    rounded
-        Mean load per instant, to one decimal, its mean removed, shape (n_jobs, n_samples).
-    spectrum
-        Its amplitudes without k = 0, the largest 1; 0 where it does not change.
-    known
-        Instants with a value.
-    mean, spread
-        Mean, and largest minus smallest, of what was there.
-    size
-        Length of ``rounded`` as a vector.
-    flat
-        Jobs whose load does not change.
-    """
-
-    samples: Samples
-    rounded: Floats
-    spectrum: Floats
-    known: NDArray[np.bool_]
-    mean: Floats
-    spread: Floats
-    size: Floats
-    flat: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,25 +104,6 @@ def synchronous_offloading(
     return inverse_phases(phases, gpu_load, step_s, partner="gpu", duration_s=duration_s)
 
 
-def load_phases(load: Values | Samples) -> LoadPhases:
-    """What all partners of a load share."""
-    load = samples(load)
-    series, known = _filled(load)
-    rounded = np.round(series, 1)
-    spectrum, flat = _spectrum(rounded)
-    snap = _SNAP_SINGLE if load.values.dtype == np.float32 else _SNAP
-    return LoadPhases(
-        load,
-        rounded,
-        spectrum,
-        known,
-        _snapped(_mean_known(series, known), snap),
-        _snapped(series.max(axis=1) - series.min(axis=1), snap),
-        np.sqrt(np.einsum("jn,jn->j", rounded, rounded)),
-        flat,
-    )
-
-
 def inverse_phases(
     load: Values | Samples | LoadPhases,
     other: Values | Samples,
@@ -185,46 +137,48 @@ def inverse_phases(
     if (other.shape[0], other.shape[2]) != (load.samples.shape[0], load.samples.shape[2]):
         raise ValueError("load and its partner need equally many jobs and samples")
     jobs, _, n = other.shape
-    series, known = _filled(other)
-    if partner == "io":
-        # the mean over nodes that report, times nodes: a node that is silent once is no dip
-        series = series * other.n_units[:, None]
-    mean = _mean_known(series, known)
-    spread = series.max(axis=1) - series.min(axis=1)
-    phase = series >= mean[:, None]
-    y = series.copy() if partner == "gpu" else np.where(phase, series, 0.0)
-    summed, flat = _spectrum(y)
-    summed += load.spectrum
-    peak = summed.max(axis=1, initial=0.0)
-    k = np.argmax(summed >= peak[:, None] - _SAME_PEAK, axis=1) + 1 if n > 1 else np.ones(jobs, np.int64)
-    middle = _median(summed)
+    series, known = job_series(other)
+    # of I/O the mean over nodes that report, times nodes: a node that is silent once is no dip
+    nodes = other.n_units if partner == "io" else np.ones(jobs)
+    mean = mean_of(series, known)
+    kind = np.promote_types(load.rounded.dtype, other.values.dtype)
+    numbers = {name: np.full(jobs, np.nan) for name in ("peak", "median", "r")}
+    k, flat = np.ones(jobs, np.int64), np.ones(jobs, bool)
+    begin, end, phases = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
+    for rows in chunks(jobs if n >= LEAST_SAMPLES else 0, n):
+        phase = series[rows] >= mean[rows, None]
+        y = np.multiply(series[rows], phase if partner == "io" else 1, dtype=kind)
+        summed, flat[rows] = amplitudes(y)
+        summed += load.spectrum[rows]
+        numbers["peak"][rows], k[rows], numbers["median"][rows] = dominant(summed)
+        numbers["r"][rows] = correlation(load.rounded[rows], load.size[rows], y)
+        begin[rows], end[rows] = first_and_last(phase)
+        phases[rows] = np.count_nonzero(phase, axis=1)
+
     span = n * steps(step_s, jobs)
     length = span if duration_s is None else steps(duration_s, jobs)
-    with np.errstate(invalid="ignore"):
-        periods = k * np.where(np.isfinite(span) & np.isfinite(length), length / span, 1.0)
-    reason = _reason(load, other, known, flat)
-    begin, end = first_and_last(phase)
+    periods = k * np.where(np.isfinite(span) & np.isfinite(length), length / span, 1.0)
+    spread = range_of(series)
+    is_load = partner == "gpu"
     unit_mean = np.where(other.there & np.isfinite(other.unit_mean), other.unit_mean, -1.0)
     return measured(
-        reason,
+        _reason(load, other, known, flat),
         np.round(periods),
         unit=np.argmax(unit_mean, axis=1),
         begin=begin,
         end=end,
-        share=np.count_nonzero(phase, axis=1) / n,
-        numbers={
-            "peak": peak,
-            "median": middle,
-            "median_adaptive": middle / max(1.0, float(np.sqrt(ADAPTIVE_BELOW / n))),
-            "r": _correlation(load, y),
+        share=phases / n,
+        numbers=numbers
+        | {
+            "median_adaptive": numbers["median"] / max(1.0, float(np.sqrt(ADAPTIVE_BELOW / n))),
             "frequency_index": k,
             "periods": periods,
             "period_s": span / k,
             "load_mean": load.mean,
             "load_range": load.spread,
-            "other_mean": _snapped(mean, _SNAP_SINGLE) if partner == "gpu" else mean,
-            "other_range": _snapped(spread, _SNAP_SINGLE) if partner == "gpu" else spread,
-            "io_ratio": mean / least if partner == "io" else np.full(jobs, np.nan),
+            "other_mean": snapped(mean, kind) if is_load else mean * nodes,
+            "other_range": snapped(spread, kind) if is_load else spread * nodes,
+            "io_ratio": np.full(jobs, np.nan) if is_load else mean * nodes / least,
         },
     )
 
@@ -233,69 +187,13 @@ def _least(name: str) -> float:
     return 1.0 if name.endswith("ops_s") else 1e6
 
 
-def _filled(given: Samples) -> tuple[Floats, NDArray[np.bool_]]:
-    """Mean over units per instant, gaps on a line between their neighbours; and where a value was."""
-    series = given.means(_COMPLETE) if (given.even_units == 0).any() else given.mean
-    known = ~np.isnan(series)
-    if known.all():
-        return series, known
-    n = series.shape[1]
-    index = np.arange(n)
-    before = np.maximum.accumulate(np.where(known, index, -1), axis=1)
-    after = np.minimum.accumulate(np.where(known, index, n)[:, ::-1], axis=1)[:, ::-1]
-    # before the first value and after the last, that value
-    before, after = np.where(before < 0, after, before), np.where(after >= n, before, after)
-    before, after = before.clip(0, n - 1), after.clip(0, n - 1)
-    left, right = np.take_along_axis(series, before, 1), np.take_along_axis(series, after, 1)
-    part = (index - before) / np.maximum(after - before, 1)
-    filled = np.where(known, series, left + (right - left) * part)
-    return np.where(np.isnan(filled), 0.0, filled), known
-
-
-def _mean_known(series: Floats, known: NDArray[np.bool_]) -> Floats:
-    return over_time(np.where(known, series, np.nan), known.sum(axis=1))
-
-
-def _snapped(number: Floats, tolerance: float) -> Floats:
-    """A number that is off by no more than rounding, on the decimals that limits are written with."""
-    near = np.round(number, 6)
-    return np.where(np.abs(number - near) <= tolerance, near, number)
-
-
-def _spectrum(series: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Amplitudes of series, the largest 1, and which do not change. Takes the means out of the series."""
-    n = series.shape[1]
-    size = series.max(axis=1)
-    series -= (series.sum(axis=1) / n)[:, None]
-    amplitude: Floats = np.abs(fft.rfft(series, axis=1, workers=1)[:, 1:])
-    largest = amplitude.max(axis=1, initial=0.0)
-    flat = largest <= _FLAT * n * size
-    amplitude /= np.where(flat, np.inf, largest)[:, None]
-    return amplitude, flat
-
-
-def _median(spectra: Floats) -> Floats:
-    n = spectra.shape[1]
-    if n == 0:
-        return np.zeros(len(spectra))
-    ordered = np.sort(spectra, axis=1)
-    middle: Floats = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
-    return middle
-
-
-def _correlation(load: LoadPhases, y: Floats) -> Floats:
-    """Pearson's r of load and a series without mean; 0 where one does not change."""
-    scale = load.size * np.sqrt(np.einsum("jn,jn->j", y, y))
-    r: Floats = np.einsum("jn,jn->j", load.rounded, y) / np.where(scale > 0, scale, 1.0)
-    return np.clip(r, -1.0, 1.0)
-
-
-def _reason(
-    load: LoadPhases, other: Samples, known: NDArray[np.bool_], flat: NDArray[np.bool_]
-) -> NDArray[np.int8]:
-    both = (load.known & known).mean(axis=1)
+def _reason(load: LoadPhases, other: Samples, known: Bools | None, flat: Bools) -> NDArray[np.int8]:
     reason = np.where(load.flat | flat, Reason.FLAT, Reason.ASSESSED)
-    reason = np.where(both < _COMPLETE, Reason.GAPS, reason)
+    if load.known is not None or known is not None:
+        both = np.ones(other.shape[::2], bool)
+        for each in (load.known, known):
+            both &= True if each is None else each
+        reason = np.where(both.mean(axis=1) < COMPLETE, Reason.GAPS, reason)
     for of in (other, load.samples):
         reason = np.where(of.reason != Reason.ASSESSED, of.reason, reason)
     return reason.astype(np.int8)

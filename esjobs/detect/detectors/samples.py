@@ -26,11 +26,11 @@ LEAST_SHARE = 0.5
 """Of the samples of a unit, of the units at an instant, of the instants of a job."""
 CPU_IDLE_BELOW = 0.01
 """A core with less load is idle; a GPU only at 0."""
-LARGEST = 1e30
-"""Larger values are faults of a sensor."""
+LARGEST = 1e18
+"""Larger values of a unit are faults of a sensor. Float32 can add up squares of those below."""
 
-_PRECISE_BELOW = 1e15
-"""Squares of larger numbers leave the range of float32."""
+_FEW_UNITS = 256
+"""So many squares add up in float32 to a few parts in a million."""
 _CHUNK_VALUES = 1 << 17
 """Samples that are worked on at a time: these stay in the caches of a core."""
 
@@ -46,7 +46,8 @@ class Activity:
     busy
         Busy samples of each unit, all of its own.
     idle_bits, busy_bits
-        The same, a bit per sample (:func:`numpy.packbits`), shape (n_jobs, n_units, ceil(n_samples / 8)).
+        The same, a bit per sample (:func:`numpy.packbits`), with zeros behind them; shape (n_jobs, n_units,
+        bytes).
     """
 
     idle: Ints
@@ -93,6 +94,11 @@ class Samples:
         return jobs, units, n
 
     @cached_property
+    def regular(self) -> bool:
+        """Whether every job has all units and no gap."""
+        return bool((self.even_units == self.shape[1]).all())
+
+    @cached_property
     def mean(self) -> Floats:
         """Mean over units at each instant, shape (n_jobs, n_samples); NaN where it does not count."""
         return self.means(LEAST_SHARE)
@@ -100,7 +106,7 @@ class Samples:
     @cached_property
     def total(self) -> Floats:
         """Sum over the units that have a value at each instant; NaN where the instant does not count."""
-        out = self.mean * self.n_units[:, None]
+        out = self.mean * self.n_units[:, None] if self.shape[1] > 1 else self.mean.copy()
         for rows in self._odd():
             values, used = self.used(rows)
             out[rows] = np.where(used.any(axis=1), np.where(used, values, 0.0).sum(axis=1), np.nan)
@@ -111,7 +117,9 @@ class Samples:
         jobs, _, n = self.shape
         out = np.empty((jobs, n))
         for rows, values in self._even():
-            out[rows] = np.add.reduce(values, axis=1, dtype=np.float64) / values.shape[1]
+            means = np.add.reduce(values, axis=1, dtype=np.float64)
+            means /= values.shape[1]
+            out[rows] = means
         for rows in self._odd():
             values, used = self.used(rows, complete)
             out[rows] = _masked_mean(values, used)
@@ -128,7 +136,8 @@ class Samples:
                 continue
             off = values - self.mean[rows][:, None, :].astype(values.dtype)
             np.multiply(off, off, out=off)
-            out[rows] = np.sqrt(np.add.reduce(off, axis=1, dtype=np.float64) / (units - 1))
+            kind = values.dtype if units <= _FEW_UNITS else np.float64
+            out[rows] = np.sqrt(np.add.reduce(off, axis=1, dtype=kind) / (units - 1))
         for rows in self._odd():
             out[rows] = masked_spread(*self.used(rows))
         return out
@@ -155,20 +164,22 @@ class Samples:
 
     def _active(self, device: Device) -> Activity:
         jobs, units, n = self.shape
-        idle_bits = np.zeros((jobs, units, (n + 7) // 8), np.uint8)
+        # whole words, so that bits are counted eight bytes at a time
+        n_bytes = (n + 7) // 8
+        idle_bits = np.zeros((jobs, units, (n_bytes + 7) // 8 * 8), np.uint8)
         busy_bits = np.zeros_like(idle_bits)
         all_bits = np.packbits(np.ones(n, bool))
         # in the precision of the samples: a stored 0.01 is not below 0.01
         limit = self.values.dtype.type(CPU_IDLE_BELOW)
         for rows, values in self._even():
             bits = np.packbits(values < limit if device == "cpu" else values <= 0, axis=2)
-            idle_bits[rows, : values.shape[1]] = bits
-            busy_bits[rows, : values.shape[1]] = bits ^ all_bits
+            idle_bits[rows, : values.shape[1], :n_bytes] = bits
+            busy_bits[rows, : values.shape[1], :n_bytes] = bits ^ all_bits
         for rows in self._odd():
             values, used = self.used(rows)
             idle = values < limit if device == "cpu" else values <= 0
-            idle_bits[rows] = np.packbits(idle & used, axis=2)
-            busy_bits[rows] = np.packbits(~idle & np.isfinite(values), axis=2)
+            idle_bits[rows, :, :n_bytes] = np.packbits(idle & used, axis=2)
+            busy_bits[rows, :, :n_bytes] = np.packbits(~idle & np.isfinite(values), axis=2)
         return Activity(_count(idle_bits), _count(busy_bits), idle_bits, busy_bits)
 
     def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Bools]:
@@ -179,20 +190,20 @@ class Samples:
     def _even(self) -> Iterator[tuple[slice | Ints, Values]]:
         """Jobs without gaps, and the samples of the units that are there, a chunk at a time."""
         _, units, n = self.shape
-        if (self.even_units == units).all():
-            for begin, end in _chunks(self.shape):
-                yield slice(begin, end), self.values[begin:end]
+        if self.regular:
+            for rows in chunks(len(self.values), units * n):
+                yield rows, self.values[rows]
             return
         for width in np.unique(self.even_units[self.even_units > 0]):
             jobs = np.flatnonzero(self.even_units == width)
-            for begin, end in _chunks((len(jobs), int(width), n)):
-                yield jobs[begin:end], self.values[jobs[begin:end], :width]
+            for part in chunks(len(jobs), int(width) * n):
+                yield jobs[part], self.values[jobs[part], :width]
 
     def _odd(self) -> Iterator[Ints]:
         """Jobs with gaps, a chunk at a time."""
         jobs = np.flatnonzero(self.even_units == 0)
-        for begin, end in _chunks((len(jobs), *self.shape[1:])):
-            yield jobs[begin:end]
+        for part in chunks(len(jobs), self.shape[1] * self.shape[2]):
+            yield jobs[part]
 
 
 def samples(values: Values | Samples) -> Samples:
@@ -205,15 +216,15 @@ def samples(values: Values | Samples) -> Samples:
     values = plain(values)
     jobs, units, n = values.shape
     even_units = np.empty(jobs, np.int64)
-    for begin, end in _chunks(values.shape):
-        even_units[begin:end] = _even_units(values[begin:end])
+    for part in chunks(jobs, units * n):
+        even_units[part] = _even_units(values[part])
     there = np.arange(units) < even_units[:, None]
     unit_n = np.where(there, n, 0)
     counted = np.full(jobs, n)
     some = np.ones(jobs, bool)
     odd = np.flatnonzero(even_units == 0)
-    for begin, end in _chunks((len(odd), units, n)):
-        rows = odd[begin:end]
+    for part in chunks(len(odd), units * n):
+        rows = odd[part]
         clean = cleaned(values[rows])
         known = np.isfinite(clean).sum(axis=2)
         some[rows] = known.any(axis=1)
@@ -241,8 +252,10 @@ def masked_spread(values: Floats, used: Bools) -> Floats:
 
 def over_time(series: Floats, n: Ints) -> Floats:
     """Mean over the instants that count, of series with NaN at the others; 0 where none counts."""
-    mean: Floats = np.where(np.isnan(series), 0.0, series).sum(axis=1) / np.maximum(n, 1)
-    return mean
+    sums: Floats = series.sum(axis=1)
+    gaps = np.flatnonzero(np.isnan(sums))
+    sums[gaps] = np.where(np.isnan(series[gaps]), 0.0, series[gaps]).sum(axis=1)
+    return sums / np.maximum(n, 1)
 
 
 def plain(values: Values) -> Values:
@@ -257,17 +270,19 @@ def plain(values: Values) -> Values:
 def _even_units(values: Values) -> Ints:
     """Units of each job without a gap, if none after them has any sample; else 0.
 
-    Without a gap: 0 or more, and of a size that float32 can square. Read as integers, floats of one sign are
+    Without a gap: 0 or more, and not too large. Read as integers, floats of one sign are
     in the order of their size, and negative ones and NaN come after every finite one: the largest integer
     tells everything in one pass.
     """
-    units = values.shape[1]
-    as_integers = values.view(f"u{values.itemsize}").max(axis=2)
-    even = as_integers <= values.dtype.type(_PRECISE_BELOW).view(f"u{values.itemsize}")
-    width: Ints = np.where(even.all(axis=1), units, np.argmin(even, axis=1))
-    rest = np.flatnonzero(width < units)
+    jobs, units, _ = values.shape
+    as_integers = values.view(f"u{values.itemsize}")
+    largest = values.dtype.type(LARGEST).view(f"u{values.itemsize}")
+    width = np.full(jobs, units)
+    rest = np.flatnonzero(as_integers.reshape(jobs, -1).max(axis=1) > largest)
+    even = as_integers[rest].max(axis=2) <= largest
+    first = np.argmin(even, axis=1)
     empty = np.isnan(values[rest]).all(axis=2)
-    width[rest[~(empty | (np.arange(units) < width[rest, None])).all(axis=1)]] = 0
+    width[rest] = np.where((empty | (np.arange(units) < first[:, None])).all(axis=1), first, 0)
     return width
 
 
@@ -297,12 +312,11 @@ def _masked_mean(values: Floats, used: Bools) -> Floats:
 
 
 def _count(bits: NDArray[np.uint8]) -> Ints:
-    count: Ints = np.bitwise_count(bits).sum(axis=2, dtype=np.int64)
+    count: Ints = np.bitwise_count(bits.view(np.uint64)).sum(axis=2, dtype=np.int64)
     return count
 
 
-def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    jobs, units, n = shape
-    size = max(_CHUNK_VALUES // (units * n), 1)
-    for begin in range(0, jobs, size):
-        yield begin, min(begin + size, jobs)
+def chunks(jobs: int, job_values: int) -> Iterator[slice]:
+    """Jobs, of so many samples each, that fit into the caches of a core together."""
+    size = max(_CHUNK_VALUES // job_values, 1)
+    return (slice(begin, begin + size) for begin in range(0, jobs, size))

@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 
 def counted(values: Floats, complete: float = 0.5) -> tuple[Floats, Bools]:
     """Samples of the units that are there, and which of them count."""
-    clean = np.where((values >= 0) & (values <= 1e30), values, np.nan)
+    clean = np.where((values >= 0) & (values <= 1e18), values, np.nan)
     n = clean.shape[1]
     known = np.isfinite(clean)
     there = [i for i in range(len(clean)) if known[i].sum() >= max(0.5 * n, 1)]
@@ -30,7 +30,7 @@ def counted(values: Floats, complete: float = 0.5) -> tuple[Floats, Bools]:
 
 def unassessable(values: Floats) -> str:
     """Why nothing can be said."""
-    if not np.isfinite(np.where((values >= 0) & (values <= 1e30), values, np.nan)).any():
+    if not np.isfinite(np.where((values >= 0) & (values <= 1e18), values, np.nan)).any():
         return "no data"
     _, used = counted(values)
     n = used.any(axis=0).sum()
@@ -185,7 +185,7 @@ def leak(memory: Floats) -> tuple[float, bool]:
     """The collapsed rule, of the nodes one by one: the largest slope, suspected nodes first."""
     best = (-np.inf, False)
     for node in memory:
-        known = (node >= 0) & (node <= 1e30)
+        known = (node >= 0) & (node <= 1e18)
         if known.sum() < max(3, 0.5 * len(node)):
             continue
         index = np.flatnonzero(known)
@@ -202,7 +202,7 @@ def collapse(rates: Floats, before: float = 0.01, after: float = 0.05) -> float:
     first, last = max(2, int(np.ceil(before * n - 1e-9))), max(2, int(np.ceil(after * n - 1e-9)))
     smallest = np.inf
     for unit in rates:
-        clean = np.where((unit >= 0) & (unit <= 1e30), unit, np.nan)
+        clean = np.where((unit >= 0) & (unit <= 1e18), unit, np.nan)
         if np.isfinite(clean).sum() < max(3, first + last, 0.5 * n):
             continue
         for split in range(first, n - last + 1):

@@ -147,7 +147,7 @@ def test_supercloud_is_neither_idle_nor_periodic(supercloud: dict[str, Series]) 
 
 
 def test_the_grid_job_of_7_hours_is_suspected_without_its_first_sample(shared_data: Path) -> None:
-    """Memory bandwidth in the place of I/O: the nodes work in steps, but no core waits for it."""
+    """PSS doubles along a line; the first sample, before the payload starts, hides it if it is kept."""
     columns = prmon(shared_data / "prmon" / "memory_monitor_output.txt")
     memory = columns["pss"][None, None, :] * 1024
     strict = leak(memory, 61.0)
