@@ -32,7 +32,7 @@ from esjobs.store.elastic.asking.cost import foresee
 from esjobs.store.elastic.asking.row_groups import aggregate_rows
 from esjobs.store.elastic.asking.selection import selected
 from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
-from esjobs.store.elastic.fields.live_fields import LiveField
+from esjobs.store.elastic.fields.live_fields import OBJECT, LiveField
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.jobs.job_index import JobSource
@@ -262,9 +262,13 @@ def _state(live: LiveField, n_without: int) -> FieldState:
     """``n_without``: documents that lack the field and are no jobs for that."""
     source = live.source
     note = f"{n_without:,} documents have none" if n_without else live.note
-    foreign = repr(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
+    foreign = _told(source.constant) if source.constant is not None else ", ".join(live.paths or source.names)
+    # nobody asks for what is inside a map: it is read from documents anyway
+    as_meant = live.state == "unindexed" and live.field.type == "map" and live.type in ("", OBJECT)
     state: Literal["present", "constant", "wrong type", "absent"] = (
-        "wrong type"
+        "present"
+        if as_meant
+        else "wrong type"
         if live.state == "unindexed"
         else "present"
         if live.state == "mixed"  # the indices that differ are asked one after the other
@@ -273,6 +277,10 @@ def _state(live: LiveField, n_without: int) -> FieldState:
     missing = live.state == "absent" or (live.field.name == "end_time" and not live.askable)
     needed = missing and source.absent == "refuse"
     return FieldState(live.field.name, foreign, state, live.type, note, needed)
+
+
+def _told(constant: str | bool) -> str:
+    return repr(constant) if isinstance(constant, str) else str(constant).lower()
 
 
 class _Stream:

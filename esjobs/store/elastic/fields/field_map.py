@@ -7,7 +7,8 @@ have such a field beside them, and under ``[fields]``, for each field of the cat
 - the name of the foreign field, or several, the first that a document has being taken, or
 - a table: ``field`` (one or several names), ``factor`` (foreign value x factor = base unit), ``unset`` (the
   number that means not measured), ``values`` (foreign value -> the catalogue's), ``absent`` (``"missing"``,
-  or ``"refuse"`` where nothing makes sense without it), or ``constant``, the same for every job.
+  or ``"refuse"`` where nothing makes sense without it), or ``constant``, the same text or truth value for
+  every job. A field that is a map (``counters``) is an object with a number a name.
 """
 
 import tomllib
@@ -30,7 +31,7 @@ class Source:
     """Where the values of a field of the catalogue come from."""
 
     names: tuple[str, ...] = ()
-    constant: str | None = None
+    constant: str | bool | None = None
     factor: float = 1.0
     unset: float | None = None
     values: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
@@ -137,8 +138,8 @@ def _source(canonical: str, value: Any, where: str) -> Source:
         wrong = "field is a name or a list of names"
     elif (constant is None) == (not names):
         wrong = "give a field or a constant, one of them"
-    elif constant is not None and (not isinstance(constant, str) or kind != "keyword"):
-        wrong = "only texts can be constant"
+    elif constant is not None and not _can_be_constant(kind, constant):
+        wrong = "only texts can be constant, and true or false where that is asked for"
     elif not _is_number(factor) or factor <= 0 or (factor != 1 and not numeric):
         wrong = "factor is a positive number, and only for numbers"
     elif unset is not None and not (_is_number(unset) and numeric):
@@ -152,6 +153,10 @@ def _source(canonical: str, value: Any, where: str) -> Source:
     if wrong is not None or names is None:
         raise SettingsError(f"{where}: {canonical}: {wrong}")
     return Source(names, constant, float(factor), unset, MappingProxyType(values), absent)
+
+
+def _can_be_constant(kind: str, constant: object) -> bool:
+    return isinstance(constant, {"keyword": str, "boolean": bool}.get(kind, ()))
 
 
 def _is_number(value: object) -> bool:

@@ -18,7 +18,19 @@ _WHOLE = frozenset({"long", "integer", "short", "byte", "unsigned_long"})
 _NUMBERS = _WHOLE | {"double", "float", "half_float", "scaled_float"}
 _TEXTS = frozenset({"keyword", "constant_keyword", "wildcard"})
 _TIMES = frozenset({"date", "date_nanos"})
-_CALLED = {"integer": "a number", "number": "a number", "time": "a date"}
+_BOOLEANS = frozenset({"boolean"})
+_OBJECTS = frozenset({"object", "nested", "flattened", "flat_object"})
+"""What a map may be mapped as; its members are read from documents, whatever that is."""
+OBJECT = "object"
+"""The type of a map that is read from documents."""
+_NOT_TOLD = "read from the documents; an index does not tell whether they have it"
+_CALLED = {
+    "integer": "a number",
+    "number": "a number",
+    "time": "a date",
+    "boolean": "a boolean",
+    "map": "an object",
+}
 _SUB_FIELDS = ("", ".keyword", ".raw")
 
 
@@ -125,6 +137,8 @@ def require_usable(live: Mapping[str, LiveField], index: str) -> None:
 def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> LiveField:
     if source.constant is not None:
         return LiveField(item, source, "constant")
+    if item.type == "map" and source.names and _may_be_objects(source.names, mappings):
+        return LiveField(item, source, "unindexed", (), source.names, type=OBJECT, note=_NOT_TOLD)
     paths: list[str] = []
     read: list[str] = []
     types: list[str] = []
@@ -166,12 +180,27 @@ def _live(item: Field, source: Source, mappings: Mappings, *, loose: bool) -> Li
     )
 
 
+def _may_be_objects(names: Iterable[str], mappings: Mappings) -> bool:
+    """Whether no index has a value in the place of an object: of objects themselves nothing is told."""
+    return all(kind.type in _OBJECTS for name in names for kind in mappings.kinds.get(name, {}).values())
+
+
 def _what_is_wrong(item: Field, name: str, types: str, *, n_ways: int) -> str:
     if n_ways > 1:
         return f"{name} is of different types in different indices ({types})"
     if "text" in types.split(", ") and item.type == "keyword":
         return f"{name} is text without a keyword sub-field"
     return f"{name} is {types}, not {_CALLED.get(item.type, 'a keyword')}"
+
+
+_ASKED_AS = {
+    "integer": _NUMBERS,
+    "number": _NUMBERS,
+    "time": _TIMES,
+    "boolean": _BOOLEANS,
+    "map": frozenset[str](),
+}
+"""By type of a field, the types of an index by which it can be asked; a map cannot be."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +218,7 @@ def _way(item: Field, name: str, mappings: Mappings, index: str, *, loose: bool)
     """How one index is asked for a foreign field; None where it has no such field."""
     if mappings.kind(name, index) is None:
         return None
-    wanted = {"integer": _NUMBERS, "number": _NUMBERS, "time": _TIMES}.get(item.type, _TEXTS | _WHOLE)
+    wanted = _ASKED_AS.get(item.type, _TEXTS | _WHOLE)
     for sub in _SUB_FIELDS:
         kind = mappings.kind(name + sub, index)
         if kind is not None and kind.type in wanted and kind.able:

@@ -70,6 +70,10 @@ def _typed(live: LiveField, raw: Any) -> Any:
     kind = live.field.type
     if raw is None or kind == "time":
         return raw
+    if kind == "boolean":
+        return _truth(raw)
+    if kind == "map":
+        return _members(raw, bounded=live.field.bounded)
     if kind in ("integer", "number") and not isinstance(raw, int | float):
         try:
             raw = float(raw)
@@ -81,6 +85,40 @@ def _typed(live: LiveField, raw: Any) -> Any:
     if live.field.bounded and value is not None and value < 0:
         return _INVALID
     return value
+
+
+def _truth(raw: Any) -> Any:
+    text = ("true" if raw else "false") if isinstance(raw, bool) else str(raw).lower()
+    return True if text in _TRUE else False if text in _FALSE else _INVALID
+
+
+_TRUE, _FALSE = ("true", "yes", "on", "1", "1.0"), ("false", "no", "off", "0", "0.0")
+
+
+def _members(raw: Any, *, bounded: bool) -> Any:
+    """An object as sorted pairs of name and number; objects inside it with points between the names."""
+    if not isinstance(raw, dict):
+        return _INVALID
+    found: dict[str, float] = {}
+    waiting = [(str(name), value) for name, value in raw.items()]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{name}.{inner}", number) for inner, number in value.items()]
+        elif value is not None:
+            number = _count(value)
+            if not math.isfinite(number) or (bounded and number < 0) or name in found:
+                return _INVALID
+            found[name] = number
+    return sorted(found.items()) or None
+
+
+def _count(value: Any) -> float:
+    """A number; NaN for what is none."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _times(values: Sequence[str | None]) -> pa.Array:

@@ -1,6 +1,6 @@
 """Indices of others that have the fields of a question in the same way, and so can be asked together."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,11 +77,28 @@ class ForeignPart:
         """Read documents by their fields, in whatever form the index keeps times and sub-fields."""
         wanted = [self.live[name] for name in sorted(self.judged(names))]
         asked: list[Any] = []
+        objects = [name for live in wanted if live.field.type == "map" for name in live.read]
         for live in wanted:
+            if live.field.type == "map":
+                continue
             if live.field.type == "time":
                 asked += [{"field": name, "format": _TIME_FORMAT} for name in live.read]
             else:
                 asked += live.read
         tie = [self.time, *self.live["job_id"].paths[:1]]
-        for hits in at.field_pages(clause, asked, tie):
-            yield jobs_of([hit.get("fields", {}) for hit in hits], wanted, JUDGED)
+        for hits in at.field_pages(clause, asked, tie, objects):
+            documents = [hit.get("fields", {}) | _whole(hit.get("_source", {}), objects) for hit in hits]
+            yield jobs_of(documents, wanted, JUDGED)
+
+
+def _whole(source: Mapping[str, Any], objects: Sequence[str]) -> dict[str, list[Any]]:
+    """Objects of a document as they were written: an index knows the numbers inside alone, or nothing."""
+    found = {}
+    for name in objects:
+        value: Any = source.get(name)
+        if value is None:
+            value = source
+            for part in name.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+        found[name] = [] if value is None else [value]
+    return found

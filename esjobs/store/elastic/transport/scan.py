@@ -119,11 +119,16 @@ class PointInTime:
             after = hits[-1]["sort"]
 
     def field_pages(
-        self, query: Mapping[str, Any], wanted: Sequence[Any], tie: Sequence[str]
+        self,
+        query: Mapping[str, Any],
+        wanted: Sequence[Any],
+        tie: Sequence[str],
+        objects: Sequence[str] = (),
     ) -> Iterator[list[Any]]:
         """Hits with the fields that are wanted, as the index formats them; as :meth:`pages` else.
 
         ``tie``: fields that together tell documents apart, for products without an order over shards.
+        ``objects``: members of the documents that are handed out as they were written.
         Raises :class:`StoreError` when the pages do not hold as many documents as the query finds.
         """
         order: list[Any] = self._order()
@@ -131,7 +136,8 @@ class PointInTime:
             # OpenSearch has no order over shards before 3.3, and then one that is the same for the shards
             # of the same number of several indices
             order = [{"_seq_no": "asc"}, {"_index": "asc"}, *({name: "asc"} for name in tie)]
-        body = {"size": PAGE, "query": query, "sort": order, "_source": False, "fields": list(wanted)}
+        body = {"size": PAGE, "query": query, "sort": order, "fields": list(wanted)}
+        body["_source"] = list(objects) or False
         after: list[Any] | None = None
         total = read = 0
         while True:
