@@ -103,6 +103,17 @@ def test_what_is_wrong_with_real_sums_is_said(shared_data: Path) -> None:
     ]
 
 
+def test_a_month_whose_wall_times_are_multiplied_by_cores_is_told(shared_data: Path) -> None:
+    told = {
+        month: [
+            note for note in parsed(shared_data / "osg-apel" / f"{month}.apel")[2] if "multiplied" in note
+        ]
+        for month in MONTHS
+    }
+    assert {month: len(notes) for month, notes in told.items()} == {"2015-02": 1, "2015-09": 0, "2016-08": 0}
+    assert "efficiency is 0.083 over jobs of several cores and 0.723 over those of one" in told["2015-02"][0]
+
+
 def test_the_corepower_of_sites_is_that_of_their_sums(shared_data: Path) -> None:
     """The table that was in use names the same values, where it is not older than the month."""
     _, _, _, rows = parsed(shared_data / "osg-apel" / "2015-02.apel", "corepower=true")

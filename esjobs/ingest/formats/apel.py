@@ -7,6 +7,8 @@ checked on real ones:
   is CPU / (wall x processors), and HS06 x core x s are ``NormalisedWallDuration`` x ``Processors``.
 - ``NormalisedWallDuration / WallDuration`` is the declared score per core itself; no factor of 4.
 - 12.0, to two digits, means that a site never declared one (:data:`UNDECLARED`).
+- Some months multiplied the wall time of multi-core jobs by cores (February 2015 of OSG at every site: CPU /
+  wall 0.64, in later months 5 to 7 of 8): nothing in a record tells, so it is said of the file.
 - Of very short sums the score is rounded: seconds are whole. The corepower of a site is that of its sums.
 - Version 0.4 names the benchmark: ``{hepspec: 11.4, HEPscore23: 15.3}``. Before, it is HS06.
 """
@@ -67,6 +69,39 @@ class _Record:
     wrong: str = ""
 
 
+@dataclass
+class _Used:
+    """CPU time and wall-clock time x cores: of jobs of one core, and of several."""
+
+    single: tuple[float, float] = (0.0, 0.0)
+    several: tuple[float, float] = (0.0, 0.0)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a row of ``accounting`` that has cores."""
+        if row["core_s"] is None:
+            return
+        kind = "single" if row["processors"] == 1 else "several"
+        cpu, core = getattr(self, kind)
+        setattr(self, kind, (cpu + row["cpu_s"], core + row["core_s"]))
+
+    def notes(self, file: str) -> tuple[str, ...]:
+        """Say it where the wall time of jobs of several cores looks multiplied by cores already."""
+        if not self.single[1] or not self.several[1]:
+            return ()
+        one, more = (cpu / core for cpu, core in (self.single, self.several))
+        if more >= _DOUBTFUL * one:
+            return ()
+        return (
+            f"{file}: efficiency is {more:.3f} over jobs of several cores and {one:.3f} over those of one: "
+            "their wall-clock times look as if they were multiplied by cores already, and their efficiencies "
+            "too low by as much",
+        )
+
+
+_DOUBTFUL = 0.25
+"""Jobs of several cores are less efficient, but by up to a fifth in the months looked at."""
+
+
 @dataclass(frozen=True)
 class ApelSource:
     """APEL summary messages, versions 0.2 to 0.4, and normalised ones; UTF-8, plain or gzip."""
@@ -87,6 +122,7 @@ class ApelSource:
         declared: dict[tuple[str, str, date], list[float]] = {}
         remarks: Counter[str] = Counter()
         undeclared = n_rows = 0
+        used = _Used()
         rows: list[dict[str, Any]] = []
         for record in _records(file):
             try:
@@ -99,6 +135,7 @@ class ApelSource:
             rows.append(row)
             n_rows += 1
             undeclared += row["declared"] is False
+            used.add(row)
             for benchmark in ("hs06", "hs23"):
                 if (
                     row["declared"]
@@ -114,7 +151,7 @@ class ApelSource:
                 rows = []
         yield _piece(rows, refusals)
         left = refusals.rest()
-        notes = _notes(file.name, n_rows, undeclared, remarks)
+        notes = (*_notes(file.name, n_rows, undeclared, remarks), *used.notes(file.name))
         yield Parsed(_batch([]), left, sum(reject.n_rows for reject in left), notes, ACCOUNTING)
         if fill.get("corepower"):
             yield from _corepower(declared, file.name)
