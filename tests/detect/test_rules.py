@@ -1,5 +1,6 @@
 """Files of rules: what is refused, with file, line and reason; how a file changes others; null logic."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,30 @@ def test_an_expression_is_no_python() -> None:
     ):
         with pytest.raises(ExpressionError):
             read_expression(text, lambda _: "number")
+
+
+def test_the_rules_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    import textwrap
+
+    from esjobs.clusters.reading import read_clusters
+
+    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+    blocks = [
+        textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page, re.MULTILINE)
+    ]
+    rules = [block for block in blocks if block.lstrip().startswith(("[rule", "[eligible"))]
+    described = [block for block in blocks if "[[cluster]]" in block]
+    assert len(rules) >= 4
+    assert len(described) == 1
+    paths = [written(tmp_path, block, f"{number}.toml") for number, block in enumerate(rules)]
+    assert read_rules(paths).rule("low-gpu-memory") is not None
+    assert read_clusters([written(tmp_path, described[0], "clusters.toml")]).described("emmy") is not None
+
+
+def test_the_documentation_names_every_detector_and_number() -> None:
+    from esjobs.detect.catalogue import DETECTORS
+
+    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+    for detector in DETECTORS:
+        for name in (detector.name, *detector.numbers):
+            assert f"`{name}`" in page, name

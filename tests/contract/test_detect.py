@@ -1,0 +1,53 @@
+"""What is measured and found in jobs, and what a replay tells of it, is the same on every engine."""
+
+from pathlib import Path
+from typing import Any
+
+from esjobs.session import Session
+from esjobs.settings import Settings
+from esjobs.store.base import JobStore
+from tests.conftest import NOW, memory_session
+from tests.detect.made_jobs import made_series, put_records, put_series, record
+
+TABLES = ("issues", "measures", "footprints", "detected_days")
+OTHERS = '[rule.cpu-idle]\nlimits.idle = "60 %"\n[rule.low-efficiency]\nlimits.used = "20 %"\n'
+
+
+def made(session: Session, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Everything that the step leaves, done twice, with a replay and a job."""
+    given = made_series()
+    put_records(session, folder, [*map(record, given), record("lazy", cpu_s=14400.0, user="bob")])
+    put_series(session, given)
+    session.detect()
+    session.detect(rebuild=True)
+    rules = folder / "others.toml"
+    rules.write_text(OTHERS)
+    rows = {name: _sorted(session.arrow.show(name).to_pylist()) for name in TABLES}
+    for row in rows["detected_days"]:
+        # how an engine marks the jobs of a day is its own
+        del row["mark"]
+    replayed = session.replay_rules(rules).to_dict(orient="records")
+    rows["replay"] = [{str(name): value for name, value in row.items()} for row in replayed]
+    story = session.job("stops")
+    rows["job"] = [
+        {
+            "issues": [row["detector"] for row in story.issues],
+            "plots": [[plot.metric, plot.n_units, plot.mean.tolist()] for plot in story.plots],
+            "record": sorted(story.record),
+        }
+    ]
+    rows["of bob"] = session.arrow.show("issues", user="bob", min_severity="minor").to_pylist()
+    return rows
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=str)
+
+
+def test_every_engine_leaves_the_same_rows(store: JobStore, tmp_path: Path) -> None:
+    found = made(Session(store, Settings(), clock=lambda: NOW), tmp_path)
+    assert {row["detector"] for row in found["issues"]} >= {"io-blocking", "memory-leak", "low-efficiency"}
+    assert found["replay"]
+    assert found["of bob"]
+    with memory_session() as other:
+        assert made(other, tmp_path) == found
