@@ -14,9 +14,11 @@ from esjobs.core.tables import columns
 from esjobs.efficiency import score as step
 from esjobs.efficiency.settings import EfficiencySettings
 from esjobs.efficiency.tables import MEASURES, SCORE_NAMES, SCORES
+from esjobs.nights.scoring import score_inputs, score_night
+from esjobs.nights.work import NightWork
 from esjobs.session import Session
 from esjobs.settings import Settings
-from tests.conftest import memory_session
+from tests.conftest import NOW, memory_session
 from tests.contract.jobs import START, Row, day, job, put
 from tests.efficiency.made_jobs import CPUS, detected, made_jobs, put_all
 from tests.efficiency.per_job import scores_of_job
@@ -256,3 +258,18 @@ def test_scores_can_be_asked_for_by_any_column() -> None:
 def test_a_store_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     with esjobs.open(f"duckdb:{tmp_path / 'a.duckdb'}") as session, pytest.raises(NoJobsError):
         session.score()
+
+
+def test_a_night_scores_its_jobs_unless_it_is_told_not_to() -> None:
+    for nightly in (True, False):
+        settings = Settings(efficiency=EfficiencySettings(nightly=nightly))
+        with memory_session(settings) as session:
+            put(session.store, "a", job(1))
+            work = NightWork(session.store, settings, day(0), lambda: NOW, session)
+            before = score_inputs(work)
+            account = score_night(work)
+            assert (account.rows_out, len(rows_of(session))) == ((1, 1) if nightly else (0, 0))
+            assert score_night(work) == account
+            assert score_inputs(work) == before
+            put(session.store, "b", job(2))
+            assert (score_inputs(work) != before) is nightly
