@@ -35,10 +35,32 @@ def for_people(what: str, rows: pa.Table, methods: Collection[str] = ()) -> tupl
         shown = _with_texts(shown, worded)
     columns = list(table(what).shown)
     shown, title = _titled(shown.select(columns) if columns else shown)
+    if what == "series":
+        shown = _by_metric(shown)
     if what == "flags":
         shown = _renamed(shown, "deviation")
     prose = [column.name for column in table(what).columns if column.type == "text"]
     return shown, title, prose
+
+
+def _by_metric(series: pa.Table) -> pa.Table:
+    """A line a job, metric and scope, in the order of the rows: units, samples, how many are missing.
+
+    Of unlike distances the smallest is shown.
+    """
+    keys = ["source", "job_id", "metric", "scope"]
+    sums = [
+        ("unit", "count"),
+        ("start_time", "min"),
+        ("step_s", "min"),
+        ("n_samples", "sum"),
+        ("n_gaps", "sum"),
+    ]
+    groups = series.group_by(keys, use_threads=False).aggregate([*sums, ("remark", "first")])
+    names = ["units", "start_time", "step_s", "n_samples", "n_gaps", "remark"]
+    return groups.select([*keys, *(f"{name}_{how}" for name, how in sums), "remark_first"]).rename_columns(
+        [*keys, *names]
+    )
 
 
 def compared_for_people(rows: pa.Table, methods: Collection[str] = ()) -> tuple[pa.Table, str]:

@@ -4,6 +4,7 @@ Nothing here reads bytes. ``Source`` is the seam between the ingest step and a f
 it: rows in = rows of the batch + rows refused, for every piece of every file.
 """
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,7 @@ class Parsed:
     other tables their columns without those that name the load (:func:`esjobs.core.arrow.given_schema`).
     ``rows_in`` = rows of the batch + the sum of ``n_rows`` over the rejects; rows that are not listed one by
     one come in the last piece. ``notes``: what a reader should know, ``FILE: TEXT``, each said once per file.
+    ``repaired``: what was put right, and how often; added up over all files of the load.
     """
 
     batch: pa.RecordBatch
@@ -78,6 +80,7 @@ class Parsed:
     rows_in: int
     notes: tuple[str, ...] = ()
     table: Table | None = None
+    repaired: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class Source(Protocol):

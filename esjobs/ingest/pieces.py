@@ -40,6 +40,7 @@ def _wrong(parsed: Parsed) -> str:
     batch: object = parsed.batch
     table: object = parsed.table
     rejects: object = parsed.rejects
+    repaired: object = parsed.repaired
     notes: object = parsed.notes
     if not isinstance(batch, pa.RecordBatch):
         return f"{_kind(batch)} for its batch; expected a pyarrow.RecordBatch"
@@ -49,6 +50,10 @@ def _wrong(parsed: Parsed) -> str:
         return f"{_kind(parsed.rows_in)} for rows_in; expected how many rows were read"
     if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
         return f"{_kind(notes)} for its notes; expected a tuple of texts"
+    if not isinstance(repaired, Mapping) or not all(
+        isinstance(what, str) and _is_count(count) for what, count in repaired.items()
+    ):
+        return f"{_kind(repaired)} for repaired; expected a mapping of texts to counts"
     if not isinstance(rejects, tuple | list):
         return f"{_kind(rejects)} for its rejects; expected a tuple of esjobs.ingest.base.Reject"
     for reject in rejects:

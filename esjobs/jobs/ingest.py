@@ -243,6 +243,7 @@ def _report(
     rows_become: str = "rows",
 ) -> RunReport:
     dropped = {reason: count for reason, count in reading.reasons.most_common() if count}
+    repaired = (f"{what}: {count:,}" for what, count in reading.repaired.items())
     seconds = time.perf_counter() - began
     return RunReport(
         "ingest",
@@ -253,7 +254,7 @@ def _report(
         rows_become=rows_become,
         dropped=dropped,
         counts=counts,
-        notes=(*_grouped(reading.notes), *reading.gaps.notes(), *notes),
+        notes=(*_grouped(reading.notes), *repaired, *reading.gaps.notes(), *notes),
     )
 
 

@@ -33,8 +33,8 @@ class Reading:
     """What the files of a load hold, and the books of it; use it as a context manager.
 
     ``rows_in`` and ``rejected`` count by table, ``reasons`` over all of them; ``given``: the rows of other
-    tables than jobs. ``first``, ``last``: the span of the jobs' end times. With ``keep`` false rows of other
-    tables are counted and forgotten.
+    tables than jobs; ``repaired``: what was put right, how often. ``first``, ``last``: the span of the jobs'
+    end times. With ``keep`` false rows of other tables are counted and forgotten.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Reading:
         self.reasons: Counter[str] = Counter()
         self.given: dict[Table, GivenRows] = {}
         self.notes: dict[str, None] = {}
+        self.repaired: Counter[str] = Counter()
         self.gaps = Gaps()
         self.first: datetime | None = None
         self.last: datetime | None = None
@@ -120,6 +121,7 @@ class Reading:
         self.rows_in[name] += parsed.rows_in
         self.accepted[name] += n_good
         self.notes.update(dict.fromkeys(parsed.notes))
+        self.repaired.update(parsed.repaired)
         self._refuse((*parsed.rejects, *out_of_bounds), name)
 
     def _complete(self, jobs: pa.RecordBatch) -> pa.RecordBatch:

@@ -55,11 +55,16 @@ class Part:
 
 
 def loads_of(store: JobStore) -> pa.Table:
-    """The loads that brought series: load_id, loaded_at, first (start of a series), last (end of a job)."""
+    """The loads that brought series: load_id, loaded_at, first and last time, first_day and last_day.
+
+    ``first``: start of a series; ``last``, and the days: ends of jobs.
+    """
     metrics = (
         Maximum("loaded_at", "loaded_at"),
         Minimum("start_time", "first"),
         Maximum("end_time", "last"),
+        Minimum("day", "first_day"),
+        Maximum("day", "last_day"),
     )
     return store.aggregate(Query(("load_id",), metrics, over=SERIES)).table
 
@@ -135,7 +140,15 @@ def _others(
         pc.less_equal(loads.column("first"), pc.max(rows.column("end_time"))),
     )
     newer = pc.greater_equal(loads.column("loaded_at"), oldest)
-    asked = loads.filter(pc.or_(overlapping, newer)).column("load_id").to_pylist()
+    # a load of which every row lies in the days of the part has no others
+    contained = pc.and_(
+        pc.greater_equal(loads.column("first_day"), pa.scalar(part.first.item(), pa.date32())),
+        pc.less_equal(loads.column("last_day"), pa.scalar(part.last.item(), pa.date32())),
+    )
+    wanted = pc.and_(pc.or_(overlapping, newer), pc.invert(contained))
+    asked = loads.filter(wanted).column("load_id").to_pylist()
+    if not asked:
+        return rows.slice(0, 0)
     found = []
     for ids in _pieces(rows.column("job_id").unique().to_pylist()):
         alike: list[Filter] = [In("load_id", tuple(asked)), In("job_id", ids), *where]

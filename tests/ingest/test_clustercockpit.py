@@ -128,6 +128,17 @@ def test_a_damaged_file_loses_only_itself(session: Session, shared_data: Path, t
     assert sorted(job["job_id"] for job in jobs(session)) == ["0", "1", "1403244", "2", "3", "4"]
 
 
+def test_what_is_repaired_is_added_up_and_files_are_told_apart(session: Session, tmp_path: Path) -> None:
+    wrong = {"mem_used": metric([1.0], unit="GB/s")}
+    for job in range(3):
+        archive(tmp_path / "fritz" / "1" / str(job), wrong, META | {"jobId": job})
+    archive(tmp_path / "fritz" / "2" / "9", "{")
+    report = read(session, "clustercockpit", tmp_path / "fritz")
+    assert "series of used memory in bytes a second, read as bytes: 3" in report.notes
+    (reject,) = rows(session, "rejects")
+    assert reject["file"] == "fritz/2/9/data.json"
+
+
 def test_a_file_that_unpacks_to_more_than_it_may_is_refused(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,12 +1,15 @@
 """Samples become rows: at regular instants, with the end of the job and the part of its day."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from esjobs.core.metrics import METRICS, other
 from esjobs.series.packing import SLOTS, unpack
 from esjobs.series.rows import Series, regular, rows_of
 
@@ -77,3 +80,15 @@ def test_no_sample_is_lost_without_being_counted(times: list[float]) -> None:
         return
     assert np.isfinite(laid.columns[0]).sum() + laid.dropped == len(times)
     assert np.isfinite(laid.columns[0][[0, -1]]).all()
+
+
+def test_the_page_names_every_metric_with_its_unit() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "series.md").read_text(encoding="utf-8")
+    for known in METRICS:
+        assert f"| `{known.name}` | {known.unit} | {known.meaning} |" in page
+
+
+@given(st.text(max_size=20))
+@settings(deadline=None)
+def test_a_metric_that_is_not_there_keeps_its_name_in_plain_letters(name: str) -> None:
+    assert re.fullmatch(r"x_[a-z0-9_]+", other(name))

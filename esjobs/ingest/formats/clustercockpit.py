@@ -134,6 +134,8 @@ class ClusterCockpit:
     def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
         """A job record or its series; see :class:`esjobs.ingest.base.Source`."""
         table = None if file.name.startswith("meta") else SERIES
+        if isinstance(file, Path):
+            file = job_files.InFolders(file)
         try:
             document = _document(file)
             if "jobId" in document and "startTime" in document:
@@ -214,11 +216,11 @@ def _facts(meta: Mapping[str, Any], fill: Mapping[str, object]) -> _Facts:
 
 def _beside(file: Input) -> dict[str, Any]:
     """The ``meta.json`` beside a file; empty without one."""
-    if not isinstance(file, Path):
+    if not isinstance(file, job_files.InFolders):
         return {}
     for name in ("meta.json", "meta.json.gz"):
-        if (meta := file.with_name(name)).is_file():
-            return _whole(_document(meta))
+        if (meta := file.path.with_name(name)).is_file():
+            return _whole(_document(job_files.InFolders(meta)))
     return {}
 
 

@@ -5,12 +5,13 @@ the other files of the load go on.
 """
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -69,6 +70,22 @@ def content(file: Input) -> bytes:
     return b"".join(pieces)
 
 
+@dataclass(frozen=True)
+class InFolders:
+    """A file whose name says too little: messages and origins name its folders, too."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name with the three folders that it is in."""
+        return "/".join(part for part in self.path.parts[-4:] if part != "/")
+
+    def open(self, mode: Literal["rb"], /) -> io.BufferedReader:
+        """The bytes from the first one on."""
+        return self.path.open(mode)
+
+
 def text_of(data: bytes, file: Input) -> str:
     """Bytes as text; :class:`InputError` for what is not UTF-8."""
     try:
@@ -89,7 +106,7 @@ def id_in(name: str) -> str | None:
 
 @dataclass
 class Books:
-    """The rows of one file that were refused, and what was repaired, for its notes."""
+    """The rows of one file that were refused, and what was repaired, how often."""
 
     file: str
     rejects: list[Reject] = field(default_factory=list)
@@ -104,11 +121,6 @@ class Books:
         if count:
             self.repaired[what] = self.repaired.get(what, 0) + count
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know of the file."""
-        return tuple(f"{self.file}: {what}: {count:,}" for what, count in self.repaired.items())
-
 
 def damaged(file: Input, error: Exception, table: Table | None) -> Parsed:
     """A file that cannot be read, as one refused row."""
@@ -121,7 +133,7 @@ def series_piece(source: str, job_id: str, series: Sequence[Series], books: Book
     """The series of a job, those refused beside them."""
     batch = rows_of(source, job_id, series, end)
     rejects = tuple(books.rejects)
-    return Parsed(batch, rejects, batch.num_rows + len(rejects), books.notes, SERIES)
+    return Parsed(batch, rejects, batch.num_rows + len(rejects), (), SERIES, books.repaired)
 
 
 def job_piece(
@@ -150,7 +162,7 @@ def job_piece(
         rows.append(row)
     batch = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
     rejects = tuple(books.rejects)
-    return Parsed(batch, rejects, len(rows) + len(rejects), books.notes)
+    return Parsed(batch, rejects, len(rows) + len(rejects), repaired=books.repaired)
 
 
 def state_of(text: str | None) -> str | None:
