@@ -67,6 +67,9 @@ def rows_of(
     return pa.RecordBatch.from_pydict(columns, schema=GIVEN)
 
 
+_MOST = 1_000_000
+"""Instants of a few samples."""
+
 _NEARLY = 0.25
 """Share of a distance by which samples may come early or late and count as regular."""
 
@@ -99,17 +102,15 @@ class Regular:
         return ", ".join(told) or None
 
 
-def regular(
-    times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.float64]], *, most: int = 10_000_000
-) -> Regular:
+def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.float64]]) -> Regular:
     """Lay samples on instants at the median distance; instants without a sample are NaN.
 
     Where every sample comes nearly a whole number of such distances after the one before, the distance is
     the mean one, so that the last sample stays where it is.
 
     ``times``: seconds since 1970, in any order, at least one; ``columns``: values at these times. The
-    instants begin with the earliest time. ``most``: instants at most; where a few samples lie so far apart
-    that there would be more, :class:`ValueError` is raised.
+    instants begin with the earliest time. Where a few samples lie so far apart that there would be a million
+    instants for them, :class:`ValueError` is raised.
     """
     order = np.argsort(times, kind="stable")
     times = times[order]
@@ -124,7 +125,7 @@ def regular(
         # a distance that is a little off would leave a gap, or no room, once in many samples
         step = float((times[-1] - times[0]) / np.rint(between).sum())
     exact = (times - times[0]) / step
-    if exact[-1] >= most:
+    if exact[-1] >= max(_MOST, 20 * len(times)):
         raise ValueError(f"from {times[0]:.0f} s to {times[-1]:.0f} s at distances of {step:g} s")
     places = np.rint(exact).astype(np.int64)
     laid = []

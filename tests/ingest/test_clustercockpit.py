@@ -158,6 +158,7 @@ def test_prefixes_beyond_what_a_node_can_do_are_repaired_and_counted(
     data = {
         "mem_bw": metric([183.0, None], [554_803.0, 100_000.0], unit=giga, scope="socket", ids=["0", "1"]),
         "flops_any": metric([1e9], unit="GF/s"),
+        "clock": metric([1e30], unit="MHz"),
         "mem_used": metric([12.5], unit="GB"),
         "acc_utilization": metric([50.0], scope="accelerator", ids=["00:07.0"]),
     }
@@ -167,6 +168,8 @@ def test_prefixes_beyond_what_a_node_can_do_are_repaired_and_counted(
     assert found["mem_bw_b_s", "socket", "n1/1"].tolist() == [np.float32(554_803e6), np.float32(1e11)]
     assert found["flops_s", "node", "n1"][0] == np.float32(1e15)
     assert found["mem_used_b", "node", "n1"][0] == np.float32(12.5e9)
+    # no prefix makes sense of it
+    assert found["clock_hz", "node", "n1"][0] == np.float32(1e36)
     assert found["gpu_load", "accelerator", "n1/00:07.0"][0] == 0.5
     assert sum("with a prefix that is too large: 1" in note for note in report.notes) == 2
     remarks = {row["unit"]: row["remark"] for row in rows(session) if row["metric"] == "mem_bw_b_s"}
@@ -203,6 +206,29 @@ def test_the_record_of_a_job_with_gpus_and_smt(session: Session, tmp_path: Path)
     }  # fmt: skip
     assert job["end_time"] == datetime.fromtimestamp(1_700_000_120, UTC)
     assert rows(session)[0]["end_time"] == job["end_time"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"jobId": None}, "missing job_id"),
+        ({"jobId": [1]}, "missing job_id"),
+        ({"startTime": "soon"}, "damaged file"),
+        ({"startTime": 1e300}, "damaged file"),
+        ({"duration": -5}, "end before start"),
+        ({"duration": "long"}, "missing end_time"),
+        ({"user": "a\0b"}, "NUL in text"),
+        ({"cluster": {"a": 1}}, "damaged file"),
+        ({"resources": 5, "numNodes": None}, "damaged file"),
+        ({"walltime": -1}, "negative"),
+    ],
+)
+def test_records_that_are_none_are_refused(
+    session: Session, tmp_path: Path, wrong: dict[str, Any], reason: str
+) -> None:
+    (tmp_path / "meta.json").write_text(json.dumps(META | wrong))
+    read(session, "clustercockpit", tmp_path)
+    assert refused(session) == {reason: 1}
 
 
 def test_a_folder_without_an_archive_is_said_to_be_none(session: Session, tmp_path: Path) -> None:

@@ -126,6 +126,11 @@ def test_files_that_are_none_lose_only_themselves(session: Session, tmp_path: Pa
     assert len(jobs(session)) == 1
 
 
+def test_long_lines_cost_no_more_than_their_length(session: Session, tmp_path: Path) -> None:
+    lines = f" 1{' ' * 1_000_000}x\n" + (" " * 400 + "9" * 500 + "\n") * 1000
+    assert counters(session, tmp_path, f"{TEXT}{lines}  5  cycles\n") == {"cycles": 5}
+
+
 def test_a_job_without_id_or_end_is_refused_with_the_way_out(session: Session, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"{TEXT}  10  cycles\n")
     read(session, "perf-stat", tmp_path / "a.txt", fill=FILL[:2])

@@ -118,6 +118,7 @@ def test_a_source_that_gives_other_things_than_pieces_is_told_so(session: Sessio
         ([Parsed(NO_JOBS, (), "1")], "an object of str for rows_in"),  # type: ignore[arg-type]
         ([Parsed(NO_JOBS, (), -1)], "an object of int for rows_in"),
         ([Parsed(NO_JOBS, (), 0, "note")], "an object of str for its notes"),  # type: ignore[arg-type]
+        ([Parsed(NO_JOBS, (), 0, repaired={"units": -1})], "an object of dict for repaired"),
         ([Parsed(NO_JOBS, (), 0, table="jobs")], "an object of str for its table"),  # type: ignore[arg-type]
         ([Parsed(NO_JOBS, (Reject("r", "f", "1", "", "", ""),), 1)], "for line of a reject"),  # type: ignore[arg-type]
     ],

@@ -44,6 +44,8 @@ _PREFIXES = {
 _SMALLER = {"T": "G", "G": "M", "M": "K", "P": "T"}
 _WORDS = {"kilo": "K", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "milli": "m"}
 
+_LEAST_STEP_S = 1e-3
+
 _SCOPES = {
     "node": "node",
     "socket": "socket",
@@ -144,7 +146,14 @@ class ClusterCockpit:
             else:
                 table = SERIES
                 yield _series(document, file, fill)
-        except (InputError, msgspec.MsgspecError, OverflowError, ValueError) as error:
+        except (
+            InputError,
+            msgspec.MsgspecError,
+            ValueError,
+            TypeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             yield job_files.damaged(file, error, table)
 
 
@@ -168,7 +177,7 @@ def _record(document: Mapping[str, msgspec.Raw], file: Input, fill: Mapping[str,
     smt = {0: False, 1: True}.get(meta.get("smt", -1))
     job = {
         "source": facts.source,
-        "job_id": facts.job_id,
+        "job_id": facts.job_id or None,
         "site": fill.get("site") or meta.get("partition") or meta.get("cluster"),
         "cluster": meta.get("cluster"),
         "subcluster": meta.get("subCluster") or None,
@@ -208,6 +217,8 @@ def _facts(meta: Mapping[str, Any], fill: Mapping[str, object]) -> _Facts:
     if end is None and start is not None and isinstance(meta.get("duration"), int | float):
         end = _moment(start.timestamp() + meta["duration"])
     job_id = meta.get("jobId", fill.get("job_id"))
+    if not isinstance(job_id, int | str):
+        job_id = None
     # a fill is typed by its field
     start = start or cast("datetime | None", fill.get("start_time"))
     end = end or cast("datetime | None", fill.get("end_time"))
@@ -282,7 +293,7 @@ def _of_metric(theirs: str, scope: str, metric: _Metric, start: datetime, books:
         except msgspec.MsgspecError as error:
             books.refuse(job_files.NOT_A_NUMBER, theirs, f"a series of '{theirs}': {error}", str(raw)[:60])
             continue
-        if not samples or not one.hostname or (metric.timestep <= 0 and len(samples) > 1):
+        if not samples or not one.hostname or (metric.timestep < _LEAST_STEP_S and len(samples) > 1):
             lacking = "samples" if not samples else "hostname" if not one.hostname else "timestep"
             books.refuse("no series", theirs, f"a series of '{theirs}' has no {lacking}", unit)
             continue
@@ -326,17 +337,25 @@ def _in_base_units(
     if known.percent:
         return values / 100, None
     remark = None
-    largest = float(np.nanmax(values, initial=0.0))
-    while largest * _PREFIXES[prefix] > known.most and prefix in _SMALLER:
-        smaller = _SMALLER[prefix]
-        remark = f"{prefix}{base} read as {smaller}{base}: more than a node can do"
-        prefix = smaller
-    if remark:
+    meant = _meant(prefix, float(np.nanmax(values, initial=0.0)), known.most)
+    if meant != prefix:
+        remark = f"{prefix}{base} read as {meant}{base}: more than a node can do"
         books.repair(f"series of {known.name} with a prefix that is too large")
+        prefix = meant
     if known.name in ("mem_used_b", "gpu_mem_used_b") and base.endswith("/s"):
         books.repair("series of used memory in bytes a second, read as bytes")
         remark = "; ".join(filter(None, (remark, "B/s read as B")))
     return values * _PREFIXES[prefix], remark
+
+
+def _meant(prefix: str, largest: float, most: float) -> str:
+    """The prefix itself, or the largest one below it with which a value is possible; itself without one."""
+    meant = prefix
+    while largest * _PREFIXES[meant] > most:
+        if meant not in _SMALLER:
+            return prefix
+        meant = _SMALLER[meant]
+    return meant
 
 
 def _unit(unit: _Unit | str | None) -> tuple[str, str]:

@@ -41,6 +41,9 @@ _SHARE = re.compile(r"\(\s*(\d+(?:[.,]\d+)?)\s*%\)\s*$")
 _ELAPSED = re.compile(rf"([\d{_SEPARATORS}]+?)\s+(?:\+-.*)?seconds\s+(time elapsed|user|sys)\b")
 _BEGIN = "Performance counter stats for"
 _PERF = re.compile(rf"{_BEGIN}|seconds time elapsed|counts\s+unit\s+events")
+_LONGEST = 1000
+"""Letters of a line of perf; what is longer is none of it."""
+
 _LACKING = ("<not supported>", "<not counted>")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
@@ -181,31 +184,32 @@ def _of_text(text: str, books: Books) -> Iterator[_Block]:
         lines = part.splitlines()
         for number, line in enumerate(lines):
             stripped = line.strip(_BLANKS + "\t")
+            if len(stripped) > _LONGEST:
+                continue
             if seconds := _ELAPSED.match(stripped):
                 value = number_in(seconds[1], fraction=True)
                 if value is not None:
                     block.seconds[seconds[2]] = value
             elif match := _LINE.fullmatch(stripped):
-                share = _share(match["rest"] or "", lines[number + 1 :])
+                share = _share(match["rest"] or "", lines, number + 1)
                 of_part = bool(match["core"] or match["time"])
                 _take(block, match["event"], match["value"], match["unit"] or "", share, books, part=of_part)
         if block.counts:
             yield block
 
 
-def _share(rest: str, following: list[str]) -> float:
+def _share(rest: str, lines: list[str], following: int) -> float:
     """The share at the end of a line, or of the lines of remarks that belong to it; 1 without one."""
-    for text in (rest, *_remarks(following)):
+    for text in (rest, *_remarks(lines, following)):
         if match := _SHARE.search(text):
             return round(float(match[1].replace(",", ".")) / 100, 6)
     return 1.0
 
 
-def _remarks(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        if not line.strip().startswith("#"):
-            return
-        yield line
+def _remarks(lines: list[str], at: int) -> Iterator[str]:
+    while at < len(lines) and len(lines[at]) <= _LONGEST and lines[at].strip().startswith("#"):
+        yield lines[at]
+        at += 1
 
 
 # -- cells -----------------------------------------------------------------------------------------------

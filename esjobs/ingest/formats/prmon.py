@@ -12,6 +12,7 @@ The job's id comes from the digits in the file's name or from ``--set job_id=ID`
 """
 
 import json
+from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -143,14 +144,14 @@ def _columns(text: str, books: Books) -> dict[str, npt.NDArray[np.float64]]:
         raise InputError(
             f"{books.file} has no header of prmon; expected Time, and columns such as pss, rss, utime, rchar"
         )
-    rows, odd = [], 0
+    numbers, odd = array("d"), 0
     for line in lines[1:]:
         cells = line.split()
         if len(cells) == len(names):
-            rows.append(cells)
+            numbers.extend(map(_number, cells))
         elif cells:
             odd += 1
-    values = np.array([[_number(cell) for cell in row] for row in rows], np.float64).reshape(-1, len(names))
+    values = np.array(numbers).reshape(-1, len(names))
     with np.errstate(invalid="ignore"):
         timed = (values[:, names.index("time")] > 0) & (values[:, names.index("time")] < 4e9)
     books.repair("lines without a time or of another number of cells, left out", odd + int((~timed).sum()))

@@ -131,12 +131,23 @@ def _jobs(rows: pa.Table, odd: int, file: Input, fill: Mapping[str, object], sou
         if not number:
             books.repair("lines of another number of cells, left out", odd)
         series: list[Series] = []
-        for node in of_job.column("node").unique():
-            if node.is_valid:
-                series += _of_node(of_job.filter(pc.equal(of_job.column("node"), node)), str(node), books)
+        for node, of_node in _nodes(of_job):
+            series += _of_node(of_node, node, books)
         if not series and not books.rejects:
             books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
         yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
+
+
+def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each node, in their order; those without a node are left out."""
+    rows = rows.filter(pc.is_valid(rows.column("node")))
+    codes = rows.column("node").combine_chunks().dictionary_encode()
+    places = codes.indices.to_numpy()
+    order = np.argsort(places, kind="stable")
+    rows = rows.take(pa.array(order))
+    ends = np.searchsorted(places[order], np.arange(len(codes.dictionary) + 1)).tolist()
+    for number, node in enumerate(codes.dictionary.to_pylist()):
+        yield node, rows.slice(ends[number], ends[number + 1] - ends[number])
 
 
 def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
