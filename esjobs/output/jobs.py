@@ -23,6 +23,9 @@ from esjobs.core.text import spreadsheet_cell
 from esjobs.core.words import COUNTER_COLUMN
 
 _SPOOLED = pa.ipc.IpcWriteOptions(compression="lz4")
+_LONGEST_HEADER = 1 << 20
+"""Bytes of a line that ``esjobs ingest`` reads."""
+
 _CELLS = 1 << 22
 """Cells of members that are written at a time."""
 
@@ -44,7 +47,7 @@ def write_jobs(
     read back is then not always the same. The stream is left open. Memory: one batch; for CSV with counters
     all batches wait in a temporary file, because the header names every event.
 
-    Raises :class:`UsageError` for an unknown form.
+    Raises :class:`UsageError` for an unknown form, and for more events than the header of a CSV can name.
     """
     if form not in get_args(ExportFormat):
         raise UsageError(f"jobs cannot be written as '{form}'; there are {', '.join(get_args(ExportFormat))}")
@@ -62,7 +65,13 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
     texts = pa.schema([pa.field(each.name, _written(each.type)) for each in plain])
     maps = [each.name for each in schema if pa.types.is_map(each.type)]
     with _unrolled(batches, maps) as (events, known):
-        stream.write(_header([*plain.names, *(COUNTER_COLUMN + event for event in events)]))
+        header = _header([*plain.names, *(COUNTER_COLUMN + event for event in events)])
+        if len(header) > _LONGEST_HEADER:
+            raise UsageError(
+                f"the jobs count {len(events):,} different events, a column each in CSV, and nobody could read "
+                "a header of that length; give --format jsonl or parquet"
+            )
+        stream.write(header)
         for batch in known:
             written = _iso_times(batch.select(plain.names), texts)
             if spreadsheet:

@@ -97,7 +97,7 @@ def test_what_is_wrong_with_real_sums_is_said(shared_data: Path) -> None:
         ("UColorado_HEP", NO_WALL): 1,
     }
     _, _, notes, _ = parsed(shared_data / "osg-apel" / "2015-02.apel")
-    assert "2015-02.apel: 1 sums have no site: nobody could place their jobs" in notes
+    assert "2015-02.apel: sums with no site (nobody could place their jobs): 1" in notes
     assert [
         note for note in notes if note.startswith("2015-02.apel: 90 of 279 sums are accounted by 12 HS06")
     ]

@@ -1,5 +1,6 @@
 """Truth values and counters in the format ``jobs``: every way to write them, and what is refused."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,12 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA
 from esjobs.core.errors import InputError, UsageError
 from esjobs.ingest.base import Parsed, Reject, parse_fill
 from esjobs.ingest.formats.sources import source
 from esjobs.ingest.given import sound
 from esjobs.ingest.refusals import Refusals
+from esjobs.output.jobs import write_jobs
 
 JOB = {"job_id": "1", "site": "A", "end_time": "2026-11-22T00:00:00Z"}
 
@@ -192,3 +194,11 @@ def test_maps_of_any_source_are_checked() -> None:
     left = sound(pa.RecordBatch.from_pylist(jobs, PUT_SCHEMA), None, refusals)
     assert left.column("counters").to_pylist() == [[("a", 1.0)], None]
     assert sorted(reject.reason for reject in refusals.take()) == ["bad name", "name repeated", "negative"]
+
+
+def test_more_events_than_a_header_can_name() -> None:
+    job = {"job_id": "1", "counters": [(f"{n:0200}", 1.0) for n in range(6000)]}
+    rows = pa.RecordBatch.from_pylist([job], JOB_SCHEMA)
+    with pytest.raises(UsageError, match="6,000 different events, a column each in CSV"):
+        write_jobs([rows], io.BytesIO(), "csv")
+    assert write_jobs([rows], io.BytesIO(), "jsonl") == 1

@@ -94,7 +94,7 @@ def test_the_real_file_is_read_as_a_second_reader_reads_it(real: Path) -> None:
     assert {row["source"] for row in rows} == {row["cluster"] for row in rows} == {"phillips"}
     assert sum(row["gpus"] > 0 for row in rows) == 2
     assert {row["cpu_s"] for row in rows} == {None}
-    assert [note for note in notes if "4,238 cells of reqmem are impossible" in note]
+    assert [note for note in notes if "impossible (such as 2147486648Mn), and left out: 4,238" in note]
     assert not [note for note in notes if "taken for UTC" in note]
 
 
@@ -151,7 +151,7 @@ def test_what_only_steps_know_is_joined_into_their_job(tmp_path: Path) -> None:
     assert (second["job_id"], second["task_id"], second["cpu_s"]) == ("107", "101", 720.25)
     assert second["max_rss_b"] == 5 * 2**20
     assert (third["job_id"], third["cpu_s"]) == ("103", None)
-    assert "sacct.txt: 4 steps were joined into their jobs" in notes
+    assert "sacct.txt: steps joined into their jobs: 4" in notes
 
 
 def test_steps_that_a_block_cuts_off_find_their_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_steps_that_a_block_cuts_off_find_their_job(tmp_path: Path, monkeypatch:
     jobs, rejects, notes = parsed(path)
     assert rejects == []
     assert [(job["cpu_s"], job["max_rss_b"]) for job in jobs] == [(9.0, 8 * 1024.0)] * 50
-    assert "sacct.txt: 450 steps were joined into their jobs" in notes
+    assert "sacct.txt: steps joined into their jobs: 450" in notes
 
 
 def test_a_step_without_its_job_is_refused(tmp_path: Path) -> None:
@@ -237,9 +237,7 @@ def test_jobs_that_have_not_ended_are_refused(tmp_path: Path, cells: dict[str, s
 def test_requested_memory_is_that_of_the_job(tmp_path: Path, cell: str, expected: float | None) -> None:
     (row,), _, notes = one(tmp_path, ReqMem=cell)
     assert row["requested_memory_b"] == expected
-    assert bool([note for note in notes if "1 cells of reqmem are impossible" in note]) == cell.startswith(
-        "21"
-    )
+    assert bool([note for note in notes if "impossible" in note]) == cell.startswith("21")
 
 
 @pytest.mark.parametrize(
@@ -287,7 +285,9 @@ def test_times_in_a_zone(tmp_path: Path) -> None:
     )
     assert row["start_time"] == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     assert row["end_time"] == datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
-    assert [note for note in notes if "1 times were shown twice by the clock" in note]
+    assert [
+        note for note in notes if "showed twice (end of summer time), of which the first is taken: 1" in note
+    ]
     (row,), _, _ = one(
         tmp_path, "timezone=Europe/Berlin", Start="1772323200", End="2026-03-01T01:00:00+00:00"
     )
@@ -314,6 +314,7 @@ def test_the_ways_of_a_header(tmp_path: Path) -> None:
     ("text", "fill", "message"),
     [
         ("1|2|3\n", (), "the first line is no header of sacct"),
+        ("JobID|End|jobid\n1|2|3\n", (), "column jobid appears 2 times"),
         ("a,b,c\n1,2,3\n", (), "the first line is no header of sacct"),
         ("JobID|Partition\n1|p\n", (), "no column for end_time: format slurm reads it from end"),
         ('{"JobID": 1}\n', (), "is jsonl, not the output of sacct"),

@@ -58,7 +58,11 @@ def test_the_real_log_is_read_as_a_second_reader_reads_it(shared_data: Path) -> 
     assert {row["cores"] for row in rows} == {1}
     assert {row["state"] for row in rows} == {row["cpu_s"] for row in rows} == {None}
     assert len({row["site"] for row in rows}) == 170
-    assert [note for note in notes if note.startswith("LCG.swf.gz: 187,520 jobs say no waiting time")]
+    assert [
+        note
+        for note in notes
+        if note.startswith("LCG.swf.gz: jobs without a waiting time") and note.endswith(": 187,520")
+    ]
 
 
 def test_every_number_has_its_meaning(tmp_path: Path) -> None:
@@ -125,7 +129,7 @@ def test_without_a_waiting_time_there_is_no_start(tmp_path: Path) -> None:
     (row,), _, notes = one(tmp_path, wait=-1)
     assert (row["start_time"], row["queue_s"]) == (None, None)
     assert row["end_time"] == START + timedelta(seconds=1100)
-    assert [note for note in notes if "1 jobs say no waiting time" in note]
+    assert [note for note in notes if "without a waiting time" in note and note.endswith(": 1")]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ _BENCHMARKS = {"hepspec": "hs06", "hepspec06": "hs06", "hs06": "hs06", "hepscore
 
 _NOTHING = frozenset({"", "none", "null"})
 NO_SITE = "no site"
-_COUNTED = {**REMARKS, NO_SITE: "no site: nobody could place their jobs"}
+_COUNTED = {**REMARKS, NO_SITE: "no site (nobody could place their jobs)"}
 """What is counted of a file beside what is left out, and what people read."""
 
 _OLD = frozenset({"si2k"})
@@ -179,7 +179,7 @@ def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tu
         )
     for remark, count in remarks.most_common():
         if remark in _COUNTED:
-            notes.append(f"{file}: {count:,} sums have {_COUNTED[remark]}")
+            notes.append(f"{file}: sums with {_COUNTED[remark]}: {count:,}")
     if others := [name for name in remarks if name not in _COUNTED]:
         notes.append(f"{file}: left out scores of {', '.join(sorted(others))}; read are HS06 and HEPscore23")
     return tuple(notes)

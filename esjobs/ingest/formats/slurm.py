@@ -266,15 +266,15 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
             "--set timezone=Europe/Berlin, or whatever zone it is"
         )
     if account.joined:
-        notes.append(f"{file}: {account.joined:,} steps were joined into their jobs")
+        notes.append(f"{file}: steps joined into their jobs: {account.joined:,}")
     if account.impossible:
         notes.append(
-            f"{file}: {account.impossible:,} cells of reqmem are impossible (such as 2147486648Mn) and "
-            "were left out; where ReqTRES names memory, that counts"
+            f"{file}: cells of reqmem that are impossible (such as 2147486648Mn), and left out: "
+            f"{account.impossible:,}; where ReqTRES names memory, that counts"
         )
     if account.twice:
         notes.append(
-            f"{file}: {account.twice:,} times were shown twice by the clock (end of summer time); "
-            "the first is taken"
+            f"{file}: times that the clock showed twice (end of summer time), of which the first is taken: "
+            f"{account.twice:,}"
         )
     return tuple(notes)

@@ -60,7 +60,10 @@ def heading_of(line: bytes, given: object, file: str) -> Heading:
     if "jobid" in names or "jobidraw" in names:
         if given is not None:
             raise UsageError(f"{file} has a header; leave columns= out")
-        return Heading(names[:-1] if names[-1] == "" else names, named=True)
+        names = names[:-1] if names[-1] == "" else names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"{file}: column {twice} appears {names.count(twice)} times; keep one")
+        return Heading(names, named=True)
     if given is not None:
         named = tuple(name.strip().lower() for name in str(given).split(","))
         if len(set(named)) < len(named) or not {"jobid", "jobidraw"} & set(named):

@@ -178,8 +178,8 @@ class SwfSource:
         notes = [] if n_rows + n_left else [f"{file.name}: no rows"]
         if unplaced:
             notes.append(
-                f"{file.name}: {unplaced:,} jobs say no waiting time; they are placed as if they had begun "
-                "when they were submitted, without a start time"
+                f"{file.name}: jobs without a waiting time, placed as if they had begun when they were "
+                f"submitted, without a start time: {unplaced:,}"
             )
         yield Parsed(pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA), left, n_left, tuple(notes))
 

@@ -40,6 +40,15 @@ def _bring_up(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> None:
         cluster.call("PUT", f"/{name}/_mapping", {"_meta": layout["_meta"], "properties": missing})
 
 
+def missing_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> list[str]:
+    """The fields that an index lacks, as an earlier version made it; none of an index that is missing."""
+    answer = ask(cluster, f"/{name}/_mapping")
+    if answer is None:
+        return []
+    mapped = answer[name]["mappings"].get("properties", {})
+    return [field for field in layout["mappings"]["properties"] if field not in mapped]
+
+
 def outdated_fields(cluster: Cluster, name: str, layout: Mapping[str, Any]) -> list[str]:
     """The fields of an index that an earlier version mapped in another way, which still works.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from esjobs.core.errors import SchemaError
 from esjobs.core.identity import content_id
 from esjobs.core.tables import Table
-from esjobs.store.elastic.indices import ensure_index, outdated_fields, require_layout
+from esjobs.store.elastic.indices import ensure_index, missing_fields, outdated_fields, require_layout
 from esjobs.store.elastic.jobs.months import JobMonths
 from esjobs.store.elastic.layout import (
     DIGITS,
@@ -78,6 +78,8 @@ def set_up_jobs(
 ) -> list[str]:
     """Make the index that keeps the alias of jobs, or move what an earlier version made behind one.
 
+    The indices of months that an earlier version made get the fields that they lack.
+
     Raises :class:`StoreBusyError` while another process writes jobs.
     """
     months = JobMonths(cluster, names, how)
@@ -89,11 +91,26 @@ def set_up_jobs(
         verb = "would move" if dry_run else "moved"
         return [f"{verb} index {names.jobs} to {index}, behind an alias of its name"]
     if index in months.indices():
-        return []
+        return _fields_of_now(cluster, months.indices(), how, dry_run=dry_run)
     if not dry_run:
         months.ensure()
     verb = "would make" if dry_run else "made"
     return [f"{verb} index {index}", f"{verb} alias {names.jobs}"]
+
+
+def _fields_of_now(
+    cluster: Cluster, indices: Sequence[str], how: IndexSettings, *, dry_run: bool
+) -> list[str]:
+    """What brings indices of jobs up to date; whoever writes to one does it, too."""
+    done = []
+    layout = jobs_index(how, monthly=True)
+    for index in indices:
+        if lacking := missing_fields(cluster, index, layout):
+            if not dry_run:
+                ensure_index(cluster, index, layout)
+            verb = "would add" if dry_run else "added"
+            done.append(f"{verb} {len(lacking)} fields to index {index}, such as {lacking[0]}")
+    return done
 
 
 def _of_before(cluster: Cluster, names: Names, table: Table) -> list[str]:
