@@ -68,8 +68,8 @@ def _csv(batches: Iterable[pa.RecordBatch], stream: BinaryIO, schema: pa.Schema,
         header = _header([*plain.names, *(COUNTER_COLUMN + event for event in events)])
         if len(header) > _LONGEST_HEADER:
             raise UsageError(
-                f"the jobs count {len(events):,} different events, a column each in CSV, and nobody could read "
-                "a header of that length; give --format jsonl or parquet"
+                f"the jobs count {len(events):,} different events, a column each in CSV, and nobody could "
+                "read a header of that length; give --format jsonl or parquet"
             )
         stream.write(header)
         for batch in known:
