@@ -8,12 +8,9 @@ from dashboards.panels.efficiency import (
     CPU_AGAINST_MEM,
     CPU_BY_PROJECT,
     CPU_BY_USER,
-    MEM_BY_PROJECT,
-    MEM_BY_USER,
     MEMORY_USED,
     SPREAD_CPU,
     SPREAD_EFFICIENCY,
-    SPREAD_MEM,
     TIME_USED,
 )
 from dashboards.spec import JOBS, LOST_STATES, Choice, Entry, Page, Panel, View, Where, stacked
@@ -227,9 +224,8 @@ EFFICIENCY = Page(
         (22, ((WAITING, 24), (BUSY, 24))),
         (16, ((BY_MODEL, 48),)),
         (16, ((SPREAD_EFFICIENCY, 24), (SPREAD_CPU, 24))),
-        (18, ((SPREAD_MEM, 24), (CPU_AGAINST_MEM, 24))),
         (20, ((CPU_BY_USER, 24), (CPU_BY_PROJECT, 24))),
-        (20, ((MEM_BY_USER, 24), (MEM_BY_PROJECT, 24))),
+        (20, ((CPU_AGAINST_MEM, 48),)),
         (18, ((TIME_USED, 24), (MEMORY_USED, 24))),
     ),
     choices=(

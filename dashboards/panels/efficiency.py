@@ -118,11 +118,8 @@ CPU_AGAINST_MEM = Panel(
     empty=_EMPTY,
 )
 SPREAD_CPU = distribution("score_cpu", "score_cpu", "Low values are rare: no pipeline is ever full.")
-SPREAD_MEM = distribution("score_mem", "score_mem")
 SPREAD_EFFICIENCY = distribution("cpu_efficiency", "CPU efficiency")
 CPU_BY_USER = ranking("score_cpu", "score_cpu", "user", "user")
 CPU_BY_PROJECT = ranking("score_cpu", "score_cpu", "project", "project")
-MEM_BY_USER = ranking("score_mem", "score_mem", "user", "user")
-MEM_BY_PROJECT = ranking("score_mem", "score_mem", "project", "project")
 TIME_USED = used("time", "wall_s", "requested_wall_s", "user", "user")
 MEMORY_USED = used("memory", "used_memory_b", "requested_memory_b", "user", "user")

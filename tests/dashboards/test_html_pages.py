@@ -218,16 +218,16 @@ def test_a_history_is_that_of_the_store(browser: "Browser", folder: Path, demo: 
     assert sorted(found) == pytest.approx(sorted(expected), rel=1e-3)
 
 
-@pytest.mark.parametrize("score", ["score_cpu", "score_mem"])
-def test_users_are_ranked_as_the_command_ranks_them(
-    browser: "Browser", folder: Path, demo: Session, score: str
+@pytest.mark.parametrize("by", ["user", "project"])
+def test_names_are_ranked_as_the_command_ranks_them(
+    browser: "Browser", folder: Path, demo: Session, by: str
 ) -> None:
     opened = open_file(browser, folder, "efficiency")
-    panel = f"#{score.replace('_', '-')}-by-user"
+    panel = f"#score-cpu-by-{by}"
     opened.page.locator(panel).scroll_into_view_if_needed()
     told = opened.page.locator(f"{panel} .numbers_marks text")
     told.first.wait_for()
-    rows = demo.ranking("user", score).rows.to_pylist()
+    rows = demo.ranking(by, "score_cpu").rows.to_pylist()
     assert len(rows) > 3
     assert sorted(told.all_text_contents()) == sorted(
         f"{row['score']:.0f} ({row['coverage']:.0%})" for row in rows
