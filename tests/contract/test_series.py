@@ -50,3 +50,20 @@ def test_series_come_back_sample_by_sample(store: JobStore) -> None:
 
 def _batch(rows: list[dict[str, object]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=table_schema(SERIES))
+
+
+def test_more_rows_than_a_page_of_bytes_and_columns_without_them(store: JobStore) -> None:
+    samples = np.arange(1200.0)
+    rows = [
+        rows_of("s", str(job), [Series("ipc", "job", "", START, 1.0, samples[job:])]) for job in range(1100)
+    ]
+    more = {"load_id": "a", "loaded_at": START}
+    whole = pa.Table.from_batches(rows).to_pylist()
+    store.publish([store.replace(SERIES, "a", [_batch([{**row, **more} for row in whole])])])
+    found = {row["job_id"]: row["packed"] for batch in store.read(SERIES) for row in batch.to_pylist()}
+    assert found == {row["job_id"]: row["packed"] for row in whole}
+    ids = [row["job_id"] for batch in store.read(SERIES, columns=["job_id"]) for row in batch.to_pylist()]
+    assert sorted(ids) == sorted(found)
+    first = store.read(SERIES, columns=["n_samples"], order=["-n_samples"], limit=700)
+    lengths = [row["n_samples"] for batch in first for row in batch.to_pylist()]
+    assert lengths == list(range(1200, 500, -1))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
-from esjobs.ingest.base import MAX_NUMBER, Parsed
+from esjobs.ingest.base import MAX_COUNT, Parsed
 from esjobs.ingest.formats import job_files
 from esjobs.ingest.formats.job_files import Books
 from esjobs.ingest.reading.inputs import Input
@@ -167,7 +167,7 @@ def _take(
         _lacks(block, event, f"events that were {value.strip('<>')}, left out", books, part=part)
         return
     number = number_in(value, fraction=bool(unit))
-    if number is None or number > MAX_NUMBER:
+    if number is None or number > MAX_COUNT:
         _lacks(block, event, "values that are no number, left out", books, part=part)
     elif share < LEAST_SHARE:
         _lacks(block, event, "events that were counted less than 5 % of the time, left out", books, part=part)

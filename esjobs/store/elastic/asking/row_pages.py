@@ -40,6 +40,7 @@ def row_pages(
     """
     schema = table_schema(table)
     asked = pa.schema([schema.field(name) for name in names]) if names else schema
+    unasked = [item.name for item in table.columns if item.type == "bytes" and item.name not in asked.names]
     with at:
         if order or limit is not None:
             if left or (order and _has_odd(at, query)):
@@ -48,11 +49,11 @@ def row_pages(
                         scratch.add(batch)
                     yield from scratch.read(table, left, names, order, limit)
                 return
-            yield from at.first(query, asked, [_sorted_by(table, item) for item in order], limit)
+            yield from at.first(query, asked, [_sorted_by(table, item) for item in order], limit, unasked)
         elif left:
             yield from _passing(at.batches(query, schema, runs), table, left, names)
         else:
-            yield from at.batches(query, asked, runs)
+            yield from at.batches(query, asked, runs, unasked)
 
 
 def _passing(

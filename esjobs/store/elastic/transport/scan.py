@@ -15,6 +15,9 @@ from esjobs.store.elastic.transport.naming import PATTERN
 
 PAGE = 10_000
 """Documents of a page: the largest that ``index.max_result_window`` allows by default."""
+PAGE_OF_BYTES = 500
+"""Documents of a page where rows have columns of bytes: a packed series may take some hundred kilobytes."""
+
 _SLICES, _IN_FLIGHT = 4, 2
 """By default a slice is a range of documents in Elasticsearch; in OpenSearch it costs more than it saves."""
 
@@ -164,16 +167,21 @@ class PointInTime:
         schema: pa.Schema,
         sort: Sequence[Mapping[str, Any]],
         limit: int | None,
+        without: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The first documents of a query in some order, page after page; all of them without a limit."""
+        """The first documents of a query in some order, page after page; all of them without a limit.
+
+        ``without``: see :meth:`batches`.
+        """
         if self._id is None:
             return
         reader = Reader(schema)
         left = limit
         after: Any = None
         while left is None or left > 0:
-            size = PAGE if left is None else min(PAGE, left)
+            size = page_of(schema) if left is None else min(page_of(schema), left)
             body = {"size": size, "query": query, "sort": [*sort, *self._order()], "track_total_hits": False}
+            body |= _lighter(without)
             answer = self._answer(reader, body if after is None else {**body, "search_after": after})
             if answer.rows:
                 yield reader.batch(answer.rows)
@@ -183,36 +191,47 @@ class PointInTime:
             after = answer.after
 
     def batches(
-        self, query: Mapping[str, Any], schema: pa.Schema, runs: Sequence[Mapping[str, Any]] = ()
+        self,
+        query: Mapping[str, Any],
+        schema: pa.Schema,
+        runs: Sequence[Mapping[str, Any]] = (),
+        without: Sequence[str] = (),
     ) -> Generator[pa.RecordBatch]:
         """Documents of a query as columns, in batches of at most 10 000 rows, ordered by nothing.
 
         Many documents are asked for in slices, two at a time; memory holds that many pages. ``runs``: clauses
         of documents that were written one after the other; each document has one of them. Where these are
         long they are asked for one by one instead: a page without a gap costs the cluster a fifth, for it
-        unpacks each block of documents once.
+        unpacks each block of documents once. ``without``: members that the cluster leaves out of what it
+        hands over, where they are large and nobody asked for them.
         """
         reader = Reader(schema)
-        with contextlib.closing(self._answers(query, reader, runs)) as answers:
+        with contextlib.closing(self._answers(query, reader, runs, without)) as answers:
             for answer in answers:
                 if answer.rows:
                     yield reader.batch(answer.rows)
 
     def _answers(
-        self, query: Mapping[str, Any], reader: Reader, runs: Sequence[Mapping[str, Any]]
+        self,
+        query: Mapping[str, Any],
+        reader: Reader,
+        runs: Sequence[Mapping[str, Any]],
+        without: Sequence[str],
     ) -> Generator[Answer]:
         if self._id is None:
             return
-        body = {"size": PAGE, "query": query, "sort": self._order(), "track_total_hits": False}
+        page = page_of(reader.schema)
+        body = {"size": page, "query": query, "sort": self._order(), "track_total_hits": False}
+        body |= _lighter(without)
         first = self._answer(reader, {**body, "track_total_hits": True})
         left: list[Mapping[str, Any]] = []
         total = first.total or 0
-        if total > PAGE and total > len(runs) * _LONG_RUN > 0:
+        if total > page and total > len(runs) * _LONG_RUN > 0:
             left += [{**body, "query": {"bool": {"filter": [query, run]}}} for run in runs]
         elif self._elastic and total > _WORTH_SLICING:
             left += [{**body, "slice": {"id": number, "max": _SLICES}} for number in range(_SLICES)]
         else:
-            if len(first.rows) == PAGE:
+            if len(first.rows) == page:
                 left.append({**body, "search_after": first.after})
             yield first
         running: dict[Future[Answer], Mapping[str, Any]] = {}
@@ -224,7 +243,7 @@ class PointInTime:
                     running[pool.submit(self._answer, reader, asked)] = asked
                 done = wait(running, return_when=FIRST_COMPLETED).done.pop()
                 asked, answer = running.pop(done), done.result()
-                if len(answer.rows) == PAGE:
+                if len(answer.rows) == page:
                     # the next page is on its way while this one is made use of
                     asked = {**asked, "search_after": answer.after}
                     running[pool.submit(self._answer, reader, asked)] = asked
@@ -262,6 +281,15 @@ class PointInTime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def page_of(schema: pa.Schema) -> int:
+    """Documents of a page of rows with these columns."""
+    return PAGE_OF_BYTES if any(pa.types.is_binary(kind) for kind in schema.types) else PAGE
+
+
+def _lighter(without: Sequence[str]) -> dict[str, Any]:
+    return {"_source": {"excludes": list(without)}} if without else {}
 
 
 def search_once(cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
