@@ -38,18 +38,13 @@ _files = click.argument(
 @click.pass_obj
 def check(obj: Context, files: tuple[Path, ...]) -> None:
     """Read FILE... after the rules of the settings; exit code 1 with file, line and reason if it is wrong."""
+    from esjobs.detect.rules.listing import changes
     from esjobs.detect.rules.reading import read_rules
 
     usual = obj.settings().detect.rules
-    before = {rule.name: repr(rule) for rule in read_rules(usual).rules}
-    after = {rule.name: repr(rule) for rule in read_rules((*usual, *files)).rules}
-    told = {
-        "new": [name for name in after if name not in before],
-        "changed": [name for name in after if name in before and after[name] != before[name]],
-        "left out": [name for name in before if name not in after],
-    }
-    click.echo(f"{len(after)} rules")
-    for what, names in told.items():
+    before, after = read_rules(usual), read_rules((*usual, *files))
+    click.echo(f"{len(after.rules)} rules")
+    for what, names in changes(before, after).items():
         if names:
             click.echo(f"{what}: {', '.join(names)}")
 

@@ -103,6 +103,9 @@ DETECTORS: tuple[Detector, ...] = (
 )
 """In the order in which people read of them."""
 
+USUAL: tuple[tuple[str, str], ...] = tuple((each.name, each.variants[0]) for each in DETECTORS)
+"""What is measured whatever the rules are, so that other rules can be replayed."""
+
 
 def detector_named(name: object) -> Detector:
     """A detector by its name; KeyError where there is none."""

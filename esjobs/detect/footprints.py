@@ -64,7 +64,7 @@ def _figures(
         largest = np.fmax.reduce(unit_mean, axis=1)
         unit_sum = np.where(np.isfinite(unit_mean), unit_mean, 0.0).sum(axis=1)
         imbalance = np.where((n_units > 1) & (largest > 0), 1 - unit_sum / n_units / largest, np.nan)
-    quantiles = np.nanquantile(values.reshape(n_jobs, -1), (0.05, 0.95), axis=1)
+    quantiles = _quantiles(values.reshape(n_jobs, -1), n)
     described = _METRICS.get(metric)
     summed = described is not None and described.over_units == "sum"
     at_job, node_mean, node_max = _together(values, names, nodes, summed=summed)
@@ -91,6 +91,18 @@ def _figures(
         "job_max": np.fmax.reduce(at_job, axis=1),
         "series_s": np.maximum(step_s * n_samples, 0.0),
     }
+
+
+def _quantiles(values: Floats, n: npt.NDArray[np.int64]) -> Floats:
+    """The 5 and 95 % quantiles of each row, of the ``n`` values that are there; shape (2, rows)."""
+    quantiles = np.empty((2, len(values)))
+    # with gaps NumPy goes row by row, which takes three times as long
+    complete = n == values.shape[1]
+    if complete.any():
+        quantiles[:, complete] = np.quantile(values[complete], (0.05, 0.95), axis=1)
+    if not complete.all():
+        quantiles[:, ~complete] = np.nanquantile(values[~complete], (0.05, 0.95), axis=1)
+    return quantiles
 
 
 def _together(

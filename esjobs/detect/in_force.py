@@ -8,7 +8,7 @@ from typing import Any
 from esjobs.clusters.description import Clusters
 from esjobs.clusters.reading import read_clusters
 from esjobs.core.identity import content_id
-from esjobs.detect.measuring import USUAL
+from esjobs.detect.catalogue import USUAL
 from esjobs.detect.rules.reading import read_rules
 from esjobs.detect.rules.rule import Rules
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.detect import detectors
-from esjobs.detect.catalogue import DETECTORS, Detector
+from esjobs.detect.catalogue import DETECTORS, USUAL, Detector
 from esjobs.detect.detectors import LoadPhases, Measured, Samples
 from esjobs.series.blocks import Block
 
@@ -21,8 +21,6 @@ _SHARED = ("socket", "node", "job")
 """Scopes whose load is the sum over several cores."""
 _TRIM_START = 0.15
 """Share of the samples that the ``trim-start`` variant of the leak leaves out at the beginning."""
-USUAL: tuple[tuple[str, str], ...] = tuple((each.name, each.variants[0]) for each in DETECTORS)
-"""What is measured whatever the rules are, so that other rules can be replayed."""
 
 
 @dataclass(frozen=True)

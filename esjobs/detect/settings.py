@@ -19,6 +19,8 @@ class DetectSettings(BaseModel):
     """Files of rules that add to those that come with esjobs, or change them; a later one wins."""
     block_values: Annotated[int, BeforeValidator(no_flag), Field(ge=10_000, le=10**9)] = 8_000_000
     """Values of time series in memory at a time; 4 bytes each, a few times over while detectors work."""
+    nightly: bool = True
+    """Whether nights look for issues of the jobs of their days."""
     told_from: Severity = "major"
     """Users and projects with issues of at least this severity are told of by the nightly service."""
     quiet_days: Count = 14

@@ -22,6 +22,17 @@ def rules_table(rules: Rules, name: str | None = None) -> pa.Table:
     return pa.Table.from_pylist([_row(rule) for rule in chosen], schema)
 
 
+def changes(before: Rules, after: Rules) -> dict[str, list[str]]:
+    """The names of rules that are new, changed, or left out, in their order."""
+    old = {rule.name: _row(rule) for rule in before.rules}
+    new = {rule.name: _row(rule) for rule in after.rules}
+    return {
+        "new": [name for name in new if name not in old],
+        "changed": [name for name in new if name in old and new[name] != old[name]],
+        "left out": [name for name in old if name not in new],
+    }
+
+
 def _row(rule: Rule) -> dict[str, object]:
     texts = {
         key: None if expression is None else expression.text
