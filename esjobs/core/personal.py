@@ -16,12 +16,14 @@ PERSONAL: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("project", "vo_group"), "project"),
         **dict.fromkeys(("unit", "submit_host"), "host"),
         **dict.fromkeys(("transformation", "application", "work_kind"), "path"),
+        **dict.fromkeys(("job_id", "task_id"), "id"),
     }
 )
 """Column to the kind of its names: the same name under two kinds has two pseudonyms.
 
 A ``host`` may be followed by a slash and the number of a core or device, which stays. A ``path`` is a
-program: its name stays unless it has a slash, for folders are named after people.
+program: its name stays unless it has a slash, for folders are named after people. An ``id`` stays where it is
+made of digits: HTCondor's name the machine that submitted (``crab3@host#9053.0``), CRAB's tasks who did.
 """
 
 KEPT_TEXTS = frozenset({"cpu_raw"})
@@ -54,7 +56,7 @@ KEPT = frozenset(
 
 
 def kind_of_names(column: Field) -> str | None:
-    """What the texts of a column name: ``user``, ``project``, ``host``, ``path``, or what else it is called.
+    """What the texts of a column name: ``user``, ``project``, ``host``, ``path``, ``id``, or its own name.
 
     None where they name nobody, or the column holds no texts.
 

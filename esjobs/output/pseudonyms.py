@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,8 @@ SHORTEST_KEY = 16
 
 _LARGEST_KEY = 1 << 16
 _DIGITS = 20
+_NUMERIC = re.compile(r"[0-9A-Fa-f_+.:-]*")
+"""Ids that are numbers, of arrays and parts too (``123_4``, ``12+0``), or hexadecimal: they name nobody."""
 
 
 class Pseudonyms:
@@ -78,6 +81,8 @@ class Pseudonyms:
             return name
         if kind == "path":
             return self.of(kind, name) if "/" in name or "\\" in name else name
+        if kind == "id" and _NUMERIC.fullmatch(name):
+            return name
         if kind == "host":
             host, slash, device = name.partition("/")
             return self.of(kind, host) + slash + device if _is_number(device) else self.of(kind, name)

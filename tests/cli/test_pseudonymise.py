@@ -243,7 +243,7 @@ def test_what_is_no_key_file(store: Path, tmp_path: Path, key: Path) -> None:
 def test_every_column_is_told_apart() -> None:
     """A column that nobody has thought of is replaced; these are the ones that name somebody."""
     named = {known.name for known in JOB_FIELDS if kind_of_names(known)}
-    assert named == {"user", "project", "transformation", "application"}
+    assert named == {"user", "project", "transformation", "application", "job_id", "task_id"}
     for table in TABLES:
         unknown = {item.name for item in table.columns if kind_of_names(item) == item.name}
         assert unknown - {"user", "project"} <= {"file"}, (
@@ -251,6 +251,26 @@ def test_every_column_is_told_apart() -> None:
         )
     assert kind_of_names(fields.Field("new", "keyword", "", "")) == "new"
     assert is_free_text(fields.Field("hint", "text", "", ""))
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [
+        ("4012345678", True),
+        ("123_4", True),
+        ("12+0", True),
+        ("550e8400-e29b-41d4-a716-446655440000", True),
+        ("crab3@vocms0122.example.org#9053.0#1700000000", False),
+        ("240101_120000:ann_crab_analysis", False),
+        ("ann", False),
+    ],
+)
+def test_ids_stay_where_they_are_numbers(name: str, *, stays: bool) -> None:
+    columns = [fields.field("job_id"), fields.field("task_id")]
+    batch = pa.RecordBatch.from_pylist([{"job_id": name, "task_id": name}], schema_of(columns))
+    (out,) = Pseudonyms(KEY).batches([batch], columns)
+    (row,) = out.to_pylist()
+    assert row["job_id"] == row["task_id"] == (name if stays else Pseudonyms(KEY).of("id", name))
 
 
 def test_gaps_and_empty_names_stay() -> None:
