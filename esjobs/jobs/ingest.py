@@ -24,6 +24,9 @@ from esjobs.jobs.tables import LOAD_TABLES, LOADS, REJECTS
 from esjobs.runs.publication import read_table, rows_table
 from esjobs.store.base import Change, JobStore, Retired
 
+_NAMED = 100
+"""Files of a load that its account names."""
+
 _NOT_COMPARED = (
     "not compared with the store: an acceptable row is stored, updates its job where it has values, or is "
     "rejected as superseded"
@@ -87,7 +90,7 @@ def ingest(
             listed = {
                 "load_id": load_id,
                 "format": source.name,
-                "files": ", ".join(file.name for file in files),
+                "files": _names(files),
                 "filled": ", ".join(f"{name}={value}" for name, value in fill.items()) or None,
                 "loaded_at": now,
             }
@@ -200,6 +203,12 @@ def _account(
         store.replace(REJECTS, load_id, spool.batches()),
         store.replace(LOAD_TABLES, load_id, rows_table(LOAD_TABLES, by_table).to_batches()),
     ]
+
+
+def _names(files: Sequence[Input]) -> str:
+    """The names of the files of a load, those of an archive of many thousand not all."""
+    names = ", ".join(file.name for file in files[:_NAMED])
+    return names if len(files) <= _NAMED else f"{names} and {len(files) - _NAMED:,} more"
 
 
 def _load_row(listed: Mapping[str, object], **known: object) -> list[pa.RecordBatch]:

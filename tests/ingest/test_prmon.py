@@ -131,3 +131,11 @@ def test_damaged_files_lose_only_themselves(session: Session, tmp_path: Path) ->
     report = read(session, "prmon", good, far, nameless, *files)
     assert report.dropped == {"damaged file": len(broken) + 2}
     assert {row["job_id"] for row in rows(session)} == {"4711"}
+
+
+def test_an_archive_of_many_files_is_named_by_some(session: Session, tmp_path: Path) -> None:
+    text = HEADER + "1700000000 1 5 0 0 0\n1700000060 1 5 0 0 0\n"
+    read(session, "prmon", *(write(tmp_path, text, f"prmon_{1000 + number}.txt") for number in range(103)))
+    (load,) = rows(session, "loads")
+    assert load["files"].endswith("prmon_1099.txt and 3 more")
+    assert len({row["job_id"] for row in rows(session)}) == 103
