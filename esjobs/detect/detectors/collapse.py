@@ -10,6 +10,8 @@ from esjobs.detect.detectors.measured import Floats, Ints, Measured, Reason, Val
 from esjobs.detect.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
 _LEAST_SIDE = 2
+_ARRAYS = 4
+"""So many arrays of the size of the samples are in use at a time."""
 
 
 def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.05) -> Measured:
@@ -35,7 +37,7 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     ratio, split = np.full((jobs, units), np.inf), np.zeros((jobs, units), np.int64)
     means = np.full((2, jobs, units), np.nan)
     count = np.zeros((jobs, units), np.int64)
-    for rows in chunks(jobs, units * n):
+    for rows in chunks(jobs, _ARRAYS * units * n):
         values = rates.values[rows].astype(np.float64)
         if not (rates.even_units[rows] == units).all():
             values = cleaned(values)

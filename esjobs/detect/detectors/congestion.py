@@ -4,7 +4,7 @@ import numpy as np
 
 from esjobs.detect.detectors.measured import NONE, Measured, Values, measured
 from esjobs.detect.detectors.runs import run_around
-from esjobs.detect.detectors.samples import LARGEST, Samples, over_time, samples
+from esjobs.detect.detectors.samples import LARGEST, Samples, samples
 
 
 def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured:
@@ -15,24 +15,27 @@ def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured
     at which it was. Where nodes are missing at an instant the sum is of the others, and so never too high.
     """
     operations = samples(operations)
-    jobs, _, _ = operations.shape
-    total = operations.total
-    known = total if operations.regular else np.where(total >= 0, total, -1.0)
-    peak = np.argmax(known, axis=1)
-    at = (np.arange(jobs), peak)
-    value = np.maximum(known[at], 0.0)
-    nodes = operations.values[at[0], :, peak].astype(np.float64)
-    # a sample that is a gap by its value has been left out of the sum
-    nodes = np.where((nodes >= 0) & (nodes <= LARGEST) & operations.there, nodes, -1.0)
-    high = known >= level
-    begin, end = run_around(high, peak)
-    some = value > 0
+    jobs = operations.shape[0]
+    value, mean = np.zeros(jobs), np.zeros(jobs)
+    unit, begin, end, high = (np.zeros(jobs, np.int64) for _ in range(4))
+    for rows, total in operations.totals():
+        peak = np.argmax(total, axis=1)
+        value[rows] = total[np.arange(len(peak)), peak]
+        congested = total >= level
+        begin[rows], end[rows] = run_around(congested, peak)
+        high[rows] = np.count_nonzero(congested, axis=1)
+        mean[rows] = np.maximum(total, 0).sum(axis=1)
+        nodes = operations.values[rows][np.arange(len(peak)), :, peak]
+        # a sample that is a gap by its value has been left out of the sum
+        known = (nodes >= 0) & (nodes <= LARGEST) & operations.there[rows]
+        unit[rows] = np.argmax(np.where(known, nodes, -1.0), axis=1)
+    n, some = np.maximum(operations.n, 1), value > 0
     return measured(
         operations.reason,
         value,
-        unit=np.where(some, np.argmax(nodes, axis=1), NONE),
+        unit=np.where(some, unit, NONE),
         begin=np.where(some, begin, NONE),
         end=np.where(some, end, NONE),
-        share=np.count_nonzero(high, axis=1) / np.maximum(operations.n, 1),
-        numbers={"mean": over_time(total, operations.n), "units": operations.n_units},
+        share=high / n,
+        numbers={"mean": mean / n, "units": operations.n_units},
     )

@@ -23,7 +23,7 @@ def idle(load: Values | Samples, step_s: Values | float, device: Device = "cpu")
     """
     load = samples(load)
     jobs, _, n = load.shape
-    active = load.activity(device)
+    active = load.survey(device)
     count = active.idle.sum(axis=1)
     unit_share = active.idle / np.maximum(load.unit_n, 1)
     unit = np.argmax(unit_share, axis=1)

@@ -19,13 +19,13 @@ def imbalance(load: Values | Samples, device: Device = "cpu", *, level: float = 
     time at which the deviation was above ``level``; ``share`` is the part of all time at which it was.
     """
     load = samples(load)
-    spread = load.spread
+    survey = load.survey(device)
+    spread = survey.spread
     value = over_time(spread, load.n)
     above = spread > level
     begin, end = longest_run(above)
-    unit_mean = load.unit_mean
-    mean = over_time(load.mean, load.n)
-    off = np.where(load.there, np.abs(np.where(load.there, unit_mean, 0.0) - mean[:, None]), -1.0)
+    mean = over_time(survey.mean, load.n)
+    off = np.where(load.there, np.abs(np.where(load.there, survey.unit_mean, 0.0) - mean[:, None]), -1.0)
     return measured(
         load.reason,
         value,

@@ -22,7 +22,7 @@ def late_start(load: Values | Samples, step_s: Values | float, device: Device = 
     """
     load = samples(load)
     jobs, _, n = load.shape
-    active = load.activity(device)
+    active = load.survey(device)
     first, bits = _pop_first(active.busy_bits, n)
     second, _ = _pop_first(bits, n)
     begins = np.where(second > first + 1, second, first)

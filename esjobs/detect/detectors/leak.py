@@ -32,6 +32,9 @@ CORRIDOR = 0.1
 TRIM = 0.02
 """Share of the samples that the ``trim`` variant drops at either end."""
 
+_ARRAYS = 4
+"""So many arrays of the size of the samples are in use at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
@@ -129,7 +132,7 @@ def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> t
     first, last = np.full((jobs, nodes), NONE), np.full((jobs, nodes), NONE)
     some = np.isfinite(memory_b).any(axis=(1, 2))
     reason = np.where(some, Reason.TOO_FEW_SAMPLES, Reason.NO_DATA).astype(np.int8)
-    for rows in chunks(jobs if kept.shape[2] else 0, nodes * max(kept.shape[2], 1)):
+    for rows in chunks(jobs if kept.shape[2] else 0, _ARRAYS * nodes * max(kept.shape[2], 1)):
         y = np.array(kept[rows], dtype=np.float64, order="C")
         known = (y >= 0) & (y <= LARGEST)
         count = known.sum(axis=2)

@@ -145,7 +145,7 @@ def inverse_phases(
     numbers = {name: np.full(jobs, np.nan) for name in ("peak", "median", "r")}
     k, flat = np.ones(jobs, np.int64), np.ones(jobs, bool)
     begin, end, phases = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
-    for rows in chunks(jobs if n >= LEAST_SAMPLES else 0, n):
+    for rows in chunks(jobs if n >= LEAST_SAMPLES else 0, 2 * n):
         phase = series[rows] >= mean[rows, None]
         y = np.multiply(series[rows], phase if partner == "io" else 1, dtype=kind)
         summed, flat[rows] = amplitudes(y)

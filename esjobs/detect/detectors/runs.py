@@ -35,7 +35,7 @@ def run_around(holds: Bools, sample: Ints) -> tuple[Ints, Ints]:
     n = holds.shape[1]
     at, index = sample[:, None], np.arange(n)
     before, after = ~holds & (index < at), ~holds & (index > at)
-    begin = np.where(before.any(axis=1), n - np.argmax(before[:, ::-1], axis=1), 0)
+    begin = _after_last(before)
     end = np.where(after.any(axis=1), np.argmax(after, axis=1), n)
     inside = np.take_along_axis(holds, at, axis=1)[:, 0]
     return np.where(inside, begin, sample), np.where(inside, end, sample + 1)
@@ -43,6 +43,12 @@ def run_around(holds: Bools, sample: Ints) -> tuple[Ints, Ints]:
 
 def first_and_last(holds: Bools) -> tuple[Ints, Ints]:
     """The first True of each row, and the sample after the last one; -1: none."""
-    some = holds.any(axis=1)
-    last = holds.shape[1] - np.argmax(holds[:, ::-1], axis=1)
-    return np.where(some, np.argmax(holds, axis=1), NONE), np.where(some, last, NONE)
+    end = _after_last(holds)
+    return np.where(end > 0, np.argmax(holds, axis=1), NONE), np.where(end > 0, end, NONE)
+
+
+def _after_last(holds: Bools) -> Ints:
+    """The sample after the last True of each row; 0: none is."""
+    after = np.arange(1, holds.shape[1] + 1, dtype=np.int32)
+    last: Ints = np.multiply(holds, after, dtype=np.int32).max(axis=1).astype(np.int64)
+    return last

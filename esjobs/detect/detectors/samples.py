@@ -35,12 +35,17 @@ _CHUNK_VALUES = 1 << 17
 """Samples that are worked on at a time: these stay in the caches of a core."""
 
 
-@dataclass(frozen=True)
-class Activity:
-    """Which samples are idle, and which busy.
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What the detectors of loads need, worked out in one pass over the samples.
 
     Attributes
     ----------
+    mean, spread
+        Mean and standard deviation (n - 1) across units at each instant, shape (n_jobs, n_samples); NaN where
+        it does not count, spread 0 of one unit.
+    unit_mean
+        Mean over the samples that count, shape (n_jobs, n_units); NaN of a unit that is not there.
     idle
         Idle samples of each unit among those that count, shape (n_jobs, n_units).
     busy
@@ -50,6 +55,9 @@ class Activity:
         bytes).
     """
 
+    mean: Floats
+    spread: Floats
+    unit_mean: Floats
     idle: Ints
     busy: Ints
     idle_bits: NDArray[np.uint8]
@@ -85,7 +93,7 @@ class Samples:
     n_units: Ints
     unit_n: Ints
     reason: NDArray[np.int8]
-    _activity: dict[Device, Activity] = field(default_factory=dict, repr=False)
+    _surveys: dict[Device, Survey] = field(default_factory=dict, repr=False)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -101,69 +109,55 @@ class Samples:
     @cached_property
     def mean(self) -> Floats:
         """Mean over units at each instant, shape (n_jobs, n_samples); NaN where it does not count."""
-        return self.means(LEAST_SHARE)
+        known = next(iter(self._surveys.values()), None)
+        return self.means(LEAST_SHARE) if known is None else known.mean
 
-    @cached_property
-    def total(self) -> Floats:
-        """Sum over the units that have a value at each instant; NaN where the instant does not count."""
-        out = self.mean * self.n_units[:, None] if self.shape[1] > 1 else self.mean.copy()
-        for rows in self._odd():
-            values, used = self.used(rows)
-            out[rows] = np.where(used.any(axis=1), np.where(used, values, 0.0).sum(axis=1), np.nan)
-        return out
+    def totals(self) -> Iterator[tuple[slice | Ints, Values]]:
+        """Jobs, a chunk at a time, with the sum over the units that have a value at each of their instants.
+
+        -1 where the instant does not count.
+        """
+        for rows, values in self._even():
+            single = values.shape[1] == 1
+            yield rows, values[:, 0] if single else np.add.reduce(values, axis=1, dtype=np.float64)
+        for odd in self._odd():
+            values, used = self.used(odd)
+            yield odd, np.where(used.any(axis=1), np.where(used, values, 0.0).sum(axis=1), -1.0)
 
     def means(self, complete: float) -> Floats:
         """As ``mean``, for who wants so large a share of instants at which every unit has a value."""
         jobs, _, n = self.shape
         out = np.empty((jobs, n))
         for rows, values in self._even():
-            means = np.add.reduce(values, axis=1, dtype=np.float64)
-            means /= values.shape[1]
-            out[rows] = means
-        for rows in self._odd():
-            values, used = self.used(rows, complete)
-            out[rows] = _masked_mean(values, used)
-        return out
-
-    @cached_property
-    def spread(self) -> Floats:
-        """Standard deviation (n - 1) across units at each instant; 0 of one, NaN where it does not count."""
-        jobs, _, n = self.shape
-        out = np.zeros((jobs, n))
-        for rows, values in self._even():
-            units = values.shape[1]
-            if units == 1:
-                continue
-            off = values - self.mean[rows][:, None, :].astype(values.dtype)
-            np.multiply(off, off, out=off)
-            kind = values.dtype if units <= _FEW_UNITS else np.float64
-            out[rows] = np.sqrt(np.add.reduce(off, axis=1, dtype=kind) / (units - 1))
-        for rows in self._odd():
-            out[rows] = masked_spread(*self.used(rows))
+            out[rows] = _mean(values)
+        for odd in self._odd():
+            out[odd] = _masked_mean(*self.used(odd, complete))
         return out
 
     @cached_property
     def unit_mean(self) -> Floats:
         """Mean over the samples that count, of each unit; NaN of a unit that is not there."""
+        known = next(iter(self._surveys.values()), None)
+        if known is not None:
+            return known.unit_mean
         jobs, units, n = self.shape
         out = np.full((jobs, units), np.nan)
         for rows, values in self._even():
             out[rows, : values.shape[1]] = np.add.reduce(values, axis=2) / n
-        for rows in self._odd():
-            values, used = self.used(rows)
-            count = used.sum(axis=2)
-            sums = np.where(used, values, 0.0).sum(axis=2)
-            out[rows] = np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+        for odd in self._odd():
+            out[odd] = _unit_means(*self.used(odd))
         return out
 
-    def activity(self, device: Device) -> Activity:
-        """Which samples are idle: of a core below 0.01, of a GPU at 0."""
-        if device not in self._activity:
-            self._activity[device] = self._active(device)
-        return self._activity[device]
+    def survey(self, device: Device) -> Survey:
+        """What detectors of loads share: a core is idle below 0.01, a GPU at 0."""
+        if device not in self._surveys:
+            self._surveys[device] = self._survey(device)
+        return self._surveys[device]
 
-    def _active(self, device: Device) -> Activity:
+    def _survey(self, device: Device) -> Survey:
         jobs, units, n = self.shape
+        mean, spread = np.empty((jobs, n)), np.zeros((jobs, n))
+        unit_mean = np.full((jobs, units), np.nan)
         # whole words, so that bits are counted eight bytes at a time
         n_bytes = (n + 7) // 8
         idle_bits = np.zeros((jobs, units, (n_bytes + 7) // 8 * 8), np.uint8)
@@ -172,15 +166,23 @@ class Samples:
         # in the precision of the samples: a stored 0.01 is not below 0.01
         limit = self.values.dtype.type(CPU_IDLE_BELOW)
         for rows, values in self._even():
+            width = values.shape[1]
             bits = np.packbits(values < limit if device == "cpu" else values <= 0, axis=2)
-            idle_bits[rows, : values.shape[1], :n_bytes] = bits
-            busy_bits[rows, : values.shape[1], :n_bytes] = bits ^ all_bits
-        for rows in self._odd():
-            values, used = self.used(rows)
+            idle_bits[rows, :width, :n_bytes] = bits
+            busy_bits[rows, :width, :n_bytes] = bits ^ all_bits
+            unit_mean[rows, :width] = np.add.reduce(values, axis=2) / n
+            mean[rows] = _mean(values)
+            if width > 1:
+                spread[rows] = _spread(values, mean[rows])
+        for odd in self._odd():
+            values, used = self.used(odd)
             idle = values < limit if device == "cpu" else values <= 0
-            idle_bits[rows, :, :n_bytes] = np.packbits(idle & used, axis=2)
-            busy_bits[rows, :, :n_bytes] = np.packbits(~idle & np.isfinite(values), axis=2)
-        return Activity(_count(idle_bits), _count(busy_bits), idle_bits, busy_bits)
+            idle_bits[odd, :, :n_bytes] = np.packbits(idle & used, axis=2)
+            busy_bits[odd, :, :n_bytes] = np.packbits(~idle & np.isfinite(values), axis=2)
+            unit_mean[odd] = _unit_means(values, used)
+            mean[odd] = _masked_mean(values, used)
+            spread[odd] = masked_spread(values, used)
+        return Survey(mean, spread, unit_mean, _count(idle_bits), _count(busy_bits), idle_bits, busy_bits)
 
     def used(self, rows: Ints, complete: float = LEAST_SHARE) -> tuple[Floats, Bools]:
         """Samples of some jobs in float64, NaN at gaps, and which of them count."""
@@ -303,6 +305,27 @@ def _counting(values: Floats, there: Bools, complete: float) -> Bools:
     most = every.sum(axis=1) >= complete * values.shape[2]
     counts: Bools = known & np.where(most[:, None], every, half)[:, None, :]
     return counts
+
+
+def _mean(values: Values) -> Floats:
+    mean: Floats = np.add.reduce(values, axis=1, dtype=np.float64)
+    mean /= values.shape[1]
+    return mean
+
+
+def _spread(values: Values, mean: Floats) -> Floats:
+    units = values.shape[1]
+    off = values - mean[:, None, :].astype(values.dtype)
+    np.multiply(off, off, out=off)
+    kind = values.dtype if units <= _FEW_UNITS else np.float64
+    spread: Floats = np.sqrt(np.add.reduce(off, axis=1, dtype=kind) / (units - 1))
+    return spread
+
+
+def _unit_means(values: Floats, used: Bools) -> Floats:
+    count = used.sum(axis=2)
+    sums = np.where(used, values, 0.0).sum(axis=2)
+    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
 
 def _masked_mean(values: Floats, used: Bools) -> Floats:

@@ -63,7 +63,7 @@ def load_phases(load: Values | Samples) -> LoadPhases:
     kind = load.values.dtype
     rounded, spectrum = np.empty((jobs, n), kind), np.empty((jobs, n // 2), kind)
     flat, size = np.empty(jobs, bool), np.empty(jobs, kind)
-    for rows in chunks(jobs, n):
+    for rows in chunks(jobs, 2 * n):
         c = np.round(series[rows], 1)
         spectrum[rows], flat[rows] = amplitudes(c)
         rounded[rows], size[rows] = c, _length(c)

@@ -39,7 +39,7 @@ def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
 
 def unused_units(load: Samples, device: Device, busy: int = 1) -> Bools:
     """Units with at most so many ``busy`` samples, shape (n_jobs, n_units)."""
-    active = load.activity(device)
+    active = load.survey(device)
     idle_enough = active.idle >= load.unit_n - busy
     found: Bools = (
         load.there & idle_enough & (active.busy <= busy) & (load.unit_n >= max(LEAST_SAMPLES, busy + 1))
