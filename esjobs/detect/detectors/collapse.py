@@ -82,25 +82,36 @@ def _smallest(rates: Floats, sides: tuple[int, ...]) -> tuple[Ints, Floats, Ints
     """Per unit: known samples, the smallest ratio (inf: none), its sample, the means before and after."""
     shape, n = rates.shape[:2], rates.shape[2]
     known = ~np.isnan(rates)
+    count = np.count_nonzero(known, axis=2)
     blank = np.full(shape, np.nan)
     if n < sum(sides):
-        return known.sum(axis=2), np.full(shape, np.inf), np.zeros(shape, np.int64), blank, blank
-    if known.all():
+        return count, np.full(shape, np.inf), np.zeros(shape, np.int64), blank, blank
+    complete = bool((count == n).all())
+    if complete:
         counts = np.arange(1, n + 1)[None, None, :]
     else:
         rates = np.where(known, rates, 0.0)
         counts = np.cumsum(known, axis=2)
     sums = np.cumsum(rates, axis=2)
-    # splits before sample s: with so many samples of the job on either side, and of the unit as well
+    # splits with so many samples of the job on either side, and of the unit as well
     s = slice(sides[0] - 1, n - sides[1])
     n_before, n_after = counts[:, :, s], counts[:, :, -1:] - counts[:, :, s]
-    usable = (n_before >= sides[0]) & (n_after >= sides[1]) & (sums[:, :, s] > 0)
-    before = sums[:, :, s] / np.maximum(n_before, 1)
-    # rounding may leave a little less than nothing
-    after = np.maximum(sums[:, :, -1:] - sums[:, :, s], 0.0) / np.maximum(n_after, 1)
-    ratio = after / np.where(usable, before, 1.0)
-    ratio[~usable] = np.inf
+    total, below = sums[:, :, -1:], sums[:, :, s]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # (total - below) / n_after over below / n_before
+        ratio = total / below
+        ratio -= 1.0
+        ratio *= n_before / n_after
+    if not complete:
+        ratio[(n_before < sides[0]) | (n_after < sides[1])] = np.inf
+    ratio[total[:, :, 0] == 0] = np.inf
     at = np.argmin(ratio, axis=2)[:, :, None]
-    found = [np.take_along_axis(each, at, 2)[:, :, 0] for each in (ratio, before, after)]
-    count = np.broadcast_to(counts[:, :, -1], shape)
-    return count, found[0], at[:, :, 0] + sides[0], found[1], found[2]
+    found, left, before, after = (
+        np.take_along_axis(np.broadcast_to(each, ratio.shape), at, 2)[:, :, 0]
+        for each in (ratio, below, n_before, n_after)
+    )
+    # rounding may leave a little less than nothing
+    right = np.maximum(total[:, :, 0] - left, 0.0) / np.maximum(after, 1)
+    left = left / np.maximum(before, 1)
+    exact = right / np.where(left > 0, left, 1.0)
+    return count, np.where(np.isfinite(found), exact, np.inf), at[:, :, 0] + sides[0], left, right

@@ -130,15 +130,14 @@ def memory_lines(memory_b: Values, trim: float | tuple[float, float] = 0.0) -> t
     kept = memory_b[:, :, start:stop]
     slope, intercept, residual, peak = (np.full((jobs, nodes), np.nan) for _ in range(4))
     first, last = np.full((jobs, nodes), NONE), np.full((jobs, nodes), NONE)
-    some = np.isfinite(memory_b).any(axis=(1, 2))
-    reason = np.where(some, Reason.TOO_FEW_SAMPLES, Reason.NO_DATA).astype(np.int8)
+    reason = np.full(jobs, Reason.TOO_FEW_SAMPLES, np.int8)
     for rows in chunks(jobs if kept.shape[2] else 0, _ARRAYS * nodes * max(kept.shape[2], 1)):
         y = np.array(kept[rows], dtype=np.float64, order="C")
         known = (y >= 0) & (y <= LARGEST)
-        count = known.sum(axis=2)
+        count = np.count_nonzero(known, axis=2)
         fits = (count >= LEAST_SAMPLES) & (count >= LEAST_SHARE * kept.shape[2])
         reason[rows] = _reasons(count, fits)
-        *numbers, i, j = _line(y, known)
+        *numbers, i, j = _line(y, known, count)
         for column, number in zip((slope, intercept, residual, peak), numbers, strict=True):
             column[rows] = np.where(fits, number, np.nan)
         first[rows], last[rows] = np.where(fits, i + start, NONE), np.where(fits, j + start, NONE)
@@ -158,16 +157,16 @@ def _reasons(count: Ints, fits: Bools) -> NDArray[np.int8]:
     return np.where(fits.any(axis=1), Reason.ASSESSED, why).astype(np.int8)
 
 
-def _line(y: Floats, known: Bools) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
+def _line(y: Floats, known: Bools, count: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
     """Slope, intercept, residual, maximum, first and last sample, along the last axis."""
     n = y.shape[2]
     index = np.arange(n)
-    complete = bool(known.all())
+    complete = bool((count == n).all())
     first, last = np.zeros((1, 1), np.int64), np.full((1, 1), n - 1)
     if not complete:
         first, last = np.argmax(known, axis=2), n - 1 - np.argmax(known[:, :, ::-1], axis=2)
         y = np.where(known, y, 0.0)
-    count = known.sum(axis=2).clip(min=1)
+    count = count.clip(min=1)
     peak = y.max(axis=2)
     y /= np.where(peak > 0, peak, 1.0)[:, :, None]
     t = (index - first[:, :, None]) / np.maximum(last - first, 1)[:, :, None]

@@ -146,7 +146,7 @@ def inverse_phases(
     k, flat = np.ones(jobs, np.int64), np.ones(jobs, bool)
     begin, end, phases = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
     for rows in chunks(jobs if n >= LEAST_SAMPLES else 0, 2 * n):
-        phase = series[rows] >= mean[rows, None]
+        phase = series[rows] >= mean[rows, None].astype(series.dtype)
         y = np.multiply(series[rows], phase if partner == "io" else 1, dtype=kind)
         summed, flat[rows] = amplitudes(y)
         summed += load.spectrum[rows]
@@ -158,7 +158,6 @@ def inverse_phases(
     span = n * steps(step_s, jobs)
     length = span if duration_s is None else steps(duration_s, jobs)
     periods = k * np.where(np.isfinite(span) & np.isfinite(length), length / span, 1.0)
-    spread = range_of(series)
     is_load = partner == "gpu"
     unit_mean = np.where(other.there & np.isfinite(other.unit_mean), other.unit_mean, -1.0)
     return measured(
@@ -177,7 +176,7 @@ def inverse_phases(
             "load_mean": load.mean,
             "load_range": load.spread,
             "other_mean": snapped(mean, kind) if is_load else mean * nodes,
-            "other_range": snapped(spread, kind) if is_load else spread * nodes,
+            "other_range": snapped(range_of(series), kind) if is_load else np.full(jobs, np.nan),
             "io_ratio": np.full(jobs, np.nan) if is_load else mean * nodes / least,
         },
     )
