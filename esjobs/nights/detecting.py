@@ -3,19 +3,26 @@
 from datetime import timedelta
 
 from esjobs.core.identity import content_id
+from esjobs.core.query import Days
 from esjobs.core.window import Window
 from esjobs.detect.detect import detect, marks_of
 from esjobs.detect.in_force import in_force
+from esjobs.detect.tables import DETECTED_DAYS
 from esjobs.nights.work import NightAccount, NightWork
+from esjobs.runs.publication import read_table
 
 
 def detect_night(work: NightWork) -> NightAccount:
     """Judge the jobs of the night, and those of the days before it with late records or series."""
     if not work.settings.detect.nightly:
         return NightAccount(notes=("left out: [detect] nightly = false",))
-    report = detect(work.store, in_force(work.settings), _days(work))
-    told = tuple(f"{count} {name}" for name, count in report.counts.items())
-    return NightAccount(report.rows_in, report.rows_out, told)
+    window = _days(work)
+    detect(work.store, in_force(work.settings), window)
+    # what stands there, however much of it was made now: a night that is run again has the same account
+    columns = ["n_jobs", "n_with_series", "n_issues"]
+    days = read_table(work.store, DETECTED_DAYS, [Days.of_window(window)], columns).to_pylist()
+    jobs, watched, issues = (sum(day[name] or 0 for day in days) for name in columns)
+    return NightAccount(jobs, issues, (f"days {window}", f"{watched} jobs with series"))
 
 
 def detect_inputs(work: NightWork) -> str:
