@@ -77,10 +77,6 @@ def _open_load(connection: DuckConnection, load_id: str) -> _Load:
 def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load: _Load) -> Hashes:
     """Write the rows; their identity hashes, 8 bytes a row, are all that stays in memory."""
     put = ", ".join(quote(name) for name in PUT_SCHEMA.names)
-    statement = (
-        f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
-        f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark()} FROM incoming"
-    )
     rows = 0
     hashes = [np.empty(0, np.uint64)]
     for table in gathered(batches, PUT_SCHEMA, "jobs"):
@@ -93,6 +89,11 @@ def _append(connection: DuckConnection, batches: Iterable[pa.RecordBatch], load:
         )
         numbered = table.append_column("load_row", pa.array(numbers)).append_column(
             "row_identity", pa.array(identity)
+        )
+        known = [name for name in duck_versions.LATER if table.column(name).null_count < table.num_rows]
+        statement = (
+            f"INSERT INTO jobs ({put}, load_number, load_row, row_identity, row_mark) "  # noqa: S608
+            f"SELECT {put}, $1, load_row, row_identity, {duck_versions.row_mark(known)} FROM incoming"
         )
         connection.insert(statement, numbered, [load.number])
         hashes.append(identity)

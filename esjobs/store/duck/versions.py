@@ -31,16 +31,18 @@ _KNOWN = " | ".join(
 _TABLES = ("several", "merged_rows", "contested", "poorer", "mixed", "folds", "versions", "shown", "before")
 
 
-def row_mark() -> str:
+LATER = tuple(known.name for known in LATER_FIELDS)
+
+
+def row_mark(later: Iterable[str] = LATER) -> str:
     """SQL for the hash of all that the catalogue knows of a job.
 
     Later fields enter where they have a value: a job without any has the mark that it always had, and days of
-    a store from before are as they were.
+    a store from before are as they were. ``later``: those that any of the rows has a value of.
     """
     mark = f"hash({', '.join(quote(known.name) for known in FIRST_FIELDS)})"
-    for known in LATER_FIELDS:
-        name = quote(known.name)
-        added = f"CASE WHEN {name} IS NULL THEN 0::UBIGINT ELSE hash('{known.name}', {name}) END"
+    for name in later:
+        added = f"CASE WHEN {quote(name)} IS NULL THEN 0::UBIGINT ELSE hash('{name}', {quote(name)}) END"
         mark = f"xor({mark}, {added})"
     return mark
 
