@@ -87,6 +87,8 @@ class GivenRows:
 
     def _stamped(self, part: str, load_id: str, now: datetime) -> Iterator[pa.RecordBatch]:
         schema = table_schema(self.table)
+        # an index knows moments to the millisecond; rows with finer ones would have to be read to be counted
+        now = now.replace(microsecond=now.microsecond // 1000 * 1000)
         of_load: dict[str | None, object] = {
             self.table.load_column: load_id,
             **dict.fromkeys(LOAD_TIMES, now),

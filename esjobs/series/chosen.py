@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core.query import Filter, In, Maximum, Minimum, Query
+from esjobs.core.query import Count, Filter, In, Query
 from esjobs.core.window import Window
+from esjobs.jobs.tables import LOADS
 from esjobs.runs.publication import read_table
 from esjobs.series.tables import SERIES
 from esjobs.store.base import JobStore
@@ -28,6 +29,8 @@ READ = (*INDEX, "step_s", "n_samples", "packed")
 
 _IDS = 10_000
 """Ids of jobs in one question."""
+
+SERIES_MOMENT = pa.timestamp("us", tz="UTC")
 
 Codes = npt.NDArray[np.int64]
 
@@ -55,18 +58,22 @@ class Part:
 
 
 def loads_of(store: JobStore) -> pa.Table:
-    """The loads that brought series: load_id, loaded_at, first and last time, first_day and last_day.
+    """The days on which jobs of each load ended: load_id, day, and when the load was made, loaded_at.
 
-    ``first``: start of a series; ``last``, and the days: ends of jobs.
+    Groups and counts only, which every engine answers itself.
     """
-    metrics = (
-        Maximum("loaded_at", "loaded_at"),
-        Minimum("start_time", "first"),
-        Maximum("end_time", "last"),
-        Minimum("day", "first_day"),
-        Maximum("day", "last_day"),
-    )
-    return store.aggregate(Query(("load_id",), metrics, over=SERIES)).table
+    by_day = store.aggregate(Query(("load_id", "day"), (Count("n_rows"),), over=SERIES)).table
+    by_day = by_day.set_column(0, "load_id", by_day.column("load_id").cast(pa.string()))
+    ids = by_day.column("load_id").unique().to_pylist()
+    listed = read_table(store, LOADS, [In("load_id", tuple(ids))] if ids else [], ["load_id", "loaded_at"])
+    made = dict(zip(*(column.to_pylist() for column in listed.columns), strict=True))
+    for load_id in ids:
+        if load_id not in made:
+            # rows that no ingest step wrote
+            (row,) = store.read(SERIES, [In("load_id", (load_id,))], ["loaded_at"], limit=1)
+            made[load_id] = row.column("loaded_at")[0].as_py()
+    moments = [made[load_id] for load_id in by_day.column("load_id").to_pylist()]
+    return by_day.append_column("loaded_at", pa.array(moments, SERIES_MOMENT))
 
 
 def chosen(
@@ -79,13 +86,14 @@ def chosen(
     rows = read_table(store, SERIES, [*part.where, *where], READ)
     if not rows.num_rows:
         return rows
-    if loads.num_rows > 1:
+    several = len(loads.column("load_id").unique()) > 1
+    if several:
         others = _others(store, part, rows, where, loads)
         if others.num_rows:
             rows = pa.concat_tables([rows, others])
     rows = rows.combine_chunks()
     job = job_codes(rows)
-    if loads.num_rows > 1:
+    if several:
         rows, job = _of_the_newest(rows, job)
     ends = _ends(rows, job)
     inside = part.holds(rows)
@@ -133,20 +141,15 @@ def _others(
     store: JobStore, part: Part, rows: pa.Table, where: Sequence[Filter], loads: pa.Table
 ) -> pa.Table:
     """Rows of the same jobs that lie outside the part."""
-    names = rows.column("load_id").unique()
-    oldest = pc.min(loads.filter(pc.is_in(loads.column("load_id"), names)).column("loaded_at"))
-    overlapping = pc.and_(
-        pc.greater_equal(loads.column("last"), pc.min(rows.column("start_time"))),
-        pc.less_equal(loads.column("first"), pc.max(rows.column("end_time"))),
-    )
-    newer = pc.greater_equal(loads.column("loaded_at"), oldest)
-    # a load of which every row lies in the days of the part has no others
-    contained = pc.and_(
-        pc.greater_equal(loads.column("first_day"), pa.scalar(part.first.item(), pa.date32())),
-        pc.less_equal(loads.column("last_day"), pa.scalar(part.last.item(), pa.date32())),
-    )
-    wanted = pc.and_(pc.or_(overlapping, newer), pc.invert(contained))
-    asked = loads.filter(wanted).column("load_id").to_pylist()
+    days = loads.column("day").to_numpy().astype("datetime64[D]")
+    names = np.array(loads.column("load_id").to_pylist(), object)
+    made = micros(loads.column("loaded_at"))
+    begun = np.datetime64(pc.min(rows.column("start_time")).as_py().date())
+    own = np.isin(names, rows.column("load_id").unique().to_pylist())
+    # of a newer load any row may tell of another end; of others those of the same time may count
+    relevant = (made >= made[own].min()) | ((days >= begun) & (days <= part.last))
+    outside = (days < part.first) | (days > part.last)
+    asked = sorted(set(names[relevant]) & set(names[outside]))
     if not asked:
         return rows.slice(0, 0)
     found = []

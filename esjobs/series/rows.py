@@ -1,7 +1,7 @@
 """Samples of jobs as rows of the table ``series``: what every source makes of what it has read."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -45,9 +45,10 @@ def rows_of(
 
     ``end``: end of the job; without it that of the last sample of all series.
     """
-    listed = list(series)
+    listed = [replace(one, start=_to_milliseconds(one.start)) for one in series]
     if end is None:
         end = max((one.last for one in listed), default=datetime(1970, 1, 1, tzinfo=UTC))
+    end = _to_milliseconds(end)
     columns = {
         "source": [source] * len(listed),
         "job_id": [job_id] * len(listed),
@@ -65,6 +66,11 @@ def rows_of(
         "slot": [slot(source, job_id)] * len(listed),
     }
     return pa.RecordBatch.from_pydict(columns, schema=GIVEN)
+
+
+def _to_milliseconds(moment: datetime) -> datetime:
+    """A moment as an index knows it: rows with finer ones would have to be read to be counted."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 _MOST = 1_000_000

@@ -116,9 +116,10 @@ def _read(at: PointInTime, rows: VisibleRows, query: Query, clause: Clause) -> p
     """Read the rows of a clause, and group them in the embedded engine."""
     with scratch_of_rows(rows.table) as scratch:
         if not at.empty:
-            for batch in at.batches(
-                all_of([*_base(rows, query), clause]), table_schema(rows.table), rows.runs
-            ):
+            # no query looks into bytes
+            unread = [item.name for item in rows.table.columns if item.type == "bytes"]
+            asked = all_of([*_base(rows, query), clause])
+            for batch in at.batches(asked, table_schema(rows.table), rows.runs, unread):
                 scratch.add(batch)
         return scratch.aggregate(query).table
 
