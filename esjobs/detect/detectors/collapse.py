@@ -18,8 +18,9 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     """Smallest ratio of the mean from a sample on to the mean before it, over samples and units.
 
     1: steady; 0: nothing happens after. Numbers: ``before``, ``after`` (means, in the unit of the rates),
-    ``job`` (the ratio of the mean over units) and ``job_begin`` (its sample). Evidence: the unit, and the
-    samples from the split to the end, whose part of the time is ``share``.
+    ``job`` (the ratio of the mean over units), ``job_begin`` (its sample), ``job_share`` (part of the time
+    from there on). Evidence: the unit, and the samples from the split to the end, whose part of the time is
+    ``share``.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
             "after": means[1][at],
             "job": np.where(known, job, np.nan),
             "job_begin": np.where(known, job_begin, np.nan),
+            "job_share": np.where(known, (n - job_begin) / n, np.nan),
         },
     )
 

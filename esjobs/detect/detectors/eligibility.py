@@ -33,7 +33,7 @@ def eligibility(
     cores
         Physical cores of the job on all nodes: hardware threads / 2 with SMT on; NaN: unknown.
     state
-        Texts, in any case, None: unknown. ``CANCELLED by 1234`` is read as its first word.
+        Texts, in any case, None or NaN: unknown. ``CANCELLED by 1234`` is read as its first word.
     """
     duration, core = np.asarray(duration_s, dtype=np.float64), np.asarray(cores, dtype=np.float64)
     words = np.asarray(state, dtype=object)
@@ -61,4 +61,5 @@ def _names(states: Values) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _missing(states: Values) -> NDArray[np.bool_]:
-    return np.fromiter((state is None for state in states), bool, len(states))
+    # a missing text may be the number NaN
+    return np.fromiter((state is None or isinstance(state, float) for state in states), bool, len(states))

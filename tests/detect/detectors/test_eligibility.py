@@ -1,5 +1,7 @@
 """Which jobs findings count for."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -29,11 +31,12 @@ NAN = float("nan")
         (7200.0, 2.0, "CANCELLED by 1234", Reason.OTHER_STATE),
         (7200.0, 2.0, "RUNNING", Reason.OTHER_STATE),
         (7200.0, 2.0, None, Reason.UNKNOWN_STATE),
+        (7200.0, 2.0, NAN, Reason.UNKNOWN_STATE),
         (7200.0, 2.0, "", Reason.UNKNOWN_STATE),
         (60.0, 1.0, "FAILED", Reason.SHORT),
     ],
 )
-def test_reasons(duration_s: float, cores: float, state: str | None, reason: Reason) -> None:
+def test_reasons(duration_s: float, cores: float, state: Any, reason: Reason) -> None:
     assert eligibility([duration_s], [cores], [state]).tolist() == [reason]
 
 

@@ -124,6 +124,7 @@ def test_a_silent_node_is_no_collapse() -> None:
     found = collapse(flops)
     assert (found.value[0], found.unit[0], found.begin[0], found.end[0]) == (0.0, 1, 90, 200)
     assert found.numbers["job"][0] == pytest.approx(2 / 3, abs=0.02)
+    assert found.numbers["job_share"][0] == pytest.approx((200 - found.numbers["job_begin"][0]) / 200)
 
 
 def test_most_of_the_series_must_be_there() -> None:

@@ -76,6 +76,16 @@ def test_neighbours_make_no_difference_not_in_the_last_digit(size: tuple[int, in
                 assert np.array_equal(ours[job : job + 1], theirs, equal_nan=True), (name, column)
 
 
+def test_a_large_batch_is_worked_on_in_parts_that_do_not_show() -> None:
+    values, other = batch(700, 3, 480, 5), batch(700, 1, 480, 6)
+    together = everything(values, other)
+    few = np.arange(3, 700, 97)
+    apart = everything(values[few], other[few])
+    for name, found in together.items():
+        for column, ours in columns(found).items():
+            assert np.array_equal(ours[few], columns(apart[name])[column], equal_nan=True), (name, column)
+
+
 @given(SIZES, st.integers(1, 4))
 @settings(max_examples=60, deadline=None)
 def test_units_that_are_not_there_make_no_difference(size: tuple[int, int, int, int], more: int) -> None:
