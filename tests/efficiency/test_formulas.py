@@ -331,3 +331,22 @@ def test_the_page_about_scores_names_every_family_and_its_events() -> None:
             "not_complete",
         ):
             assert {*family.events.get(what, ())[:1]} <= spelled, (family.name, what)
+
+
+def test_a_part_of_a_batch_is_scored_as_in_the_batch() -> None:
+    """Arrow's slices share the pairs of the whole batch."""
+    jobs: list[list[tuple[str, float]] | None] = [
+        [("uops_retired.retire_slots", 1e9 * number), ("cycles", 1e9 * (number + 1))] if number % 3 else None
+        for number in range(12)
+    ]
+    counters = pa.array(jobs, COUNTED)
+    models, smt = pa.array([HSW] * 12), pa.array([False] * 12)
+    whole = score_counters(counters, models, smt, Reasons()).scores["score_cpu"].value
+    part = score_counters(counters[4:9], models[4:9], smt[4:9], Reasons()).scores["score_cpu"].value
+    assert np.array_equal(part, whole[4:9], equal_nan=True)
+    assert np.isfinite(part).tolist() == [True, True, False, True, True]
+
+
+def test_thousands_of_other_events_do_not_matter() -> None:
+    many = {f"event {number}": float(number) for number in range(5000)}
+    assert score({**many, **HASWELL}, HSW, smt=True) == score(HASWELL, HSW, smt=True)
