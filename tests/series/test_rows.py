@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import esjobs
 from esjobs.core.metrics import METRICS, other
 from esjobs.series.packing import SLOTS, unpack
 from esjobs.series.rows import Series, regular, rows_of
@@ -92,3 +93,15 @@ def test_the_page_names_every_metric_with_its_unit() -> None:
 @settings(deadline=None)
 def test_a_metric_that_is_not_there_keeps_its_name_in_plain_letters(name: str) -> None:
     assert re.fullmatch(r"x_[a-z0-9_]+", other(name))
+
+
+def test_times_of_rows_are_those_that_an_index_knows(tmp_path: Path) -> None:
+    fine = START.replace(microsecond=251_350)
+    (row,) = rows_of("s", "1", [Series("ipc", "job", "", fine, 0.3337, np.ones(2))]).to_pylist()
+    assert [row[name].microsecond for name in ("start_time", "end_time")] == [251_000, 584_000]
+    file = tmp_path / "prmon_4711.txt"
+    file.write_text("Time rss\n1700000000 5\n1700000060 6\n")
+    with esjobs.open("duckdb::memory:", clock=lambda: fine) as session:
+        session.ingest("prmon", [file])
+        (row,) = session.arrow.show("series").to_pylist()
+    assert row["loaded_at"].microsecond == 251_000
