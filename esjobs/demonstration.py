@@ -61,6 +61,7 @@ def demonstrate(
         ingested = session.ingest("jobs", job_file)
         session.import_corepower(declared_file)
         reports = session.run(window)
+        detected = session.detect(window)
         scored = session.score(window)
         report = session.report(folder / "report.html")
         headline = session.settings.fit.methods[0]
@@ -76,7 +77,7 @@ def demonstrate(
         f"truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
-    return Demonstration((ingested, *reports, scored), flags.take(order), lines)
+    return Demonstration((ingested, *reports, detected, scored), flags.take(order), lines)
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:

@@ -135,6 +135,7 @@ def issue_rows(
         "hint": hints,
         "variant": [rule.variant or None] * n,
         "severity_rank": pa.array(flagged.ranks),
+        "n_issues": [1] * n,
     }
     return pa.RecordBatch.from_pydict(columns, schema=_ISSUES)
 

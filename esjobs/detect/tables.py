@@ -125,6 +125,7 @@ ISSUES = Table(
         column("hint", "text", "what it means and what can be done, for who ran the job"),
         _VARIANT,
         column("severity_rank", "integer", "0 info, 1 minor, 2 major, 3 critical"),
+        column("n_issues", "integer", "1: what panels add up", "issues"),
     ),
     time="end_time",
     made_by="detect",

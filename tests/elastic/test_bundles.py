@@ -26,8 +26,10 @@ from dashboards.view.rows import Row, keeps
 from esjobs.capabilities import TABLES
 from esjobs.core.query import Count, Present, Query
 from esjobs.demonstration import demonstrate
+from esjobs.detect.tables import ISSUES
 from esjobs.efficiency.tables import SCORES
 from esjobs.nights.ledger import Ledger
+from esjobs.runs.publication import rows_table
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.speed.tables import SPEED
@@ -82,7 +84,19 @@ def demo(folder: Path) -> Iterator[Session]:
         )
         session.import_references(scores, form="hepix-hs23")
         add_scores(session)
+        add_issues(session)
         yield session
+
+
+def add_issues(session: Session) -> None:
+    """Issues of detectors, which the demo's jobs have none of for lack of time series."""
+    (row, *_), day = session.arrow.show("issues").to_pylist(), date(2025, 5, 31)
+    rows = [
+        {**row, "day": day, "detector": "cpu-idle", "severity": "major", "wasted_core_hours": 200.0},
+        {**row, "day": day, "detector": "gpu-idle", "severity": "critical", "wasted_gpu_hours": 600.0},
+    ]
+    batches = rows_table(ISSUES, rows).to_batches()
+    session.store.publish([session.store.replace(ISSUES, str(day), batches)])
 
 
 def add_scores(session: Session) -> None:
