@@ -93,7 +93,7 @@ def test_what_csv_looks_like() -> None:
     job = one_job(cpu_s=0.1 + 0.2, events=3, start_time=datetime(2018, 8, 15, tzinfo=UTC))
     write_jobs([job], sink, "csv")
     header, row = sink.getvalue().decode().splitlines()
-    assert header.split(",") == JOB_SCHEMA.names
+    assert header.split(",") == [name for name in JOB_SCHEMA.names if name != "counters"]
     assert '"A, B"' in row
     assert '"2018-08-15T00:00:00Z","2018-08-15T12:00:00.000005Z",,3,0.30000000000000004,' in row
 
