@@ -202,7 +202,7 @@ def test_many_refused_values_are_counted_to_the_last(session: Session, lines: Pa
     assert (len(rejects), rejects["n_rows"].sum()) == (1001, 2100)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -2e18])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -2e31])
 def test_lists_and_maps_hold_numbers_within_bounds(bad: float) -> None:
     schema = given_schema(READINGS)
     rows = [
