@@ -68,9 +68,9 @@ def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Ite
 
 
 def _keys_with_series(store: JobStore, day: date) -> pa.Array:
-    """What tells apart the jobs whose series end on a day."""
-    batches = list(store.read(SERIES, [Days("day", day, day)], ["source", "job_id"]))
-    if not batches:
-        return pa.array([], pa.string())
-    rows = pa.Table.from_batches(batches)
-    return job_keys(rows.column("source"), rows.column("job_id")).unique()
+    """What tells apart the jobs whose series end on a day; of the rows of a job one is kept at a time."""
+    keys = pa.array([], pa.string())
+    for batch in store.read(SERIES, [Days("day", day, day)], ["source", "job_id"]):
+        of_batch = job_keys(batch.column("source"), batch.column("job_id")).unique()
+        keys = pa.concat_arrays([keys, of_batch.filter(pc.invert(pc.is_in(of_batch, value_set=keys)))])
+    return keys
