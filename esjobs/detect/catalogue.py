@@ -27,7 +27,7 @@ class Detector:
 _IDLE = ("idle_s", "idle_samples", "units", "unit_share")
 _UNUSED = ("unused", "used", "unused_lenient")
 _IMBALANCE = ("used_only", "largest", "mean_load")
-_COLLAPSE = ("before", "after", "job", "job_begin")
+_COLLAPSE = ("before", "after", "job", "job_begin", "job_share")
 _LATE = ("wait_s", "last_share", "last_s", "never")
 _PHASES = (
     *("peak", "median", "median_adaptive", "r", "frequency_index", "periods", "period_s", "load_mean"),

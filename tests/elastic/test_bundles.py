@@ -29,6 +29,8 @@ from esjobs.demonstration import demonstrate
 from esjobs.detect.tables import ISSUES
 from esjobs.efficiency.tables import SCORES
 from esjobs.nights.ledger import Ledger
+from esjobs.reasons.tables import REASON
+from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import rows_table
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
@@ -128,7 +130,9 @@ def filled(server: Server, demo: Session, folder: Path, published: set[str]) -> 
         settings = Settings(store=server.url, cluster=ClusterSettings(prefix=PREFIX))
         with esjobs.open(settings=settings) as session:
             session.ingest("jobs", folder / "jobs.parquet")
-            changes: list[Any] = [Pointed(each, latest(demo)) for each in SPEED.tables]
+            changes: list[Any] = [
+                Pointed(each, latest(demo, kind)) for kind in (SPEED, REASON) for each in kind.tables
+            ]
             for each in (each for each in TABLES if each.made_by != "ingest"):
                 rows = list(demo.store.read(each, ()))
                 found = {value for batch in rows for value in batch.column(each.partition).to_pylist()}
@@ -140,10 +144,10 @@ def filled(server: Server, demo: Session, folder: Path, published: set[str]) -> 
     return server
 
 
-def latest(demo: Session) -> str:
-    """The run whose rows people see."""
+def latest(demo: Session, kind: Kind = SPEED) -> str:
+    """The run of a kind whose rows people see."""
     shown = demo.show("latest_runs")
-    return str(shown[shown["shown"]]["run"].iloc[0])
+    return str(shown[shown["shown"] & (shown["kind"] == kind.name)]["run"].iloc[0])
 
 
 def expected(panel: Panel, page: Page, demo: Session) -> list[Row]:
