@@ -27,10 +27,12 @@ def ingest(
     form: str,
     out: str,
 ) -> None:
-    """Read job records: FORMAT is panda or jobs, FILE... CSV, JSON lines or Parquet, plain or gzip.
+    """Read records of jobs, of monitoring or of declared values: FORMAT says whose they are.
 
-    FORMAT corepower (CSV) or cric (JSON), plain or gzip, reads declared values as esjobs corepower import
-    does. A FILE may be a pipe, and - is standard input.
+    FORMAT jobs (esjobs' own columns) and panda are CSV, JSON lines or Parquet, plain or gzip; slurm, swf,
+    clustercockpit, supremm, slurm-profile, prmon, perf-stat and apel are as their programs write them
+    (docs/sources.md); corepower (CSV) and cric (JSON) are declared values, as esjobs corepower import reads
+    them. A FILE may be a folder for some of them, or a pipe, and - is standard input.
     """
     if undo is None and (form_in is None or not files):
         raise click.UsageError("give a format and at least one file, or --undo LOAD")

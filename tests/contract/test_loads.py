@@ -32,6 +32,8 @@ def test_every_field_comes_back_as_it_was_put(store: JobStore) -> None:
         pa.int64(): 2**62,
         pa.float64(): 0.1,
         pa.timestamp("us", tz="UTC"): hours(30.000001),
+        pa.bool_(): False,
+        pa.map_(pa.string(), pa.float64()): [("cycles", 1.5), ("x'; DROP TABLE jobs", 2.0**60)],
     }
     full = {item.name: by_type[item.type] for item in JOB_SCHEMA}
     empty = {**dict.fromkeys(JOB_SCHEMA.names), "job_id": "2", "site": "", "end_time": hours(0)}

@@ -46,6 +46,8 @@ def test_every_table_takes_and_gives_back_its_columns(store: JobStore, table: Ta
         pa.bool_(): True,
         pa.timestamp("us", tz="UTC"): hours(1.000001),
         pa.date32(): day(3),
+        pa.map_(pa.string(), pa.float64()): [("a", 0.1), ("b", -0.0)],
+        pa.binary(): bytes(range(256)),
     }
     full = {item.name: by_type[item.type] for item in table_schema(table)}
     empty = dict.fromkeys(full)

@@ -50,6 +50,8 @@ _DTYPES = {
     "text": pd.StringDtype(),
     "boolean": pd.BooleanDtype(),
     "number": np.dtype("float64"),
+    "map": np.dtype("object"),
+    "bytes": np.dtype("object"),
 }
 
 
