@@ -71,7 +71,7 @@ JOBS_TABLE = Panel(
     "Jobs with issues, the worst first, with what to tell their users",
     "rows",
     SECTION,
-    View(_TABLE, types="every", where=(WRONG,), sort=("-severity_rank",)),
+    View(_TABLE, types="every", where=(WRONG,), sort=("-severity_rank", "-wasted_core_hours")),
     fields=(
         Entry("day", "Day", "time"),
         Entry("job_id", "Job", "name"),
