@@ -11,6 +11,7 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import Count, Days, Filter, In, Missing, Present, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.efficiency.findings import SCORED_AREAS
+from esjobs.efficiency.scoring import OUTSIDE
 from esjobs.efficiency.tables import RANKED, SCORES
 from esjobs.store.base import JobStore
 
@@ -205,6 +206,13 @@ def _notes(
         if missing:
             few = dict(list(missing.items())[:_REASONS])
             notes.append(f"{score} is missing because of: {_listed(few)} of the {hours} without it")
+        beyond = _hours(store, (*known, In(f"{column}_reason", (OUTSIDE,))), window, weight)
+        if beyond:
+            share = beyond / _hours(store, known, window, weight)
+            notes.append(
+                f"{100 * share:.0f} % of the {hours} scored are of jobs whose counters do not fit each "
+                f"other: their {score} lies outside 0 to 100 and counts as 0 or 100"
+            )
     if defined and variant is None:
         shares = _shares(store, defined, known, window, weight)
         if len(shares) > 1:
@@ -239,6 +247,12 @@ def _shares(
     parts = {str(row[key]): row["hours"] for row in store.aggregate(asked).table.to_pylist()}
     total = math.fsum(parts.values())
     return {name: part / total for name, part in sorted(parts.items(), key=lambda item: (-item[1], item[0]))}
+
+
+def _hours(store: JobStore, where: Sequence[Filter], window: Window | None, weight: str) -> float:
+    """The hours of some jobs."""
+    asked = Query((), (Sum(weight, "hours"),), window, tuple(where), over=SCORES)
+    return float(store.aggregate(asked).table.column("hours")[0].as_py() or 0.0)
 
 
 def _listed(shares: Mapping[str, float]) -> str:

@@ -182,7 +182,8 @@ def scored_jobs(
     given = {name: _number(jobs.column(name)) for name in _NUMBERS}
     nodes = nodes_of(jobs, described, settings.cores_per_node)
     keys = job_keys(jobs.column("source"), jobs.column("job_id"))
-    counted = score_counters(jobs.column("counters"), nodes.cpu_models, nodes.smt, reasons)
+    named = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
+    counted = score_counters(jobs.column("counters"), named, nodes.smt, reasons)
     scored: dict[str, Scored] = {
         **counted.scores,
         **scores_of_issues(keys, findings, settings.issues, reasons),

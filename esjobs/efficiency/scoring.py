@@ -19,7 +19,7 @@ NO_COUNTERS = "no counters"
 NO_GPU_COUNTERS = "no counters of GPUs"
 NO_MODEL = "the record names no CPU model"
 SMT_UNKNOWN = "smt unknown"
-NO_CYCLES = "no cycles counted"
+NOTHING_COUNTED = "nothing was counted to divide by"
 OUTSIDE = "outside 0 to 100, clipped: the counters do not fit each other"
 COUNTER_SCORES = ("score_cpu", "score_mem", "score_gpu", "score_gpumem")
 """The scores that counters make."""
@@ -51,8 +51,8 @@ def score_counters(
 ) -> CounterScores:
     """Score jobs by what was counted, summed over their cores and samples.
 
-    ``cpu_models``: canonical names; ``smt``: whether two threads of a core ran, null: unknown. Memory: some
-    columns of numbers per event.
+    ``cpu_models``: canonical names; of a CPU that has none, what the record says. ``smt``: whether two
+    threads of a core ran, null: unknown. Memory: some columns of numbers per event.
     """
     read = Counters(counters)
     jobs = len(counters)
@@ -149,7 +149,7 @@ class _Counted:
 
     def scored(self, unclipped: Floats) -> Scored:
         """The scores of the jobs that nothing is wrong with."""
-        self.because(np.isnan(unclipped), NO_CYCLES)
+        self.because(np.isnan(unclipped), NOTHING_COUNTED)
         return Scored(np.where(self.codes == NONE, unclipped, np.nan), self.codes)
 
 

@@ -273,3 +273,24 @@ def test_a_night_scores_its_jobs_unless_it_is_told_not_to() -> None:
             assert score_inputs(work) == before
             put(session.store, "b", job(2))
             assert (score_inputs(work) != before) is nightly
+
+
+def test_a_cpu_that_no_model_stands_for_is_named_as_the_record_spells_it() -> None:
+    with memory_session() as session:
+        counters = {"uops_retired.retire_slots": 1e9, "cpu_clk_unhalted.thread": 1e9}
+        put(session.store, "a", job(1, cpu_raw="VAX 11/780", counters=list(counters.items())))
+        session.score()
+        (row,) = session.arrow.show("scores").to_pylist()
+    assert row["cpu_model"] is None
+    assert row["score_cpu_reason"] == row["score_mem_reason"] == "unknown CPU: VAX 11/780"
+
+
+def test_a_ranking_tells_of_counters_that_do_not_fit_each_other() -> None:
+    with memory_session() as session:
+        for number, retired in enumerate((9e6, 2e6)):
+            counters = {"uops_retired.retire_slots": retired, "cpu_clk_unhalted.thread": 1e6}
+            values = {"cpu_raw": CPUS[0], "smt": False, "nodes": 1, "wall_s": 3600.0, "user": "ann"}
+            put(session.store, f"l{number}", job(number, counters=list(counters.items()), **values))
+        session.score()
+        ranking = session.ranking("user", "score_cpu")
+    assert any(note.startswith("50 % of the node-hours scored are of jobs whose") for note in ranking.notes)
