@@ -19,7 +19,9 @@ NO_COUNTERS = "no counters"
 NO_GPU_COUNTERS = "no counters of GPUs"
 NO_MODEL = "the record names no CPU model"
 SMT_UNKNOWN = "smt unknown"
-NOTHING_COUNTED = "nothing was counted to divide by"
+NO_CYCLES = "no cycles counted"
+NO_WAITING = "no incomplete operation was counted, or no cycles"
+NO_WARPS = "no warps counted"
 OUTSIDE = "outside 0 to 100, clipped: the counters do not fit each other"
 COUNTER_SCORES = ("score_cpu", "score_mem", "score_gpu", "score_gpumem")
 """The scores that counters make."""
@@ -147,9 +149,9 @@ class _Counted:
         """Give a reason to jobs that have none."""
         first(self.codes, where, self._reasons.code(why))
 
-    def scored(self, unclipped: Floats) -> Scored:
-        """The scores of the jobs that nothing is wrong with."""
-        self.because(np.isnan(unclipped), NOTHING_COUNTED)
+    def scored(self, unclipped: Floats, zero: str = NO_CYCLES) -> Scored:
+        """The scores of the jobs that nothing is wrong with; ``zero``: what it means to divide by 0."""
+        self.because(np.isnan(unclipped), zero)
         return Scored(np.where(self.codes == NONE, unclipped, np.nan), self.codes)
 
 
@@ -184,7 +186,7 @@ class _Family:
             loads, _ = counted.needed(self._events("load_not_complete"))
             waiting, _ = counted.needed(self._events("not_complete"))
             slots = self._slots(counted)
-            return counted.scored(formulas.score_mem_waiting(backend, slots, loads, waiting))
+            return counted.scored(formulas.score_mem_waiting(backend, slots, loads, waiting), NO_WAITING)
         cycles, _ = counted.needed(self._events("cycles"))
         loads, _ = counted.needed(self._events("load_stalls"))
         events = self._events("store_stalls")
@@ -252,7 +254,7 @@ def _gpu_scores(counters: Counters, reasons: Reasons) -> tuple[Scored, Scored]:
         scored = _empty(len(of_gpus))
         first(scored.codes, ~of_gpus, reasons.code(NO_GPU_COUNTERS))
         counted = _Counted(counters, places, reasons)
-        mine = counted.scored(made(counted))
+        mine = counted.scored(made(counted), NO_WARPS)
         scored.unclipped[places], scored.codes[places] = mine.unclipped, mine.codes
         return scored
 
