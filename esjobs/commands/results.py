@@ -325,6 +325,7 @@ def _rows_out(
 
     columns = JOB_FIELDS if what == "jobs" else capabilities.table(what).columns
     pseudonyms = Pseudonyms(read_key(key))
+    pseudonyms.learn(rows.to_batches(), columns)
     return Table.from_batches(list(pseudonyms.batches(rows.to_batches(), columns)), rows.schema)
 
 

@@ -55,6 +55,18 @@ KEPT = frozenset(
 """Columns whose texts name nobody."""
 
 
+NAMING = frozenset({"user", "project", "host"})
+"""Kinds whose names are looked for in the texts that stay."""
+
+END_STATES = frozenset(
+    (
+        *columns("finished failed cancelled closed timeout out_of_memory node_fail preempted deadline"),
+        *columns("boot_fail revoked merging transferring holding running completed stopped"),
+    )
+)
+"""How jobs end, in the words of the sources."""
+
+
 def kind_of_names(column: Field) -> str | None:
     """What the texts of a column name: ``user``, ``project``, ``host``, ``path``, ``id``, or its own name.
 

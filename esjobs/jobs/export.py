@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import JOB_FIELDS
+from esjobs.core.personal import NAMING, kind_of_names
 from esjobs.core.query import Select
 from esjobs.core.window import Window
 from esjobs.jobs.conditions import job_filters
@@ -42,6 +43,9 @@ def export_jobs(
         raise UsageError(f"only CSV is written for spreadsheets, not {chosen}; give --format csv")
     jobs = stored_jobs(store, where, window)
     if pseudonyms is not None:
+        named = tuple(each.name for each in JOB_FIELDS if kind_of_names(each) in NAMING)
+        names = Select(fields=named, window=window, where=job_filters(store, where, window))
+        pseudonyms.learn(store.select(names), JOB_FIELDS)
         jobs = pseudonyms.batches(jobs, JOB_FIELDS)
     with writing(out) as stream:
         return write_jobs(jobs, stream, chosen, spreadsheet=spreadsheet)

@@ -253,6 +253,79 @@ def test_every_column_is_told_apart() -> None:
     assert is_free_text(fields.Field("hint", "text", "", ""))
 
 
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet"])
+def test_names_in_texts_that_stay_go(tmp_path: Path, key: Path, ending: str) -> None:
+    """No byte of what goes out has a name, wherever in the record it stood."""
+    path, out = tmp_path / "jobs.duckdb", tmp_path / f"out.{ending}"
+    duck = DuckStore(path, tables=TABLES)
+    told: dict[str, object] = {
+        "user": "mariasecret",
+        "project": "Doe-Group",
+        "exit_code": "killed by mariasecret on nodesecret7",
+        "state": "cancelled by mariasecret",
+        "transformation": "python run_mariasecret.py",
+        "application": "MariaSecret.exe",
+        "processing_type": "mariasecret-test",
+        "subcluster": "part-of-doe-group",
+        "cpu_raw": "CPU of mariasecret",
+        "counters": [("mariasecret_events", 2.0), ("cycles", 1.0)],
+    }
+    plain: dict[str, object] = {
+        "user": "someone",
+        "state": "failed",
+        "exit_code": "0:15",
+        "application": "gromacs",
+    }
+    # one of another job, and a job before the one whose user it names
+    other: dict[str, object] = {
+        "user": "ann",
+        "application": "for_mariasecret",
+        "state": "mariasecret",
+        "exit_code": "1",
+    }
+    jobs = [other, told, plain]
+    put(
+        duck,
+        "a",
+        *(job(number, **each) for number, each in enumerate(jobs)),
+        job(9, counters=[("cycles", 3.0)]),
+    )
+    duck.close()
+    assert exported(path, "jobs", out, key).exit_code == 0
+    content = out.read_bytes()
+    if ending == "parquet":
+        content += repr(pa.parquet.read_table(out).to_pylist()).encode()
+    for name in (b"secret", b"doe-group"):
+        assert name not in content.lower()
+    again = tmp_path / "again.parquet"
+    assert exported(path, "jobs", again, key).exit_code == 0
+    rows = {row["job_id"]: row for row in pa.parquet.read_table(again).to_pylist()}
+    assert (rows["1"]["state"], rows["1"]["exit_code"]) == ("cancelled", None)
+    assert dict(rows["1"]["counters"])["cycles"] == 1.0
+    assert sorted(dict(rows["1"]["counters"]).values()) == [1.0, 2.0]
+    assert rows["0"]["exit_code"] == "1"
+    assert {name: rows["2"][name] for name in ("state", "exit_code", "application")} == {
+        "state": "failed",
+        "exit_code": "0:15",
+        "application": "gromacs",
+    }
+    assert rows["2"]["counters"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("E5-2680", True), ("E5-26801", False), ("x2680y", True), ("run_Anna.sh", True), ("ann", False)],
+)
+def test_names_as_parts(text: str, *, named: bool) -> None:
+    columns = [fields.field("user")]
+    known = pa.RecordBatch.from_pylist(
+        [{"user": user} for user in ("2680", "anna", "ann")], schema_of(columns)
+    )
+    pseudonyms = Pseudonyms(KEY)
+    pseudonyms.learn([known], columns)
+    assert pseudonyms.names_somebody(text) is named
+
+
 @pytest.mark.parametrize(
     ("name", "stays"),
     [
