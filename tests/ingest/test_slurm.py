@@ -154,6 +154,28 @@ def test_what_only_steps_know_is_joined_into_their_job(tmp_path: Path) -> None:
     assert "sacct.txt: steps joined into their jobs: 4" in notes
 
 
+@pytest.mark.parametrize(
+    ("own", "of_steps", "megabytes"),
+    [
+        ("5000M", ("7000M",), 7000),
+        ("5000M", ("", "1G", "4000M"), 5000),
+        ("0", ("3M",), 3),
+        ("6G", (), 6144),
+        ("", ("900K", "1M"), 1),
+    ],
+)
+def test_the_memory_of_a_job_is_the_largest_of_its_own_row_and_its_steps(
+    tmp_path: Path, own: str, of_steps: tuple[str, ...], megabytes: int
+) -> None:
+    job = JOB.format(id=3, raw=3, cpu="1:00").replace("|4000Mc", f"{own}|4000Mc")
+    steps = [
+        STEP.format(id=f"3.{number}", cpu="1:00", rss=rss, tres="") for number, rss in enumerate(of_steps)
+    ]
+    (row,), rejects, _ = parsed(written(tmp_path, table(job, *steps)))
+    assert rejects == []
+    assert row["max_rss_b"] == megabytes * 2**20
+
+
 def test_steps_that_a_block_cuts_off_find_their_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = []
     for number in range(50):

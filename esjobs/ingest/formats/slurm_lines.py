@@ -165,12 +165,13 @@ def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:
 
 
 def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
-    """Put into a job what only its steps say: the largest memory, and sums of what they used."""
-    for name, join in (("maxrss", _largest), ("totalcpu", _total)):
-        at = heading.at.get(name)
-        if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
-            known = [row.cells[at].strip() for row in steps]
-            job.cells[at] = join([text for text in known if text not in cells.NOTHING]) or job.cells[at]
+    """Put into a job the largest memory of its own row and its steps, and sums of what only they say."""
+    at = heading.at.get("maxrss")
+    if at is not None:
+        job.cells[at] = _largest(_known((job, *steps), at)) or job.cells[at]
+    at = heading.at.get("totalcpu")
+    if at is not None and (job.cells[at].strip() in cells.NOTHING or not job.cells[at].strip("0:. ")):
+        job.cells[at] = _total(_known(steps, at)) or job.cells[at]
     for name in ("tresusageintot", "tresusageouttot"):
         at = heading.at.get(name)
         if at is not None and job.cells[at].strip() in cells.NOTHING:
@@ -178,6 +179,12 @@ def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
             known = [text for text in disk if text is not None]
             if known and all(text.isdecimal() for text in known):
                 job.cells[at] = f"fs/disk={sum(map(int, known))}"
+
+
+def _known(rows: Sequence[Row], at: int) -> list[str]:
+    """What the rows say in a column, without the cells that say nothing."""
+    texts = (row.cells[at].strip() for row in rows)
+    return [text for text in texts if text not in cells.NOTHING]
 
 
 def _largest(texts: Sequence[str]) -> str | None:
