@@ -32,6 +32,29 @@ _MAP = arrow_type("map")
 _Rows = npt.NDArray[np.int64]
 
 
+class RepeatedNames(dict[str, object]):
+    """An object of JSON that has a name twice: the last values, and all ``pairs`` as they were written."""
+
+    def __init__(self, pairs: Sequence[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        self.pairs = tuple(pairs)
+
+    def text(self) -> str:
+        """As JSON, with all pairs."""
+        members = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in self.pairs)
+        return "{" + ", ".join(members) + "}"
+
+
+def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON from its pairs, as ``object_pairs_hook``: one with a name twice can be told.
+
+    >>> type(json.loads('{"X": 1, "X": 2}', object_pairs_hook=object_of)).__name__
+    'RepeatedNames'
+    """
+    known = dict(pairs)
+    return known if len(known) == len(pairs) else RepeatedNames(pairs)
+
+
 @dataclass(frozen=True)
 class _Members:
     """Members in any order: the row that each belongs to, its name, its number (null: none)."""
@@ -122,11 +145,14 @@ def _of_texts(cells: pa.Array, codes: Codes) -> _Members:
         if text is None:
             continue
         try:
-            given = json.loads(text)
+            given = json.loads(text, object_pairs_hook=object_of)
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
             _mark(codes, np.array([row]), NOT_MAP)
+            continue
+        if isinstance(given, RepeatedNames):
+            _mark(codes, np.array([row]), REPEATED)
             continue
         for name, value in given.items():
             if value is None:

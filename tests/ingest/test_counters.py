@@ -202,3 +202,16 @@ def test_more_events_than_a_header_can_name() -> None:
     with pytest.raises(UsageError, match="6,000 different events, a column each in CSV"):
         write_jobs([rows], io.BytesIO(), "csv")
     assert write_jobs([rows], io.BytesIO(), "jsonl") == 1
+
+
+@pytest.mark.parametrize("lines", [1, 3000])
+@pytest.mark.parametrize("twice", ['"X":1,"X":2', '"X":2,"Y":1,"X":2', '"X":1,"X":null', '"X":1,"\\u0058":2'])
+def test_a_name_twice_in_an_object_is_refused(tmp_path: Path, lines: int, twice: str) -> None:
+    """Alone, and in a file that is read in columns otherwise."""
+    path = json_of(tmp_path, *({"X": 1, "Y": n} for n in range(lines)))
+    line = json.dumps({**JOB, "job_id": "twice", "counters": {}}).replace("{}", "{" + twice + "}")
+    path.write_text(path.read_text() + line + "\n")
+    rows, (reject,) = parsed(path)
+    assert len(rows) == lines
+    assert (reject.reason, reject.line, reject.field) == ("name repeated", lines + 1, "counters")
+    assert "by names of which none is there twice" in reject.detail

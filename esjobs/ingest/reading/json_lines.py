@@ -1,7 +1,8 @@
 """JSON lines in blocks: one object a line, either the record itself or an Elasticsearch hit around it.
 
 A block is parsed at once when every line is one shallow object and the types agree from line to line;
-otherwise line by line. Names are lower-cased. Of a repeated key the last value counts.
+otherwise line by line. Names are lower-cased. Of a repeated key of a record the last value counts; an object
+inside it that has one keeps all of them for whoever reads it.
 """
 
 import json
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from esjobs.ingest.base import EXCERPT, MAX_INTEGER, MAX_LINE, Reject
+from esjobs.ingest.maps import RepeatedNames, object_of
 from esjobs.ingest.reading.delimited import Way, is_utf8
 from esjobs.ingest.reading.layout import Binding, Layout, bind
 from esjobs.ingest.reading.lines import Index, LineFeed, Lines, excerpt, index_lines
@@ -197,7 +199,8 @@ class _RawRows:
         return self._data[self._index.starts[row] : self._index.ends[row]]
 
     def cell(self, row: int, name: str) -> str:
-        record = _record(json.loads(self._raw(row), parse_int=_integer), self._layout)
+        given = json.loads(self._raw(row), parse_int=_integer, object_pairs_hook=object_of)
+        record = _record(given, self._layout)
         return _text(record.get(name)) or ""
 
     def excerpt(self, row: int) -> str:
@@ -262,7 +265,7 @@ def _read_line(line: bytes, layout: Layout, *, overlong: bool) -> dict[str, obje
     except UnicodeDecodeError as error:
         return "not UTF-8", f"byte {line[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
     try:
-        value = json.loads(text, parse_constant=str, parse_int=_integer)
+        value = json.loads(text, parse_constant=str, parse_int=_integer, object_pairs_hook=object_of)
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -307,4 +310,6 @@ def _text(value: object) -> str | None:
             return "-0.0"
         integral = value == int(value) and abs(value) <= MAX_INTEGER
         return str(int(value)) if integral else repr(value)
+    if isinstance(value, RepeatedNames):
+        return value.text()
     return json.dumps(value) if isinstance(value, dict | list) else str(value)
