@@ -23,6 +23,12 @@ TOLD = (
 """Fields of the record that issues carry."""
 _COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster")
 """Fields of the record that others are worked out of."""
+_OF_SAMPLES = ("n_samples", "n_units", "gap_frac")
+"""Figures of a footprint that hold however few its samples are."""
+_FEWEST_SAMPLES = 3
+"""Samples of a unit that a footprint must rest on to be judged by."""
+_LEAST_COVERED = 0.5
+"""Share of the samples that duration and step promise that must be there for the same."""
 
 
 def fields_needed(rules: Rules) -> tuple[str, ...]:
@@ -173,8 +179,24 @@ class Facts:
         values = np.full(self.n, np.nan)
         if metric in self._places:
             rows, footprints = self._places[metric]
-            values[rows] = _floats(footprints.column(figure), np.nan)
+            given = _floats(footprints.column(figure), np.nan)
+            if figure not in _OF_SAMPLES:
+                given = np.where(self._thin(rows, footprints), np.nan, given)
+            values[rows] = given
         return values
+
+    def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:
+        """Which footprints rest on too few samples to judge by: missing data is not a value."""
+        n, units, gaps, series_s = (
+            _floats(footprints.column(name), np.nan)
+            for name in ("n_samples", "n_units", "gap_frac", "series_s")
+        )
+        # duration not known: a comparison with NaN is false, and gaps alone decide
+        return (
+            (n < _FEWEST_SAMPLES * units)
+            | (gaps > 1 - _LEAST_COVERED)
+            | ((1 - gaps) * series_s < _LEAST_COVERED * self._duration[rows])
+        )
 
     def _units(self, metric: str, scopes: Iterable[str]) -> Floats:
         """How many units of a scope have a metric; NaN where it is measured on something else."""

@@ -173,3 +173,20 @@ def test_rules_that_are_wrong_change_nothing(detected: esjobs.Session, tmp_path:
     with pytest.raises(InputError, match=r"site\.toml, line"):
         detected.detect()
     assert detected.arrow.show("issues").to_pylist() == before
+
+
+def test_missing_data_is_no_ground_for_a_tag(session: esjobs.Session, tmp_path: Path) -> None:
+    few = np.full(N, np.nan)
+    few[::60] = 0.0
+    loads = {"gaps": few, "two samples": np.zeros(2), "a third": np.zeros(160), "enough": np.zeros(300)}
+    given = {name: cores([load] * 4) for name, load in loads.items()}
+    given |= {f"GPU, {name}": [series("gpu_load", "accelerator", "g", load)] for name, load in loads.items()}
+    records = [record(name, gpus=1 if name.startswith("GPU") else None) for name in given]
+    short = record("short", wall_s=60, end_time=(START + timedelta(minutes=1)).isoformat())
+    put_records(session, tmp_path, [*records, short])
+    put_series(session, {**given, "short": cores([np.zeros(2)] * 4)})
+    session.detect()
+    tags = {(job, tag) for job, tags in found(session).items() for tag in tags & {"low-load", "low-gpu-load"}}
+    assert tags == {("enough", "low-load"), ("GPU, enough", "low-gpu-load")}
+    shown = {row["job_id"] for row in session.arrow.show("footprints").to_pylist() if row["mean"] == 0.0}
+    assert shown == {*given, "short"}
