@@ -252,7 +252,7 @@ def check(obj: Context, form: str, out: str) -> None:
     type=click.Path(path_type=Path),
     metavar="KEYFILE",
     help="Replace names of users, projects, accounts and machines by hashes under the key in this file, and "
-    "leave free text out. Queues, sites and CPU names stay.",
+    "leave free text out. Queues, sites and CPU names stay, unless one of those names stands in them.",
 )
 @click.option("--new-key", is_flag=True, help="Make the key file first; nobody but you may read it.")
 @window_option
