@@ -21,7 +21,7 @@ def found(session: esjobs.Session) -> dict[str, set[str]]:
 
 def test_what_is_wrong_is_found_and_nothing_else(detected: esjobs.Session) -> None:
     assert found(detected) == {
-        "idle": {"cpu-idle", "cpu-unused", "cpu-imbalance", "low-load"},
+        "idle": {"cpu-idle", "cpu-unused", "low-load"},
         "leak": {"memory-leak"},
         "blocking": {"io-blocking"},
         "bandwidth": {"memory-bound"},
@@ -190,3 +190,22 @@ def test_missing_data_is_no_ground_for_a_tag(session: esjobs.Session, tmp_path: 
     assert tags == {("enough", "low-load"), ("GPU, enough", "low-gpu-load")}
     shown = {row["job_id"] for row in session.arrow.show("footprints").to_pylist() if row["mean"] == 0.0}
     assert shown == {*given, "short"}
+
+
+def test_idle_cores_beside_busy_gpus_are_no_finding(session: esjobs.Session, tmp_path: Path) -> None:
+    few = [busy(), busy(0), busy(0), busy(0)]
+    uneven = [busy(), busy(), busy(0.2), busy(0.2)]
+    gpu = {
+        name: [series("gpu_load", "accelerator", "g", busy(load))]
+        for name, load in (("busy GPU", 0.95), ("idle GPU", 0.3))
+    }
+    given = {name: [*cores(few), *listed] for name, listed in gpu.items()}
+    given |= {"uneven": cores(uneven), "uneven, busy GPU": [*cores(uneven), *gpu["busy GPU"]]}
+    put_records(session, tmp_path, [record(name, gpus=1 if "GPU" in name else None) for name in given])
+    put_series(session, given)
+    session.detect()
+    told = {job: rules & {"cpu-idle", "cpu-unused", "cpu-imbalance"} for job, rules in found(session).items()}
+    assert told["idle GPU"] == {"cpu-idle", "cpu-unused"}
+    assert told["uneven"] == {"cpu-imbalance"}
+    assert not told["busy GPU"]
+    assert not told["uneven, busy GPU"]
