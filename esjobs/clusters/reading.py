@@ -47,7 +47,7 @@ def _parts(path: Path) -> list[Subcluster]:
     if len(content) > _LARGEST_FILE:
         raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; name a description of clusters")
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
         if text.lstrip().startswith("{"):
             return list(parts_of_cockpit(json.loads(text), str(path)))
         return list(_parts_of_toml(tomllib.loads(text), str(path)))

@@ -37,8 +37,11 @@ _files = click.argument(
 @_files
 @click.pass_obj
 def check(obj: Context, files: tuple[Path, ...]) -> None:
-    """Read FILE... after the rules of the settings; exit code 1 with file, line and reason if it is wrong."""
-    from esjobs.detect.rules.listing import changes
+    """Read FILE... after the rules of the settings, and say what they change, key by key.
+
+    Exit code 1 with file, line and reason if one is wrong.
+    """
+    from esjobs.detect.rules.listing import change_lines, changes
     from esjobs.detect.rules.reading import read_rules
 
     usual = obj.settings().detect.rules
@@ -47,6 +50,14 @@ def check(obj: Context, files: tuple[Path, ...]) -> None:
     for what, names in changes(before, after).items():
         if names:
             click.echo(f"{what}: {', '.join(names)}")
+    lines = list(change_lines(before, after))
+    for line in lines:
+        click.echo(f"  {line}")
+    for path in dict.fromkeys(files):
+        if not after.own[str(path)]:
+            click.echo(f"{visible(str(path))} says nothing: it has no rule and no condition")
+    if not lines and not any(changes(before, after).values()):
+        click.echo("nothing changes")
 
 
 @rules.command("show")

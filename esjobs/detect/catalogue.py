@@ -3,6 +3,8 @@
 Facts alone; :mod:`esjobs.detect.measuring` calls the functions behind them.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -22,6 +24,36 @@ class Detector:
     numbers: tuple[str, ...]
     any_metrics: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("pika",)
+
+
+OF_NUMBERS: Mapping[str, str] = {
+    **dict.fromkeys(("idle_s", "wait_s", "last_s", "period_s"), "s"),
+    **dict.fromkeys(("bytes_per_hour", "leaking_bytes_per_hour"), "B/h"),
+    "peak_b": "B",
+    "mean": "1/s",
+}
+"""Units of the further numbers; those of another partner for each job have none, the others count."""
+_OF_PARTNERS = ("other_mean", "other_range")
+_AT_MOST = {"r": 1.0, "peak": 2.0, "median": 2.0, "median_adaptive": 2.0}
+_SHARES = ("share", "unit_share", "last_share", "job_share")
+_VALUES_ARE_SHARES = ("cpu-idle", "gpu-idle", "cpu-unused", "gpu-unused", "late-start", "gpu-late-start")
+
+
+def unit_and_range(detector: Detector, number: str) -> tuple[str | None, float, float]:
+    """The unit of what a detector gives (None: of its partner), and between what it lies.
+
+    >>> unit_and_range(detector_named("memory-leak"), "bytes_per_hour")
+    ('B/h', -inf, inf)
+    """
+    if detector.name == "memory-leak" and number in ("value", "bytes_per_hour"):
+        return OF_NUMBERS.get(number, detector.unit), -math.inf, math.inf
+    if number in _OF_PARTNERS:
+        return None, 0.0, math.inf
+    if number in _SHARES or (number == "value" and detector.name in _VALUES_ARE_SHARES):
+        return "1", 0.0, 1.0
+    unit = detector.unit if number == "value" else OF_NUMBERS.get(number, "1")
+    low = {"r": -1.0, "intercept": -math.inf}.get(number, 0.0)
+    return unit, low, _AT_MOST.get(number, math.inf)
 
 
 _IDLE = ("idle_s", "idle_samples", "units", "unit_share")

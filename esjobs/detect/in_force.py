@@ -12,7 +12,7 @@ from esjobs.detect.catalogue import USUAL
 from esjobs.detect.rules.reading import read_rules
 from esjobs.detect.rules.rule import Rules
 
-METHOD = "1"
+METHOD = "2"
 """Raised when the same jobs and rules give other rows: days are made again then."""
 
 

@@ -53,7 +53,18 @@ def test_rules_are_checked(tmp_path: Path) -> None:
     )
     checked = run("rules", "check", str(path))
     assert checked.exit_code == 0
-    assert checked.stdout.splitlines()[1:] == ["new: mine", "changed: cpu-idle", "left out: short-job"]
+    assert checked.stdout.splitlines()[1:] == [
+        "new: mine",
+        "changed: cpu-idle",
+        "left out: short-job",
+        "  cpu-idle: limits.idle 0.25 -> 0.6",
+    ]
+    path.write_text("# nothing yet\n")
+    empty = run("rules", "check", str(path))
+    assert empty.stdout.splitlines()[1:] == [
+        f"{path} says nothing: it has no rule and no condition",
+        "nothing changes",
+    ]
     path.write_text('[rule.cpu-idle]\nwhen = "value >"\n')
     wrong = run("rules", "check", str(path))
     assert wrong.exit_code == 1

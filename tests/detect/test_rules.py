@@ -9,6 +9,7 @@ import pytest
 from esjobs.core.errors import InputError
 from esjobs.detect.rules.expressions import ExpressionError, read_expression
 from esjobs.detect.rules.hints import read_hint
+from esjobs.detect.rules.listing import change_lines, changes
 from esjobs.detect.rules.reading import read_rules
 
 GOOD = """
@@ -130,6 +131,89 @@ def test_what_is_refused(tmp_path: Path, change: tuple[str, str], line: int, tol
     message = refusal(tmp_path, GOOD.replace(*change))
     assert told in message
     assert f"line {line}" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("[rule.swapping]\nlimits.swap = '64 h'\n", 2, "'swap' is in s, and 'value' in B"),
+        ("[rule.short-job]\nlimits.shortest = '64 GB'\n", 2, "'shortest' is in B, and 'value' in s"),
+        ("[rule.unused-memory]\nlimits.least = '9 B/s'\n", 2, "is in B/s, and 'requested_memory_b' in B"),
+        ("[rule.metadata-congestion]\nlimits.operations = '9 GB'\n", 2, "'value' in 1/s"),
+        ("[rule.memory-leak.severity]\nof = 'bytes_per_hour'\nminor = '1 GB/s'\n", 3, "is in B/s"),
+        ("[rule.low-load.severity]\nof = 'wasted_core_hours'\nminor = '3 h'\n", 3, "in core-h"),
+        ("[rule.cpu-idle]\nlimits.idle = -0.1\n", 2, "'idle' is -0.1, and 'value' is never below 0"),
+        ("[rule.cpu-idle]\nlimits.idle = 60\n", 2, '60 % is written "60 %"'),
+        ("[rule.short-job]\nlimits.shortest = '-5 min'\n", 2, "'value' is never below 0"),
+        ("[rule.low-load.severity]\nof = 'wasted_core_hours'\nminor = -1\n", 3, "'minor' is -1"),
+        ("[rule.short-job]\nwhen = 'wall_s < shortest and max_rss_b > duration'\n", 2, "cannot be compared"),
+        ("[rule.short-job]\nvalue = 'wall_s + max_rss_b'\n", 2, "takes B and s together"),
+        ("[eligible.limits]\nshortest = -5\n", 2, "'duration' is never below 0"),
+        ("[eligible.limits]\nshortest = '5 GB'\n", 2, "'duration' in s"),
+        ("[eligible.limits]\nshortst = 5\n", 2, "has a limit 'shortst'"),
+        ("[eligible.require]\n'one coer' = false\n", 2, "there is no condition 'one coer'; there are"),
+    ],
+)
+def test_limits_that_cannot_be_meant_are_refused(tmp_path: Path, text: str, line: int, told: str) -> None:
+    message = refusal(tmp_path, text)
+    assert told in message
+    assert f"line {line}" in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[rule.swapping]\nlimits.swap = '64 GiB'\n",
+        "[rule.swapping]\nlimits.swap = 64e9\n",
+        "[rule.swapping]\nwhen = 'value > swap * node.memory_b'\nlimits.swap = '5 %'\n",
+        "[rule.swapping]\nwhen = 'value / 1000000000 > swap'\nlimits.swap = 64\n",
+        "[rule.memory-near-node]\nvalue = 'node.memory_b - mem_used_b.node_max'\nlimits.used = '-2 GB'\n",
+        "[rule.io-blocking]\nlimits.most_r = -0.9\n",
+        "[rule.low-load]\nwhen = 'min(value, 1) < load and abs(1 - value) > 0'\n",
+        "[eligible.require]\n'one core' = false\n",
+        "[eligible.limits]\nshortest = 1800\nmost = '2 d'\n[eligible.require]\nlong = 'duration < most'\n",
+    ],
+)
+def test_limits_that_can_be_meant_are_read(tmp_path: Path, text: str) -> None:
+    read_rules([written(tmp_path, text)])
+
+
+def test_bytes_an_hour_are_bytes_an_hour() -> None:
+    rule = read_rules().rule("memory-leak")
+    assert rule is not None
+    assert dict(rule.severity.bounds) == {"minor": 1e8, "major": 1e9, "critical": 1e10}
+
+
+def test_a_mark_of_the_order_of_bytes_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert read_rules([path]).rule("mine") is not None
+
+
+def test_what_a_file_changes_is_told_key_by_key(tmp_path: Path) -> None:
+    text = """
+[rule.swapping]
+limits.swap = 64
+hint = "another"
+[rule.short-job]
+enabled = false
+[eligible.limits]
+shortest = "30 min"
+[eligible.require]
+"one core" = false
+"a test" = "user != 'test'"
+"""
+    usual, changed = read_rules(), read_rules([written(tmp_path, text)])
+    assert list(change_lines(usual, changed)) == [
+        "swapping: hint changed; limits.swap 1 GB -> 64 B",
+        "which jobs count: limits.shortest 1 h 00 min -> 30 min; 'one core' is left out; "
+        "'a test' is new (user != 'test')",
+    ]
+    assert changes(usual, changed) == {"new": [], "changed": ["swapping"], "left out": ["short-job"]}
+    path = written(tmp_path, "# nothing\n", "empty.toml")
+    same = read_rules([path])
+    assert same.own[str(path)] == 0
+    assert list(change_lines(usual, same)) == []
 
 
 def test_depth_and_size_are_bounded(tmp_path: Path) -> None:

@@ -1,15 +1,26 @@
 """Makes rules of what stands in their tables; says which key is wrong, and why."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from esjobs.detect.catalogue import DETECTORS, detector_named
+from esjobs.detect.catalogue import DETECTORS, Detector, detector_named, unit_and_range
 from esjobs.detect.rules.expressions import Expression, ExpressionError, Kind, read_expression
 from esjobs.detect.rules.hints import Hint, HintError, read_hint
-from esjobs.detect.rules.quantities import quantity
+from esjobs.detect.rules.measures import (
+    ANYTHING,
+    HOURS,
+    NAMES,
+    NUMBER,
+    Dimension,
+    Measure,
+    checked,
+    dimension_of,
+    fits,
+)
+from esjobs.detect.rules.quantities import quantity, quantity_and_unit
 from esjobs.detect.rules.rule import Condition, Graded, Rule
-from esjobs.detect.rules.vocabulary import close_names, kind_of_fact
+from esjobs.detect.rules.vocabulary import close_names, kind_of_fact, measure_of_fact
 from esjobs.detect.tables import AREAS, SEVERITIES
 
 BUILT = (
@@ -58,30 +69,48 @@ def tag_name(name: str) -> str:
     return name.replace("-", "_")
 
 
-def limits_of(given: object) -> dict[str, float]:
-    """Limits in base units, by name; :class:`RuleError` for what is none."""
+Units = dict[str, Dimension]
+"""What limits that have a unit count, by name."""
+
+
+def limits_of(given: object) -> tuple[dict[str, float], Units]:
+    """Limits in base units, and what they count, by name; :class:`RuleError` for what is none."""
     if not isinstance(given, dict):
         raise RuleError(("limits",), "limits are a table of names and numbers")
-    limits = {}
+    limits: dict[str, float] = {}
+    units: Units = {}
     for name, value in given.items():
         if not _LIMIT.fullmatch(name) or name in _WORDS:
             raise RuleError(("limits", name), f"'{name:.40}' is no name of a limit")
         if kind_of_fact(name) is not None:
             raise RuleError(("limits", name), f"'{name}' is a field of jobs; name the limit otherwise")
         try:
-            limits[name] = quantity(value)
+            limits[name], unit = quantity_and_unit(value)
         except ValueError as error:
             raise RuleError(("limits", name), str(error)) from None
-    return limits
+        if unit is not None:
+            units[name] = unit
+    return limits, units
 
 
-def built_condition(reason: str, text: object, limits: Mapping[str, float]) -> Condition:
+def unit_names(units: Units) -> dict[str, str]:
+    """The units of limits as people write them; those that count things have none."""
+    return {limit: NAMES.get(unit, "") for limit, unit in units.items() if unit != NUMBER}
+
+
+def built_condition(reason: str, text: object, limits: Mapping[str, float], units: Units) -> Condition:
     """A condition that jobs must meet."""
 
     def known(name: str) -> Kind | None:
         return "number" if name in limits else kind_of_fact(name)
 
-    return Condition(reason, _expression(("require", reason), text, known, "truth"))
+    def measure(name: str) -> Measure:
+        return Measure(units.get(name)) if name in limits else measure_of_fact(name)
+
+    path = ("require", reason)
+    condition = Condition(reason, _expression(path, text, known, "truth"))
+    units.update(_checked(path, condition.expression, measure, limits)[1])
+    return condition
 
 
 def built_rule(
@@ -101,7 +130,7 @@ def built_rule(
         if key not in content:
             raise RuleError((), f"the rule '{name}' lacks {key}{_meant(name, others)}")
     detector = _detector(content)
-    limits = limits_of(content.get("limits", {}))
+    limits, units = limits_of(content.get("limits", {}))
     numbers = {} if detector is None else dict.fromkeys((*_OF_MEASURE, *detector.numbers), "number")
     own = {**dict.fromkeys(limits, "number"), **numbers}
 
@@ -128,6 +157,14 @@ def built_rule(
         for key in ("wasted_core_hours", "wasted_gpu_hours")
     }
     severity = _severity(content["severity"], lambda n: "number" if n in wasted else known(n))
+    measured = _Measures(detector, limits, units, wasted)
+    if value is not None:
+        measured.of_value = measured.checked(("value",), value)
+    for key, expression in (("when", when), *wasted.items(), ("of", severity.of)):
+        if expression is not None:
+            given = measured.checked(("severity", key) if key == "of" else (key,), expression)
+            if key == "of":
+                _fitting_bounds(severity, given, content["severity"])
     threshold = _threshold(content, limits)
     rule = Rule(
         name,
@@ -145,12 +182,70 @@ def built_rule(
         wasted["wasted_gpu_hours"],
         _text(content, "metric"),
         _flag(content, "any_job", default=detector is None),
+        unit_names(units),
     )
     _flag(content, "enabled", default=True)
     unused = set(limits) - rule.names - {threshold} - older
     if unused:
         raise RuleError(("limits", min(unused)), f"the limit '{min(unused)}' is used nowhere in '{name}'")
     return rule
+
+
+class _Measures:
+    """What the names of a rule count; ``units``: of its limits, completed by what they are compared with."""
+
+    def __init__(
+        self, detector: Detector | None, limits: Mapping[str, float], units: Units, wasted: Collection[str]
+    ) -> None:
+        self._detector = detector
+        self._limits = limits
+        self._units = units
+        self._wasted = wasted
+        self.of_value = ANYTHING
+
+    def checked(self, path: tuple[str, ...], expression: Expression) -> Measure:
+        """What an expression gives; :class:`RuleError` where its units do not fit."""
+        measure, meant = _checked(path, expression, self._of, self._limits)
+        for limit, unit in meant.items():
+            self._units.setdefault(limit, unit)
+        return measure
+
+    def _of(self, name: str) -> Measure:
+        if name in self._limits:
+            value = self._limits[name]
+            return Measure(self._units.get(name), value, value)
+        if name in self._wasted:
+            return Measure(HOURS, 0.0)
+        detector = self._detector
+        if detector is not None and (name in _OF_MEASURE or name in detector.numbers):
+            unit, low, high = unit_and_range(detector, name)
+            return Measure(None if unit is None else dimension_of(unit), low, high)
+        if name == "value":
+            return self.of_value
+        return measure_of_fact(name)
+
+
+def _checked(
+    path: tuple[str, ...],
+    expression: Expression,
+    facts: Callable[[str], Measure],
+    limits: Mapping[str, float],
+) -> tuple[Measure, Units]:
+    try:
+        return checked(expression.text, facts, limits)
+    except ExpressionError as error:
+        limit = re.match(r"the limit '([^']+)'", str(error))
+        raise RuleError(("limits", limit[1]) if limit else path, str(error)) from None
+
+
+def _fitting_bounds(severity: Graded, of: Measure, given: Mapping[str, Any]) -> None:
+    """Refuse bounds of another unit than that of the number they are about."""
+    text = "" if severity.of is None else severity.of.text
+    for name, bound in severity.bounds:
+        try:
+            fits(f"the bound '{name}'", of, text, bound, quantity_and_unit(given[name])[1])
+        except ExpressionError as error:
+            raise RuleError(("severity", name), str(error)) from None
 
 
 def _meant(name: str, others: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ The rules that come with esjobs (``default.toml``) are read first; a file of the
 keys of one that is there. ``docs/rules.md`` describes the form.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
@@ -11,7 +12,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from esjobs.core.errors import InputError
-from esjobs.detect.rules.building import BUILT, RuleError, built_condition, built_rule, limits_of, tag_name
+from esjobs.detect.rules.building import (
+    BUILT,
+    RuleError,
+    built_condition,
+    built_rule,
+    limits_of,
+    tag_name,
+    unit_names,
+)
 from esjobs.detect.rules.places import Places
 from esjobs.detect.rules.rule import Rule, Rules
 
@@ -76,7 +85,8 @@ def _text(path: Path) -> str:
     if len(content) > _LARGEST_FILE:
         raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; name a file of rules")
     try:
-        return content.decode("utf-8")
+        # some editors begin UTF-8 with a mark of the order of bytes
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise InputError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from None
@@ -121,6 +131,26 @@ def _require_tables(source: _Source, path: _Path, content: Mapping[str, Any], kn
             source.refuse((*path, key), f"{key} is to be a table")
 
 
+def _refuse_idle(
+    sources: list[_Source], limits: Mapping[str, float], refuse: Callable[[_Path, str], NoReturn]
+) -> None:
+    """Refuse limits that no condition of any file has, and a ``false`` for a condition that none has."""
+    required = [source.content.get("eligible", {}).get("require", {}) for source in sources]
+    texts = [text for each in required for text in each.values() if isinstance(text, str)]
+    for limit in limits:
+        if not any(re.search(rf"\b{limit}\b", text) for text in texts):
+            refuse(("eligible", "limits", limit), f"no condition of jobs that count has a limit '{limit}'")
+    written = {reason for each in required for reason, text in each.items() if text is not False}
+    for each in required:
+        for reason in each:
+            if reason not in written:
+                there = ", ".join(f"'{other}'" for other in sorted(written))
+                refuse(
+                    ("eligible", "require", reason),
+                    f"there is no condition '{reason:.80}'; there are {there}",
+                )
+
+
 def _built(
     merged: Mapping[str, Mapping[str, Any]],
     conditions: Mapping[str, Any],
@@ -150,9 +180,10 @@ def _built(
             if path[:3] == ("rule", name, "limits") and len(path) == 4 and place[id(source)] < condition
         )
 
-    own = tried(("eligible",), limits_of, limits)
+    own, units = tried(("eligible",), limits_of, limits)
+    _refuse_idle(sources, own, refused)
     eligible = [
-        tried(("eligible",), built_condition, reason, text, own)
+        tried(("eligible",), built_condition, reason, text, own, units)
         for reason, text in conditions.items()
         # false: a condition of the defaults that a site does not want
         if text is not False
@@ -165,4 +196,12 @@ def _built(
             rules.append(rule)
             tags.add(tag_name(name))
     texts = {"rules": merged, "eligible": dict(conditions), "limits": dict(limits)}
-    return Rules(tuple(rules), tuple(eligible), own, texts)
+    given = {
+        source.name: sum(
+            len(inner) if isinstance(inner, dict) else 1
+            for table in source.content.values()
+            for inner in table.values()
+        )
+        for source in sources
+    }
+    return Rules(tuple(rules), tuple(eligible), own, texts, unit_names(units), given)

@@ -48,7 +48,8 @@ class Rule:
     ``when``: it fires where this is certainly true. ``value``: what is told of a tag; of a detector it is
     what was measured. ``threshold``: the limit that is told beside it. ``wasted_core_hours``,
     ``wasted_gpu_hours``: how much could have been saved. ``metric``: whose plot shows it.
-    ``any_job``: also of jobs that are too short, have one core, or did not end by themselves.
+    ``any_job``: also of jobs that are too short, have one core, or did not end by themselves. ``units``: base
+    units of limits that have one.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Rule:
     wasted_gpu_hours: Expression | None = None
     metric: str = ""
     any_job: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -112,12 +114,18 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rules:
-    """All rules in force, in their order, and which jobs findings of detectors count for."""
+    """All rules in force, in their order, and which jobs findings of detectors count for.
+
+    ``limits``: of the conditions of these jobs; ``units``: base units of those that have one. ``own``: how
+    many keys each file gives, by its name.
+    """
 
     rules: tuple[Rule, ...]
     eligible: tuple[Condition, ...]
     limits: Mapping[str, float]
     texts: Mapping[str, object]
+    units: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

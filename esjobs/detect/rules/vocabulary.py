@@ -11,6 +11,7 @@ from esjobs.clusters.description import FACTS
 from esjobs.core.fields import DERIVED_FIELDS, JOB_FIELDS, FieldType
 from esjobs.core.metrics import METRICS, OTHER
 from esjobs.detect.rules.expressions import Kind
+from esjobs.detect.rules.measures import ANYTHING, HOURS, NUMBER, SECONDS, Measure, dimension_of
 
 _KINDS: Mapping[FieldType, Kind] = {
     "integer": "number",
@@ -23,6 +24,10 @@ JOB_NAMES: Mapping[str, Kind] = {
     field.name: _KINDS[field.type] for field in (*JOB_FIELDS, *DERIVED_FIELDS) if field.type in _KINDS
 }
 """Fields of the record; times and maps of counters are none of them."""
+
+_UNITS: Mapping[str, str] = {
+    field.name: field.unit for field in (*JOB_FIELDS, *DERIVED_FIELDS) if _KINDS.get(field.type) == "number"
+}
 
 COMPUTED: Mapping[str, str] = {
     "duration": "s: wall time, else from start to end, else of the longest series",
@@ -41,7 +46,8 @@ FIGURES = (
 )
 """What a footprint has of each metric."""
 
-_METRICS = frozenset(metric.name for metric in METRICS)
+_UNIT_OF_METRIC = {metric.name: metric.unit for metric in METRICS}
+_METRICS = frozenset(_UNIT_OF_METRIC)
 PEAKS = tuple(fact.removeprefix("peak_") for fact in FACTS if fact.startswith("peak_"))
 """Facts of a cluster description that are called ``peak.FACT``."""
 NODE_FACTS = tuple(fact for fact in FACTS if not fact.startswith("peak_") and fact != "cpu_model")
@@ -64,6 +70,42 @@ def kind_of_fact(name: str) -> Kind | None:
     if first in _METRICS or (first.startswith(OTHER) and len(first) > len(OTHER)):
         return "number" if second in FIGURES else None
     return None
+
+
+def measure_of_fact(name: str) -> Measure:
+    """What a name that stands for something known of a job counts, and that it is never below 0.
+
+    >>> measure_of_fact("max_rss_b") == measure_of_fact("node.memory_b") == measure_of_fact("read_b_s.total")
+    True
+    >>> measure_of_fact("x_pages.mean"), measure_of_fact("cpu_load.imbalance").high
+    (Measure(dimension=None, low=-inf, high=inf), 1.0)
+    """
+    first, dot, second = name.partition(".")
+    if not dot:
+        if name in COMPUTED:
+            hours = HOURS if name.endswith("_hours") else NUMBER
+            return Measure(SECONDS if name == "duration" else hours, 0.0)
+        unit = _UNITS.get(name)
+        return ANYTHING if unit is None else Measure(dimension_of(unit), 0.0)
+    if first in ("peak", "node"):
+        return Measure(dimension_of(_unit_of_description(second)), 0.0)
+    if second in ("imbalance", "gap_frac"):
+        return Measure(NUMBER, 0.0, 1.0)
+    if second in ("n_samples", "n_units"):
+        return Measure(NUMBER, 0.0)
+    if first not in _UNIT_OF_METRIC:
+        return ANYTHING
+    dimension = dimension_of(_UNIT_OF_METRIC[first])
+    if second == "total" and dimension is not None:
+        n_bytes, seconds, joules, hours = dimension
+        # added up over time
+        dimension = (n_bytes, seconds + 1, joules, hours)
+    return Measure(dimension, 0.0)
+
+
+def _unit_of_description(fact: str) -> str:
+    endings = {"_b_s": "B/s", "flops_s": "1/s", "_b": "B"}
+    return next((unit for ending, unit in endings.items() if fact.endswith(ending)), "1")
 
 
 def metric_of(name: str) -> str | None:
