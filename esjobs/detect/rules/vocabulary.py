@@ -97,9 +97,9 @@ def measure_of_fact(name: str) -> Measure:
         return ANYTHING
     dimension = dimension_of(_UNIT_OF_METRIC[first])
     if second == "total" and dimension is not None:
-        n_bytes, seconds, joules, hours = dimension
+        n_bytes, seconds, *rest = dimension
         # added up over time
-        dimension = (n_bytes, seconds + 1, joules, hours)
+        dimension = (n_bytes, seconds + 1, rest[0], rest[1])
     return Measure(dimension, 0.0)
 
 
