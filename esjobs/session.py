@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from esjobs.nights.nights import Nights
     from esjobs.notify.notifier import Notifier
     from esjobs.output.jobs import ExportFormat
+    from esjobs.profile.profile import Profile
     from esjobs.runs.stored import StoredRun
     from esjobs.speed.chain import Chain
     from esjobs.speed.question import SpeedQuestion
@@ -485,6 +486,29 @@ class Session(ResultTables):
         from esjobs.job_page import write_job_page
 
         return write_job_page(self.job(job_id, source=source), out)
+
+    def site(self, name: str) -> "Profile":
+        """Everything about one WLCG site, with all its queues, or about one queue, as of the latest run.
+
+        Its attributes are rows of tables; ``print`` shows the page of ``esjobs site``, :meth:`profile_page`
+        writes it. Case is forgiven; raises :class:`UsageError` with close names, :class:`NoJobsError` when
+        nothing is stored.
+        """
+        from esjobs.profile.profile import profile
+
+        return profile(self.store, "site", name)
+
+    def cpu(self, name: str) -> "Profile":
+        """Everything about one CPU model; as :meth:`site`."""
+        from esjobs.profile.profile import profile
+
+        return profile(self.store, "cpu_model", name)
+
+    def profile_page(self, profile: "Profile", out: str | Path) -> Path:
+        """Write what :meth:`site` or :meth:`cpu` gave as an HTML file that needs nothing else."""
+        from esjobs.profile_page import write_profile_page
+
+        return write_profile_page(profile, out)
 
     def prune(
         self,

@@ -107,6 +107,10 @@ ROOMS = {
         *(*_LATEST, "esjobs.clusters", "esjobs.series", "esjobs.detect", "esjobs.detect.detectors"),
     },
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
+    "esjobs.profile": {
+        *(*_LATEST, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.watch", "esjobs.references"),
+        "esjobs.profile",
+    },
     "esjobs.demo": {"esjobs.core", "esjobs.demo"},
     "fitters.layout": {"fitters.layout", *FITTERS_GROUND},
     "fitters.variance": {"fitters.layout", "fitters.variance", *FITTERS_GROUND},

@@ -45,7 +45,7 @@ def write_rows(
         elif form == "json":
             _write_json(rows, text)
         else:
-            _write_table(rows, text, title, prose)
+            write_table(rows, text, title=title, prose=prose)
 
 
 def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
@@ -88,6 +88,15 @@ def _exact(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else _plain(value)
 
 
+def plain(value: Any) -> Any:
+    """What :mod:`json` can write, of maps, lists and values: finite numbers, times as files have them."""
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return _plain(_finite(value))
+
+
 def _write_json(rows: pa.Table, stream: IO[str]) -> None:
     stream.write("[")
     for number, record in enumerate(_records(rows)):
@@ -124,7 +133,8 @@ def _time_text(value: object) -> object:
     return f"{value.isoformat()}T00:00:00Z" if isinstance(value, date) else value
 
 
-def _write_table(rows: pa.Table, stream: IO[str], title: str, prose: Collection[str]) -> None:
+def write_table(rows: pa.Table, stream: IO[str], *, title: str = "", prose: Collection[str] = ()) -> None:
+    """Write rows as a table for people; ``prose``: columns that a terminal may wrap on words."""
     from esjobs.output.text_table import write_text_table
 
     numbers = [
@@ -133,11 +143,12 @@ def _write_table(rows: pa.Table, stream: IO[str], title: str, prose: Collection[
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     ]
     headings = [visible(name) for name in rows.column_names]
-    cells = [[_rounded(value) for value in record.values()] for record in _records(rows)]
+    cells = [[cell_text(value) for value in record.values()] for record in _records(rows)]
     write_text_table(headings, cells, stream, numbers=numbers, prose=prose, title=visible(title))
 
 
-def _rounded(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A value as people read it: numbers of four digits, ``-`` for what is missing, no control characters."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -149,7 +160,7 @@ def _rounded(value: object) -> str:
     if isinstance(value, datetime):
         return format_time(value.replace(microsecond=0))
     if isinstance(value, dict):
-        return visible(", ".join(f"{name} {_rounded(number)}" for name, number in value.items()))
+        return visible(", ".join(f"{name} {cell_text(number)}" for name, number in value.items()))
     if isinstance(value, list):
         return f"{len(value):,} numbers"
     if isinstance(value, bytes):

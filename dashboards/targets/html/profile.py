@@ -1,0 +1,139 @@
+"""The page of one site, queue or CPU model as a single HTML file: no scripts, no network, texts escaped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from dashboards.spec import LOOKS, look_of
+from dashboards.targets.html.theme import SHAPES, palette_css, series_css
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with its interval, placed in a figure; its verdict gives mark and colour."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    label: str
+    verdict: str
+    origin: str | None
+    confirmed: bool | None
+
+    @property
+    def look(self) -> str:
+        """The key of the look of its verdict."""
+        return look_of(self.verdict, self.origin, self.confirmed)
+
+    @property
+    def shape(self) -> str:
+        """The outline of its mark."""
+        return SHAPES[LOOKS[self.look].shape]
+
+    @property
+    def filled(self) -> bool:
+        """Whether the mark is."""
+        return LOOKS[self.look].filled
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A line across a figure with its text."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """Text beside the row of a figure; ``strong``: it begins a group."""
+
+    y: float
+    text: str
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Whiskers:
+    """Deviations below each other, each with its interval, in a box of ``width`` x ``height``.
+
+    ``left``: where the plot begins; ``band``: the two ends of what is within the limit.
+    """
+
+    title: str
+    about: str
+    width: int
+    height: int
+    left: int
+    right: int
+    bottom: int
+    band: tuple[float, float]
+    zero: float
+    ticks: Sequence[Tick]
+    labels: Sequence[Label]
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Values over time with intervals, and what is declared as a line."""
+
+    title: str
+    about: str
+    width: int
+    height: int
+    left: int
+    bottom: int
+    ticks: Sequence[Tick]
+    times: Sequence[Tick]
+    declared: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table: the first cell of a row names it; ``numeric``: positions of the columns of numbers."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section: sentences, figures and a table, each where there are any."""
+
+    title: str
+    about: str
+    sentences: Sequence[str]
+    figures: Sequence[Whiskers | Course]
+    table: Columns | None
+
+
+@dataclass(frozen=True)
+class ProfilePage:
+    """Everything on the page, as texts."""
+
+    title: str
+    source: str
+    parts: Sequence[Part]
+
+
+def render_profile(page: ProfilePage) -> str:
+    """The page as HTML; the same page gives the same text, to the byte."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    style = palette_css() + series_css() + "".join(map(_read, ("report.css", "job.css", "profile.css")))
+    template = environment.from_string(_read("profile.html.jinja"))
+    return template.render(page=page, style=Markup(style))  # noqa: S704 - our own files
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")

@@ -1,0 +1,68 @@
+"""Commands that tell everything of one site, queue or CPU model."""
+
+import click
+
+from esjobs.commands.options import Context
+from esjobs.core.text import visible
+from esjobs.core.words import Level
+
+
+def _page(obj: Context, level: Level, name: str, form: str, out: str) -> None:
+    import shutil
+
+    from esjobs.output.destination import writing_text
+    from esjobs.profile.profile import profile
+    from esjobs.profile.told import write_json, write_page
+
+    if form == "table" and out.endswith((".html", ".json")):
+        form = out.rpartition(".")[2]
+    with obj.session() as session:
+        found = profile(session.store, level, name)
+    if form == "html":
+        from esjobs.profile_page import write_profile_page
+
+        write_profile_page(found, out)
+        if out != "-" and not obj.quiet:
+            click.echo(f"page written to {visible(out)}", err=True)
+        return
+    with writing_text(out) as stream:
+        if form == "json":
+            write_json(found, stream)
+        else:
+            write_page(found, stream, min(110, shutil.get_terminal_size().columns))
+
+
+_form = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "html"]),
+    default="table",
+    show_default=True,
+    help="Text for a terminal, every row and column, or a page that needs nothing else.",
+)
+_out = click.option(
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+)
+
+
+@click.command()
+@click.argument("name", metavar="NAME")
+@_form
+@_out
+@click.pass_obj
+def site(obj: Context, name: str, form: str, out: str) -> None:
+    """Everything about one WLCG site or queue: verdict, why, CPU models, efficiency, tasks, history.
+
+    NAME: as it stands, whatever its case; a WLCG site has all its queues. As of the latest run.
+    """
+    _page(obj, "site", name, form, out)
+
+
+@click.command()
+@click.argument("name", metavar="NAME")
+@_form
+@_out
+@click.pass_obj
+def cpu(obj: Context, name: str, form: str, out: str) -> None:
+    """Everything about one CPU model: factor, score, where it runs and how fast there, tasks, history."""
+    _page(obj, "cpu_model", name, form, out)

@@ -1,0 +1,202 @@
+"""The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dashboards.targets.html.profile import (
+    Columns,
+    Course,
+    Label,
+    Part,
+    Point,
+    ProfilePage,
+    Tick,
+    Whiskers,
+    render_profile,
+)
+from esjobs.core.text import visible
+from esjobs.core.words import HALF_WIDTH_90
+from esjobs.output.destination import writing_text
+from esjobs.output.rows import cell_text
+from esjobs.profile.profile import Profile, Row
+from esjobs.profile.sections import Section, heading, sections, source
+
+_WIDTH, _LEFT, _ROW = 860, 250, 22
+"""Of the figure of deviations, and how high a row of it is; in units of its box."""
+_WIDEST = 1.5
+"""Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far."""
+_COURSE_HEIGHT, _COURSE_LEFT = 190, 46
+_MOST_COURSES = 6
+"""Queues that are drawn over time, those of most jobs; the table has them all."""
+
+
+def write_profile_page(profile: Profile, out: str | Path) -> Path:
+    """Write the page into a file; :class:`InputError` when it cannot be written."""
+    with writing_text(out) as stream:
+        stream.write(profile_html(profile))
+    return Path(out)
+
+
+def profile_html(profile: Profile) -> str:
+    """The page as HTML that needs nothing else."""
+    parts = [_part(profile, section) for section in sections(profile)]
+    return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile)), parts))
+
+
+def _part(profile: Profile, section: Section) -> Part:
+    figures: list[Whiskers | Course] = []
+    if section.title == "Verdict":
+        figures += [_whiskers(profile)] if _drawn(profile) else []
+    if section.title == "Over time":
+        figures += _courses(profile)
+    return Part(
+        section.title,
+        visible(section.about),
+        [visible(sentence) for sentence in section.sentences],
+        figures,
+        None if section.table is None else _columns(section.table),
+    )
+
+
+def _columns(table: pa.Table) -> Columns:
+    numeric = frozenset(
+        place
+        for place, column in enumerate(table.schema)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    )
+    rows = [[cell_text(value) for value in row.values()] for row in table.to_pylist()]
+    return Columns([visible(name) for name in table.column_names], rows, numeric)
+
+
+def _drawn(profile: Profile) -> list[Row]:
+    """The rows with a deviation: all kinds of work of a name, then each kind."""
+    rows: list[Row] = []
+    for flag in profile.flags:
+        of_name = [flag, *(row for row in profile.types if row["name"] == flag["name"])]
+        rows += [row for row in of_name if row["deviation"] is not None]
+    return rows
+
+
+def _whiskers(profile: Profile) -> Whiskers:
+    rows = _drawn(profile)
+    ends = [abs(row["deviation"]) + HALF_WIDTH_90 * row["deviation_err"] for row in rows]
+    reach = min(_WIDEST, max(0.3, 2 * profile.limit, *(1.05 * end for end in ends)))
+
+    def place(value: float) -> float:
+        share = (max(-reach, min(reach, value)) + reach) / (2 * reach)
+        return float(round(_LEFT + share * (_WIDTH - _LEFT - 10), 1))
+
+    labels: list[Label] = []
+    points: list[Point] = []
+    y = 4.0
+    for row in rows:
+        every = row["processing_type"] == "all"
+        y += _ROW if not points or not every else 1.5 * _ROW
+        name = visible(row["name"]) if every else f"   {visible(row['processing_type'])}"
+        labels.append(Label(y + 4, _short(name), strong=every))
+        half = HALF_WIDTH_90 * row["deviation_err"]
+        points.append(
+            Point(
+                place(row["deviation"]),
+                y,
+                place(row["deviation"] - half),
+                place(row["deviation"] + half),
+                f"{name.strip()}: {100 * row['deviation']:+.0f} ± {100 * half:.0f} %",
+                row["verdict"],
+                row["origin"],
+                row["confirmed"],
+            )
+        )
+    bottom = round(y + _ROW)
+    step = 0.1 if reach <= 0.4 else 0.2 if reach <= 0.9 else 0.5
+    marks = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
+    return Whiskers(
+        "Speed factor against what is declared",
+        f"Deviations with their 90 % intervals; the band is the limit of {100 * profile.limit:.0f} %.",
+        _WIDTH,
+        bottom + 22,
+        _LEFT,
+        _WIDTH,
+        bottom,
+        (place(-profile.limit), place(profile.limit)),
+        place(0.0),
+        [Tick(place(float(value)), f"{100 * value:+.0f} %") for value in marks],
+        labels,
+        points,
+    )
+
+
+def _courses(profile: Profile) -> Iterator[Course]:
+    jobs = {row["name"]: row["n_jobs"] for row in profile.flags}
+    names = sorted({row["name"] for row in profile.history}, key=lambda name: (-jobs.get(name, 0), name))
+    for name in names[:_MOST_COURSES]:
+        rows = [row for row in profile.history if row["name"] == name and row["estimate"] is not None]
+        if len(rows) > 1:
+            yield _course(name, rows)
+
+
+def _course(name: str, rows: Sequence[Row]) -> Course:
+    values = [row[key] for row in rows for key in ("estimate_low", "estimate_high")]
+    values += [row["corepower"] for row in rows if row["corepower"] is not None]
+    low, high = min(values), max(values)
+    margin = 0.08 * (high - low or high)
+    low, high = max(0.0, low - margin), high + margin
+    bottom = _COURSE_HEIGHT - 24
+    first, last = rows[0]["window_end"], rows[-1]["window_end"]
+    span = (last - first).total_seconds() or 1.0
+
+    def x(moment: datetime) -> float:
+        share = (moment - first).total_seconds() / span
+        return float(round(_COURSE_LEFT + 30 + share * (_WIDTH - _COURSE_LEFT - 60), 1))
+
+    def y(value: float) -> float:
+        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
+
+    points = [
+        Point(
+            x(row["window_end"]),
+            y(row["estimate"]),
+            y(row["estimate_low"]),
+            y(row["estimate_high"]),
+            f"to {row['window_end']:%Y-%m-%d}: {row['estimate']:.4g} ({row['estimate_low']:.4g} to "
+            f"{row['estimate_high']:.4g}), declared {cell_text(row['corepower'])}",
+            row["verdict"],
+            row["origin"],
+            row["confirmed"],
+        )
+        for row in rows
+    ]
+    declared = [(x(row["window_end"]), row["corepower"]) for row in rows if row["corepower"] is not None]
+    path = "".join(
+        f"M{at},{y(value)}h1" if not place else f"H{at}V{y(value)}"
+        for place, (at, value) in enumerate(declared)
+    )
+    step = (high - low) / 4
+    unit = rows[-1]["benchmark"] or rows[-1]["estimate_benchmark"] or "benchmark"
+    return Course(
+        visible(name),
+        f"What its jobs ran like, {visible(unit)} per core, with 90 % intervals, by the end of the window; "
+        "dashed: declared.",
+        _WIDTH,
+        _COURSE_HEIGHT,
+        _COURSE_LEFT,
+        bottom,
+        [Tick(y(low + n * step), f"{low + n * step:.3g}") for n in range(5)],
+        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in _spread([row["window_end"] for row in rows])],
+        path,
+        points,
+    )
+
+
+def _spread(moments: Sequence[datetime]) -> list[datetime]:
+    """The first and the last of several, and up to five between them."""
+    places = np.unique(np.linspace(0, len(moments) - 1, min(len(moments), 7)).round().astype(int))
+    return [moments[place] for place in places]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 36 else text[:35] + "…"
