@@ -35,7 +35,7 @@ OF_NUMBERS: Mapping[str, str] = {
 """Units of the further numbers; those of another partner for each job have none, the others count."""
 _OF_PARTNERS = ("other_mean", "other_range")
 _AT_MOST = {"r": 1.0, "peak": 2.0, "median": 2.0, "median_adaptive": 2.0}
-_SHARES = ("share", "unit_share", "last_share", "job_share")
+_SHARES = ("share", "lost", "unit_share", "last_share", "job_share")
 _VALUES_ARE_SHARES = ("cpu-idle", "gpu-idle", "cpu-unused", "gpu-unused", "late-start", "gpu-late-start")
 
 
@@ -57,8 +57,8 @@ def unit_and_range(detector: Detector, number: str) -> tuple[str | None, float, 
 
 
 _IDLE = ("idle_s", "idle_samples", "units", "unit_share")
-_UNUSED = ("unused", "used", "unused_lenient")
-_IMBALANCE = ("used_only", "largest", "mean_load")
+_UNUSED = ("unused", "used", "units", "unused_lenient")
+_IMBALANCE = ("used_only", "lost", "largest", "mean_load")
 _COLLAPSE = ("before", "after", "job", "job_begin", "job_share")
 _LATE = ("wait_s", "last_share", "last_s", "never")
 _PHASES = (
@@ -72,8 +72,8 @@ _LEAK = (
 DETECTORS: tuple[Detector, ...] = (
     Detector("cpu-idle", "part of the cores' time with a load below 0.01", "1", ("cpu_load",), _IDLE),
     Detector("gpu-idle", "part of the GPUs' time with a load of 0", "1", ("gpu_load",), _IDLE),
-    Detector("cpu-unused", "part of the cores that never worked", "1", ("cpu_load",), _UNUSED),
-    Detector("gpu-unused", "part of the GPUs that never worked", "1", ("gpu_load",), _UNUSED),
+    Detector("cpu-unused", "part of the cores with one busy sample at most", "1", ("cpu_load",), _UNUSED),
+    Detector("gpu-unused", "part of the GPUs with one busy sample at most", "1", ("gpu_load",), _UNUSED),
     Detector(
         "cpu-imbalance",
         "mean over time of the standard deviation of the load across cores",

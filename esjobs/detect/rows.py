@@ -159,6 +159,16 @@ def _seen(facts: Facts, flagged: Flagged, evidence: Mapping[tuple[str, str], pa.
     return {name: rows.column(name).combine_chunks() for name in _SEEN}
 
 
+_PLURALS: Mapping[str | None, str] = {
+    "thread": "hardware threads",
+    "core": "cores",
+    "accelerator": "GPUs",
+    "socket": "sockets",
+    "node": "nodes",
+}
+"""What hints call the units of a scope."""
+
+
 def _hints(facts: Facts, flagged: Flagged, seen: Mapping[str, Any]) -> list[str]:
     rule = flagged.rule
     own: dict[str, Sequence[Any]] = {
@@ -167,7 +177,12 @@ def _hints(facts: Facts, flagged: Flagged, seen: Mapping[str, Any]) -> list[str]
         "wasted_gpu_hours": flagged.wasted_gpu_hours.tolist(),
         "share": pa.array(seen["share_frac"]).to_pylist(),
         **{name: pa.array(seen[name]).to_pylist() for name in ("metric", "unit", "begin", "until")},
-        **{name: column[flagged.rows].tolist() for name, column in flagged.numbers.items()},
+        **{
+            name: column[flagged.rows].tolist()
+            for name, column in flagged.numbers.items()
+            if name not in ("value", "share")
+        },
+        "scope": [_PLURALS.get(scope, "units") for scope in pa.array(seen["scope"]).to_pylist()],
     }
     for name in rule.hint.names - set(own):
         if name in rule.limits:

@@ -11,8 +11,9 @@ _LENIENT = 0.01
 def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
     """Share of the units that were idle at all samples but one at most: a script that starts may blip.
 
-    The value is unused units / units that are there. Numbers: ``unused``, ``used``, and ``unused_lenient``
-    (units with at most 1 % busy samples, for jobs of many hours). The first of them is the evidence.
+    The value is unused units / units that are there. Numbers: ``unused``, ``used``, ``units`` (both), and
+    ``unused_lenient`` (units with at most 1 % busy samples, for jobs of many hours). The first of the unused
+    ones is the evidence.
 
     A busy sample counts even at an instant that is left out because another unit has a gap.
     """
@@ -32,6 +33,7 @@ def unused(load: Values | Samples, device: Device = "cpu") -> Measured:
         numbers={
             "unused": count,
             "used": load.n_units - count,
+            "units": load.n_units,
             "unused_lenient": lenient.sum(axis=1),
         },
     )

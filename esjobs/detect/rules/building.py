@@ -8,7 +8,6 @@ from esjobs.detect.catalogue import DETECTORS, Detector, detector_named, unit_an
 from esjobs.detect.rules.expressions import Expression, ExpressionError, Kind, read_expression
 from esjobs.detect.rules.hints import Hint, HintError, read_hint
 from esjobs.detect.rules.measures import (
-    ANYTHING,
     HOURS,
     NAMES,
     NUMBER,
@@ -33,7 +32,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _LIMIT = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OF_MEASURE = ("value", "share", "n_samples")
 """Names that every detector gives, beside its own numbers."""
-_OF_HINT = ("threshold", "job_id", "source", "unit", "metric", "begin", "until", "wasted")
+_OF_HINT = ("threshold", "job_id", "source", "unit", "metric", "begin", "until", "wasted", "scope")
 _WORDS = (
     "and",
     "or",
@@ -144,8 +143,6 @@ def built_rule(
             return "truth" if second in tags else None
         return kind_of_fact(wanted)
 
-    if detector is not None and "value" in content:
-        raise RuleError(("value",), "the value of a detector's rule is what was measured; leave value out")
     value = None
     if "value" in content:
         value = _expression(
@@ -201,7 +198,7 @@ class _Measures:
         self._limits = limits
         self._units = units
         self._wasted = wasted
-        self.of_value = ANYTHING
+        self.of_value: Measure | None = None
 
     def checked(self, path: tuple[str, ...], expression: Expression) -> Measure:
         """What an expression gives; :class:`RuleError` where its units do not fit."""
@@ -217,11 +214,11 @@ class _Measures:
         if name in self._wasted:
             return Measure(HOURS, 0.0)
         detector = self._detector
+        if name == "value" and self.of_value is not None:
+            return self.of_value
         if detector is not None and (name in _OF_MEASURE or name in detector.numbers):
             unit, low, high = unit_and_range(detector, name)
             return Measure(None if unit is None else dimension_of(unit), low, high)
-        if name == "value":
-            return self.of_value
         return measure_of_fact(name)
 
 

@@ -45,9 +45,10 @@ class Rule:
     """A rule of jobs.
 
     ``detector``: whose measurement it is about, in ``variant``; empty: a tag, from footprint and record.
-    ``when``: it fires where this is certainly true. ``value``: what is told of a tag; of a detector it is
-    what was measured. ``threshold``: the limit that is told beside it. ``wasted_core_hours``,
-    ``wasted_gpu_hours``: how much could have been saved. ``metric``: whose plot shows it.
+    ``when``: it fires where this is certainly true. ``value``: what is told of a job; of a detector's
+    rule without one it is what was measured. ``threshold``: the limit that is told beside it.
+    ``wasted_core_hours``, ``wasted_gpu_hours``: how much could have been saved. ``metric``: whose plot shows
+    it.
     ``any_job``: also of jobs that are too short, have one core, or did not end by themselves. ``units``: base
     units of limits that have one.
     """
