@@ -63,6 +63,8 @@ def demonstrate(
         reports = session.run(window)
         detected = session.detect(window)
         scored = session.score(window)
+        explained = session.reasons(window)
+        watched = session.watch(days[-1])
         report = session.report(folder / "report.html")
         headline = session.settings.fit.methods[0]
         flags, conclusions = (
@@ -77,7 +79,7 @@ def demonstrate(
         f"truth: {score.sentence}",
     )
     order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
-    return Demonstration((ingested, *reports, detected, scored), flags.take(order), lines)
+    return Demonstration((ingested, *reports, detected, scored, explained, watched), flags.take(order), lines)
 
 
 def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:

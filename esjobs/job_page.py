@@ -1,12 +1,12 @@
 """A job's page as HTML: what is known of a job laid out for the template."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from dashboards.targets.html.job import Drawing, Finding, JobPage, Line, Mark, PlainTable, render_job
+from dashboards.targets.html.job import Drawing, Finding, JobPage, Line, PlainTable, Span, Track, render_job
 from esjobs.core.text import visible
 from esjobs.detect.one_job import JobStory, Row
 from esjobs.detect.plots import Plot
@@ -14,8 +14,10 @@ from esjobs.detect.rules.hints import told
 from esjobs.detect.told import found, plot_title, record_lines, score_lines
 from esjobs.output.destination import writing_text
 
-_WIDTH, _HEIGHT, _BOTTOM, _TOP = 480, 110, 96, 14
+_WIDTH, _BOTTOM, _TOP = 480, 96, 14
 """Of a plot, in units of its box."""
+_TICKS, _TRACK = 16, 20
+"""Heights below the axis: of the times at its ends, of the row of a rule."""
 _FIGURES = ("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_units", "gap_frac")
 
 
@@ -88,15 +90,7 @@ def _tables(story: JobStory) -> Iterator[PlainTable]:
 
 def _drawing(story: JobStory, plot: Plot) -> Drawing:
     top = plot.largest if plot.largest > 0 else 1.0
-    marks = [
-        Mark(
-            round(_WIDTH * plot.place(row["begin"]), 1),
-            round(max(1.5, _WIDTH * (plot.place(row["until"]) - plot.place(row["begin"]))), 1),
-            row["severity"],
-            f"{row['detector']} ({row['severity']})",
-        )
-        for row in story.seen_in(plot.metric)
-    ]
+    tracks = _tracks(story, plot)
     units = [visible(unit) for unit, _ in plot.shown]
     lines = [Line("mean", "mean", _path(plot.mean, top))] + [
         Line(name, f"unit-{number % 4}", _path(values, top))
@@ -109,16 +103,48 @@ def _drawing(story: JobStory, plot: Plot) -> Drawing:
         words,
         title,
         _WIDTH,
-        _HEIGHT,
+        _BOTTOM + _TICKS + _TRACK * len(tracks),
         _BOTTOM,
         told(plot.largest, _form(plot)),
         f"{plot.start:%Y-%m-%d %H:%M}",
         f"{plot.end:%Y-%m-%d %H:%M}",
         list(_bands(plot, top)) if plot.n_units > 1 else [],
         lines,
-        marks,
+        _together([span for track in tracks for span in track.spans]),
+        tracks,
         units,
     )
+
+
+def _tracks(story: JobStory, plot: Plot) -> list[Track]:
+    """A row per rule and severity with the times in which it sees an issue, in the order of the issues."""
+    spans: dict[tuple[str, str], list[Span]] = {}
+    for row in story.seen_in(plot.metric):
+        begin, until = plot.place(row["begin"]), plot.place(row["until"])
+        # what is seen in one sample alone is still to be seen
+        width = min(_WIDTH, max(1.5, _WIDTH * (until - begin)))
+        span = Span(round(min(_WIDTH * begin, _WIDTH - width), 1), round(width, 1))
+        spans.setdefault((row["detector"], row["severity"]), []).append(span)
+    return [
+        Track(f"{name} ({severity})", severity, _BOTTOM + _TICKS + _TRACK * number, _together(found))
+        for number, ((name, severity), found) in enumerate(spans.items())
+    ]
+
+
+def _together(spans: Sequence[Span]) -> list[Span]:
+    """The same times without those that lie on each other.
+
+    >>> _together([Span(10, 5), Span(0, 4), Span(12, 8)])
+    [Span(x=0, width=4), Span(x=10, width=10)]
+    """
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda each: each.x):
+        last = found[-1] if found else None
+        if last is None or span.x > last.x + last.width:
+            found.append(span)
+        elif span.x + span.width > last.x + last.width:
+            found[-1] = Span(last.x, round(span.x + span.width - last.x, 1))
+    return found
 
 
 def _form(plot: Plot) -> str:

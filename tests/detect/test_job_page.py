@@ -1,6 +1,7 @@
 """The page about one job: what is on it, the ranges that are marked, and names that are traps."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -58,10 +59,32 @@ def test_the_page_needs_nothing_else_and_marks_the_range(detected: esjobs.Sessio
     assert not {"script", "img", "link", "iframe", "object"} & {tag for tag, _ in elements}
     assert not [attrs for _, attrs in elements if {"src", "href", "onload", "onclick"} & set(attrs)]
     assert "url(" not in page
-    marks = [attrs for tag, attrs in elements if tag == "rect"]
-    assert {(mark["x"], mark["width"]) for mark in marks} == {("240.0", "240.0")}
+    assert spans(page) == [("240.0", "240.0")]
+    tracks = re.findall(r'<g class="track track-(\w+)"><text[^>]*>([^<]*)', page)
+    assert tracks == [("minor", "collapse (minor)"), ("info", "cpu-idle (info)")]
     assert page == job_html(detected.job("stops"))
     assert "default-src 'none'" in page
+
+
+def spans(page: str) -> list[tuple[str, ...]]:
+    """Where the ground of a plot is shaded."""
+    return re.findall(r'<rect class="shade" x="([\d.]+)" y="0" width="([\d.]+)"', page)
+
+
+def test_times_of_several_issues_are_shaded_once(detected: esjobs.Session) -> None:
+    """Four rules about the same hours: each has its row, and no part of the ground has two shades."""
+    story = detected.job("stops")
+    (row,) = [each for each in story.issues if each["detector"] == "collapse"]
+    length = story.plots[0].end - START
+    more = [
+        {**row, "detector": f"rule-{number}", "begin": START + share * length, "until": START + until * length}
+        for number, (share, until) in enumerate([(0.0, 0.25), (0.2, 0.3), (0.25, 0.75), (0.9, 1.0)])
+    ]
+    page = job_html(replace(story, issues=(row, *more)))
+    assert spans(page) == [("0.0", "480.0")]
+    assert page.count('<g class="track') == 5
+    apart = job_html(replace(story, issues=(row, more[0])))
+    assert spans(apart) == [("0.0", "120.0"), ("240.0", "240.0")]
 
 
 def test_names_that_are_traps_are_shown_as_text(hostile: esjobs.Session) -> None:

@@ -23,13 +23,21 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A part of the time of a plot in which an issue is seen."""
+class Span:
+    """A part of the time of a plot."""
 
     x: float
     width: float
-    severity: str
+
+
+@dataclass(frozen=True)
+class Track:
+    """The line below a plot of one rule: when it sees an issue there. ``top``: of its row."""
+
     label: str
+    severity: str
+    top: int
+    spans: Sequence[Span]
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plot, laid out in a box of ``width`` x ``height`` with its axis at ``bottom``."""
+    """A plot, laid out in a box of ``width`` x ``height`` with its axis at ``bottom``.
+
+    ``shades``: times in which any issue is seen, none of them twice: shades that lie on each other would be
+    darker than any of them means. ``tracks``: below the axis, a row per rule.
+    """
 
     name: str
     words: str
@@ -56,7 +68,8 @@ class Drawing:
     end: str
     band: Sequence[str]
     lines: Sequence[Line]
-    marks: Sequence[Mark]
+    shades: Sequence[Span]
+    tracks: Sequence[Track]
     units: Sequence[str]
 
 

@@ -11,7 +11,7 @@ from dashboards.spec import OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
-from dashboards.targets.vegalite.sources import ROWS
+from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
 
 _ON_BOTH = {
     PAPER: "transparent",
@@ -42,15 +42,20 @@ def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN
         "columnPadding": 14,
         "labelFontSize": 11,
     }
-    layers = [*kept["layer"], nothing(panel.empty)]
+    grouped = kept["data"]["format"] == ANSWER
+    layers = [*kept["layer"], nothing(panel.empty, grouped=grouped)]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
     return coloured
 
 
-def nothing(sentence: str) -> Spec:
-    """A layer that says why there is nothing to see, where no row was given."""
+def nothing(sentence: str, *, grouped: bool) -> Spec:
+    """A layer that says why there is nothing to see, where no row was given.
+
+    ``grouped``: the data is an answer with groups in it.
+    """
+    rows = groups_in(f"data('{ROWS}')[0]") if grouped else f"data('{ROWS}')"
     words = sentence or "There are no rows in the chosen time and with the chosen filters."
-    said = f"length(data('{ROWS}')) ? '' : {text_of(words)}"
+    said = f"length({rows}) ? '' : {text_of(words)}"
     return {
         "name": "nothing",
         "data": {"values": [{}]},

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dashboards.spec import Mean, View, Where, table
-from dashboards.targets.vegalite.sources import Source, Step
+from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
 from esjobs.capabilities import kind_of
 from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, SumProduct, SumWhere
 from esjobs.core.words import ALL_TYPES
@@ -15,7 +15,7 @@ MOST_ROWS = 1000
 """A panel asks for no more rows."""
 PREFIX = "esjobs"
 
-_GROUPS, _MOMENTS, _FIRST = "groups", "moments", "first"
+_MOMENTS, _FIRST = "moments", "first"
 _MEAN, _WEIGHTS = "mean", "weights"
 _CONTEXT = ("must", "filter", "must_not")
 
@@ -84,7 +84,7 @@ def body(
         if time:
             query["filter"].append({"range": {time: {"%timefilter%": True}}})
     if view.by:
-        return {"size": 0, "query": {"bool": query}, "aggs": {_GROUPS: _groups(view, min(most, MOST_ROWS))}}
+        return {"size": 0, "query": {"bool": query}, "aggs": {GROUPS: _groups(view, min(most, MOST_ROWS))}}
     return {
         "size": min(most, MOST_ROWS),
         "_source": list(dict.fromkeys(columns)),
@@ -192,7 +192,8 @@ def hits(
     }
     if not view.by and not view.over:
         return Source({**called, "url": url, "format": {"property": "hits.hits"}}, "_source")
-    data = {**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
+    data = {**called, "url": url, "format": ANSWER}
+    parts = ("key", "doc_count", *(each.name for each in view.metrics if not isinstance(each, Count)))
     single = len(view.by) == 1 and (view.over or _largest(view) is not None)
     paths = {column: "key" if single else f"key.{column}" for column in view.by}
     products: list[Step] = []
@@ -209,16 +210,18 @@ def hits(
             case _:
                 paths[metric.name] = f"{metric.name}.value"
     if not view.over:
-        return Source(data, paths=paths, unfolded=tuple(products))
+        return Source(data, paths=paths, unfolded=tuple(products), grouped=parts)
     if not view.by:
-        return Source(data, paths={**paths, view.over: "key"})
+        return Source(data, paths={**paths, view.over: "key"}, grouped=parts)
     inner = {name: path if name in view.by else f"{_MOMENT}.{path}" for name, path in paths.items()}
     unfolded = (
         *([{"filter": f"datum.{_FIRST}.doc_count > 0"}] if view.first else ()),
         {"calculate": f"datum.{_MOMENTS}.buckets", "as": _MOMENT},
         {"flatten": [_MOMENT]},
     )
-    return Source(data, paths={**inner, view.over: f"{_MOMENT}.key"}, unfolded=unfolded)
+    paths = {**inner, view.over: f"{_MOMENT}.key"}
+    parts = ("key", _MOMENTS, *([_FIRST] if view.first else []))
+    return Source(data, paths=paths, unfolded=unfolded, grouped=parts)
 
 
 _MOMENT = "moment"
@@ -237,11 +240,11 @@ def count_of(
     search = {
         "size": 0,
         "query": search["query"],
-        "aggs": {_GROUPS: {"filters": {"filters": [{"match_all": {}}]}}},
+        "aggs": {GROUPS: {"filters": {"filters": [{"match_all": {}}]}}},
     }
     called = {"name": name} if name else {}
     url = {"index": index_of(view, prefix), "body": search}
-    return Source({**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}})
+    return Source({**called, "url": url, "format": ANSWER}, grouped=("doc_count",))
 
 
 def lines_of_types(view: View, columns: Sequence[str], method: str | None, prefix: str = PREFIX) -> Source:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.spec import JobsIndex, Known, View, Where, multipliers
-from dashboards.targets.vegalite.sources import Source, Step
+from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
 from esjobs.core.fields import field
 from esjobs.core.query import Count, Sum, SumProduct
 
@@ -18,9 +18,6 @@ MOST_GROUPS = 200
 """Names that are asked for, those of most jobs; charts show fewer of them, the largest."""
 MOST_INNER = 50
 """Groups inside each name: numbers of cores, ways to end."""
-
-_GROUPS = "groups"
-
 
 @dataclass(frozen=True)
 class _Level:
@@ -50,10 +47,10 @@ def job_groups(
     sums = {each.name: {"sum": {"field": place}} for each, place in _summed(view, index)}
     inner: dict[str, Any] = {"aggs": sums} if sums else {}
     for level in reversed(levels[1:]):
-        inner = {"aggs": {_GROUPS: {**level.body, **inner}}}
-    body["aggs"] = {_GROUPS: {**levels[0].body, **inner}}
+        inner = {"aggs": {GROUPS: {**level.body, **inner}}}
+    body["aggs"] = {GROUPS: {**levels[0].body, **inner}}
     url = {"index": index.name(prefix), "body": body}
-    data = {**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}}
+    data = {**called, "url": url, "format": ANSWER}
     steps = list(_unfolded(levels))
     steps += _worded(view, index, levels)
     factors = {each.name: _known(index, _first(each)).factor for each, _ in _summed(view, index)}
@@ -65,7 +62,8 @@ def job_groups(
         added = [{"op": "sum", "field": each.name, "as": each.name} for each in view.metrics]
         steps.append({"aggregate": added, "groupby": columns})
     # the columns are the row's own after these steps
-    return Source(data, unfolded=tuple(steps))
+    parts = ("key", "doc_count", *((GROUPS,) if len(levels) > 1 else sums))
+    return Source(data, unfolded=tuple(steps), grouped=parts)
 
 
 def _query(view: View, index: JobsIndex, *, context: bool) -> dict[str, list[Any]]:
@@ -123,7 +121,7 @@ def _unfolded(levels: Sequence[_Level]) -> Iterator[Step]:
     yield {"calculate": "datum.key", "as": "key_0"}
     at = "datum"
     for number in range(1, len(levels)):
-        yield {"calculate": f"{at}.{_GROUPS}.buckets", "as": "inner"}
+        yield {"calculate": f"{at}.{GROUPS}.buckets", "as": "inner"}
         yield {"flatten": ["inner"]}
         at = "datum.inner"
         yield {"calculate": f"{at}.key", "as": f"key_{number}"}
@@ -187,8 +185,8 @@ def coverage_of(columns: Sequence[str], index: JobsIndex, prefix: str, name: str
     body = {
         "size": 0,
         "query": {"bool": _query(view, index, context=True)},
-        "aggs": {_GROUPS: {"filters": {"filters": filters}}},
+        "aggs": {GROUPS: {"filters": {"filters": filters}}},
     }
     called = {"name": name} if name else {}
     url = {"index": index.name(prefix), "body": body}
-    return Source({**called, "url": url, "format": {"property": f"aggregations.{_GROUPS}.buckets"}})
+    return Source({**called, "url": url, "format": ANSWER}, grouped=("doc_count",))

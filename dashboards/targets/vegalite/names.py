@@ -97,7 +97,7 @@ def _ends(panel: Panel, lines: Source, paint: Paint) -> list[Step]:
             ],
             "groupby": [join.on],
         },
-        lines.lookup(join.on, join.columns),
+        *lines.lookup(join.on, join.columns),
         *_between(column, *ends, paint.limit),
     ]
 

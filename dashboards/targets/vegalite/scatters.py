@@ -116,7 +116,7 @@ def against_scores(panel: Panel, source: Source, joins: dict[str, Source], paint
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
         {"calculate": f"datum[{json.dumps(label.column)}]", "as": join.on},
-        joins[join.name].lookup(join.on, join.columns),
+        *joins[join.name].lookup(join.on, join.columns),
         {"joinaggregate": [{"op": "valid", "field": "high", "as": "n_known"}]},
         # without any score all marks stay, unseen: an axis wants a range
         {"filter": f"isValid(datum[{json.dumps(up.column)}]) && (datum.n_known === 0 || {known})"},

@@ -183,7 +183,7 @@ def matrix(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
     if not paint.told:
         (join,) = panel.joins
         steps += [
-            joins["speed"].lookup(join.on, join.columns),
+            *joins["speed"].lookup(join.on, join.columns),
             {"calculate": f"datum[{json.dumps(label)}]", "as": "row"},
             {"calculate": _task(panel), "as": "column"},
         ]

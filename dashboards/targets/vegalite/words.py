@@ -58,7 +58,7 @@ def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     one, many = json.dumps(f"1 {tile.one}"), json.dumps(f" {tile.label}")
     number = "datum.doc_count"
     said = f"{number} === 0 ? {none} : {number} === 1 ? {one} : format({number}, ',d') + {many}"
-    steps: list[Step] = [{"calculate": wrapped(f"({said})", 13), "as": "said"}]
+    steps: list[Step] = [*source.lifted(()), {"calculate": wrapped(f"({said})", 13), "as": "said"}]
     layer = _lines("said", 13, INK, {"value": 4})
     return assembled(source, steps, [{**layer, "name": "marks"}], paint)
 
@@ -87,9 +87,9 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
     )
     steps: list[Step] = [
         *source.lifted(columns_of(panel)),
-        joins[runs.name].lookup(runs.on, runs.columns),
+        *joins[runs.name].lookup(runs.on, runs.columns),
         {"calculate": "'failed'", "as": nights.on},
-        joins[nights.name].lookup(nights.on, nights.columns),
+        *joins[nights.name].lookup(nights.on, nights.columns),
         {"calculate": "datum.data_end ? (now() - toDate(datum.data_end)) / 86400000 : null", "as": "age"},
         {
             "calculate": f"{red} ? 'No' : {yellow} ? 'With care' : 'Yes'",
