@@ -207,7 +207,8 @@ def test_a_history_is_that_of_the_store(browser: "Browser", folder: Path, demo: 
     opened = open_file(browser, folder, f"site#queue={name}")
     marks = opened.page.locator("#site-k-over-time .marks_marks > path")
     told = marks.evaluate_all("(all) => all.map((each) => each.getAttribute('aria-label'))")
-    runs = set(demo.show("runs")["run"])
+    steps = demo.show("runs")
+    runs = set(steps[steps["step"] == "flag"]["run"])
     seen = [demo.flags(level="site", type="all", method="gamma", run=run) for run in runs]
     expected = {float(each.loc[each["name"] == name, "k"].iloc[0]) for each in seen}
     found = {float(re.search(r"Speed factor k: ([\d.]+)", text)[1]) for text in told}  # type: ignore[index]

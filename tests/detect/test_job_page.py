@@ -77,7 +77,12 @@ def test_times_of_several_issues_are_shaded_once(detected: esjobs.Session) -> No
     (row,) = [each for each in story.issues if each["detector"] == "collapse"]
     length = story.plots[0].end - START
     more = [
-        {**row, "detector": f"rule-{number}", "begin": START + share * length, "until": START + until * length}
+        {
+            **row,
+            "detector": f"rule-{number}",
+            "begin": START + share * length,
+            "until": START + until * length,
+        }
         for number, (share, until) in enumerate([(0.0, 0.25), (0.2, 0.3), (0.25, 0.75), (0.9, 1.0)])
     ]
     page = job_html(replace(story, issues=(row, *more)))

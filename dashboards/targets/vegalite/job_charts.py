@@ -175,6 +175,7 @@ def coverage(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pai
     titles = [field.title for field in panel.fields]
     label = Entry("known", "Field", "name", "label")
     steps: list[Step] = [
+        *source.lifted(()),
         {"window": [{"op": "row_number", "as": "place"}]},
         {"joinaggregate": [{"op": "max", "field": "doc_count", "as": "all"}]},
         {"filter": "datum.place > 1 && datum.all > 0"},

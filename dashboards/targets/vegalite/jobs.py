@@ -19,6 +19,7 @@ MOST_GROUPS = 200
 MOST_INNER = 50
 """Groups inside each name: numbers of cores, ways to end."""
 
+
 @dataclass(frozen=True)
 class _Level:
     """One aggregation inside another: a column of the view, or a name that stands for it."""

@@ -36,9 +36,7 @@ class Source:
         """Transforms after which the columns are the row's own."""
         paths = {column: self.path(column) for column in columns}
         taken: list[Step] = [
-            {"calculate": f"datum{_inside(path)}", "as": name}
-            for name, path in paths.items()
-            if path != name
+            {"calculate": f"datum{_inside(path)}", "as": name} for name, path in paths.items() if path != name
         ]
         return [*_groups(self.grouped), *(dict(step) for step in self.unfolded), *taken]
 

@@ -1,9 +1,14 @@
 """Rows packed for a browser: a list per column, repeated texts once, what is read beside what sorts it."""
 
+import base64
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import groupby
 from typing import Any
+
+import numpy as np
 
 from dashboards.spec import Entry, Panel, look_of
 from dashboards.targets.html.cells import moment, read
@@ -72,18 +77,75 @@ def plain(value: Any) -> Any:
 
 
 def pack(values: Sequence[Any]) -> Packed:
-    """A column: its values (``v``), or where texts repeat their list and places in it (``d``, ``i``).
+    """A column: its values (``v``), or where they repeat their list and places in it (``d``, ``i``).
+
+    Long columns of numbers are bytes in base 64: counts (``n``) in as few bytes as the largest needs or as
+    runs, others (``f``) in four, which is seven digits.
 
     >>> pack(["evgen", "evgen", None, "evgen"]), pack([1.5, None])
     ({'d': ['evgen', None], 'i': [0, 0, 1, 0]}, {'v': [1.5, None]})
+    >>> pack([7] * 80 + [None] * 20), pack([0.5 + n for n in range(64)])["f"][:12]
+    ({'n': {'r': [7, 80, None, 20]}}, 'AAAAPwAAwD8A')
     """
     if not any(isinstance(value, str) for value in values):
-        return {"v": list(values)}
+        return _numbers(values)
     places: dict[Any, int] = {}
     numbers = [places.setdefault(value, len(places)) for value in values]
     if len(places) * _SHARED_FROM > len(values) > _SHARED_FROM:
         return {"v": list(values)}
-    return {"d": list(places), "i": numbers}
+    return {"d": list(places), "i": counts(numbers)}
+
+
+def _numbers(values: Sequence[Any]) -> Packed:
+    known = [value for value in values if value is not None]
+    if len(values) < _PACKED_FROM or any(isinstance(value, bool) for value in known):
+        return {"v": list(values)}
+    if all(0 <= value < _UNKNOWN[4] and value == int(value) for value in known):
+        return {"n": counts([None if value is None else int(value) for value in values])}
+    places: dict[Any, int] = {}
+    numbers = [places.setdefault(value, len(places)) for value in values]
+    if len(places) * _SHARED_FROM < len(values):
+        return {"d": list(places), "i": counts(numbers)}
+    with np.errstate(over="ignore"):
+        floats = np.array([math.nan if value is None else value for value in values], "<f4")
+    if np.isfinite(floats).sum() < len(known):  # beyond what four bytes tell
+        return {"v": list(values)}
+    return {"f": base64.b64encode(floats.tobytes()).decode()}
+
+
+def counts(values: Sequence[int | None]) -> Any:
+    """Whole numbers from 0 on: as a list, in so many bytes each (``w``, ``b``), or as runs (``r``).
+
+    Unknown is the largest number of so many bytes.
+    """
+    if len(values) < _PACKED_FROM:
+        return list(values)
+    runs = [item for value, same in groupby(values) for item in (value, sum(1 for _ in same))]
+    largest = max((value for value in values if value is not None), default=0)
+    width = next(each for each, unknown in _UNKNOWN.items() if largest < unknown)
+    if len(runs) * _LETTERS_OF_A_RUN < len(values) * width * 4 / 3:
+        return {"r": runs}
+    held = np.array([_UNKNOWN[width] if value is None else value for value in values], f"<u{width}")
+    return {"w": width, "b": base64.b64encode(held.tobytes()).decode()}
+
+
+def steps(places: Sequence[int]) -> Any:
+    """Places of rows: ``{"to": n}`` where they are the first n in their order, else as :func:`counts`.
+
+    >>> steps([0, 1, 2, 3]), steps([3, 1])
+    ({'to': 4}, [3, 1])
+    """
+    if all(place == number for number, place in enumerate(places)):
+        return {"to": len(places)}
+    return counts(places)
+
+
+_PACKED_FROM = 64
+"""Shorter columns are lists, which people can read."""
+_UNKNOWN = {1: 2**8 - 1, 2: 2**16 - 1, 4: 2**32 - 1}
+"""By the bytes of a number, the one that means unknown."""
+_LETTERS_OF_A_RUN = 3
+"""What one of both numbers of a run takes, about."""
 
 
 def numbered(rows: Iterable[Row]) -> list[Row]:

@@ -27,7 +27,7 @@ from dashboards.targets.html.marks import (
     drawing,
     shown,
 )
-from dashboards.targets.html.pages.columns import PLACE, Columns
+from dashboards.targets.html.pages.columns import PLACE, Columns, steps
 from dashboards.targets.html.pages.pools import ALL, Pool, counted, fields_of
 from dashboards.targets.vegalite.charts import CHARTS, Drawn
 from dashboards.targets.vegalite.jobs import MOST_GROUPS as JOBS_GROUPS
@@ -230,6 +230,6 @@ def _plain(given: Drawable) -> Figure:
     }
 
 
-def places(rows: Sequence[Row]) -> list[int]:
-    """Where rows stand in their pool."""
-    return [row[PLACE] for row in rows]
+def places(rows: Sequence[Row]) -> Any:
+    """Where rows stand in their pool, packed."""
+    return steps([row[PLACE] for row in rows])

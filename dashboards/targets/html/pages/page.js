@@ -5,7 +5,7 @@ const esjobs = {
   rows(number, held) {
     parts.set(number, {
       pools: Object.fromEntries(Object.entries(held.pools).map(([name, packed]) => [name, new Pool(packed)])),
-      panels: held.panels,
+      panels: Object.fromEntries(Object.entries(held.panels).map(([id, made]) => [id, withPlaces(made)])),
     });
     if (page.choices && page.choices.part === number) show();
   },

@@ -1,6 +1,7 @@
 """A panel as what the script of the pages draws: which columns, which rows, by its kind."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dashboards.spec import LOOKS, Entry, Kind, Page, Panel, table
@@ -19,11 +20,13 @@ MOST_ROWS = 1000
 
 def panel_of(given: Drawable, page: Page, leads_to: Page | None) -> Made:
     """A panel about rows of a page; ``leads_to``: the page that opens when one of its names is clicked."""
-    made = _MAKERS[given.panel.kind](given)
+    if given.panel.kind in ("table", "rows") and not page.choices and len(given.rows) > MOST_ROWS:
+        cut = replace(given, rows=given.rows[:MOST_ROWS])
+        made = _MAKERS[given.panel.kind](cut) | {"of": len(given.rows)}
+    else:
+        made = _MAKERS[given.panel.kind](given)
     if leads_to is not None and given.panel.view.level in (None, "site"):
         _lead(made, given.panel, leads_to)
-    if given.panel.kind in ("table", "rows") and not page.choices and len(made["rows"]) > MOST_ROWS:
-        made |= {"of": len(made["rows"]), "rows": made["rows"][:MOST_ROWS]}
     return made
 
 
@@ -131,7 +134,10 @@ def slug(title: str) -> str:
 
 def _figures(given: Drawable) -> Made:
     most = given.panel.most[0] if given.panel.most else None
-    return {"figures": figures_of(given), "rows": places(given.rows), "most": most}
+    rows, figures = places(given.rows), figures_of(given)
+    # those of a chart are told where they are others than those of its panel
+    told = [{key: held for key, held in each.items() if (key, held) != ("rows", rows)} for each in figures]
+    return {"figures": told, "rows": rows, "most": most}
 
 
 _MAKERS: Mapping[Kind, Callable[[Drawable], Made]] = {

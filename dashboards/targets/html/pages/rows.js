@@ -8,8 +8,7 @@ class Pool {
 
   column(name) {
     if (!this.decoded.has(name)) {
-      const held = this.packed.columns[name];
-      this.decoded.set(name, held.v || held.i.map((place) => held.d[place]));
+      this.decoded.set(name, unpacked(this.packed.columns[name]));
     }
     return this.decoded.get(name);
   }
@@ -21,6 +20,41 @@ class Pool {
     const values = this.column(name);
     return values.some((value) => value !== null) ? values : null;
   }
+}
+
+function unpacked(held) {
+  if (held.v) return held.v;
+  if (held.n) return countsOf(held.n);
+  if (held.i) return countsOf(held.i).map((place) => held.d[place]);
+  // seven digits are known of each
+  return Array.from(new Float32Array(bytesOf(held.f)), (value) => (Number.isNaN(value) ? null : Number(value.toPrecision(7))));
+}
+
+const WIDTHS = { 1: [Uint8Array, 0xff], 2: [Uint16Array, 0xffff], 4: [Uint32Array, 0xffffffff] };
+
+function countsOf(held) {
+  if (Array.isArray(held)) return held;
+  if (held.to !== undefined) return Array.from({ length: held.to }, (_, place) => place);
+  if (held.r) {
+    const found = [];
+    for (let at = 0; at < held.r.length; at += 2) for (let n = held.r[at + 1]; n > 0; n -= 1) found.push(held.r[at]);
+    return found;
+  }
+  const [Numbers, unknown] = WIDTHS[held.w];
+  return Array.from(new Numbers(bytesOf(held.b)), (value) => (value === unknown ? null : value));
+}
+
+function bytesOf(text) {
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
+  return bytes.buffer;
+}
+
+// Places of rows stand packed wherever a panel says which rows it shows.
+function withPlaces(made) {
+  for (const each of [made, ...(made.figures || []), ...(made.tiles || [])]) each.rows = each.rows ? countsOf(each.rows) : made.rows;
+  return made;
 }
 
 // The groups of some rows, as an index makes them: the first, or the largest, come first; without a name is none.
