@@ -120,18 +120,21 @@ class Answers:
         level: Names | None = None,
         type: Names | None = None,  # noqa: A002
         name: Names | None = None,
+        site: Names | None = None,
         method: Names = (),
+        since: WindowLike = None,
     ) -> pa.Table:
         """What changed between two runs; as :meth:`Session.compare`."""
         from esjobs.speed.compare import compare_runs
 
-        changes = compare_runs(self._store, run_a, run_b, methods=listed(method))
+        changes = compare_runs(self._store, run_a, run_b, since=window_of(since), methods=listed(method))
         chosen = {
             column: _chosen(keyword, values)
             for keyword, column, values in (
                 ("level", "level", level),
                 ("type", "processing_type", type),
                 ("name", "name", name),
+                ("site", "rc_site", site),
             )
         }
         # chosen afterwards: the common scale of two runs is that of all their names

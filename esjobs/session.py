@@ -598,23 +598,30 @@ class Session(ResultTables):
         level: Names | None = None,
         type: Names | None = None,  # noqa: A002
         name: Names | None = None,
+        site: Names | None = None,
         method: Names = (),
+        since: WindowLike = None,
     ) -> "pd.DataFrame":
         """What changed between two runs: factors in sigma, and verdicts.
 
         One run is compared with the latest; without any, the latest with the one before it of a window as
-        long. Columns name both. Changed verdicts come first, then the largest shifts. ``level``, ``type``,
-        ``name`` as in :meth:`show`; ``method``: only these, :class:`NoResultError` where neither has them.
+        long, or with the last one whose data ended with ``since``. Columns name both. Changed verdicts come
+        first, then the largest shifts. ``level``, ``type``, ``name``, ``site`` as in :meth:`show`;
+        ``method``: only these, :class:`NoResultError` where neither has them.
         """
-        return frame_of(self.arrow.compare(run_a, run_b, level=level, type=type, name=name, method=method))
+        return frame_of(
+            self.arrow.compare(
+                run_a, run_b, level=level, type=type, name=name, site=site, method=method, since=since
+            )
+        )
 
     def runs_compared(
-        self, run_a: str | None = None, run_b: str | None = None
+        self, run_a: str | None = None, run_b: str | None = None, since: WindowLike = None
     ) -> "tuple[StoredRun, StoredRun]":
         """The two runs that :meth:`compare` holds against each other."""
         from esjobs.speed.compare import runs_compared
 
-        return runs_compared(self.store, run_a, run_b)
+        return runs_compared(self.store, run_a, run_b, since=window_of(since))
 
     def jobs(self, *, where: Where = (), window: WindowLike = None) -> "pd.DataFrame":
         """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``.

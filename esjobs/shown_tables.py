@@ -63,13 +63,52 @@ def _by_metric(series: pa.Table) -> pa.Table:
     )
 
 
-def compared_for_people(rows: pa.Table, methods: Collection[str] = ()) -> tuple[pa.Table, str]:
-    """What changed between two runs, for a terminal, with a title; as :func:`for_people`."""
+SHIFTED = 3.0
+"""A factor that moved by so many errors is worth a look; among several hundred, one or two do by chance."""
+
+
+def compared_for_people(
+    rows: pa.Table, methods: Collection[str] = (), *, all_rows: bool = False
+) -> tuple[pa.Table, str, str]:
+    """What changed between two runs, for a terminal, with a title, as :func:`for_people`, and a summary.
+
+    There are no rows where nothing changed, unless ``all_rows``.
+    """
+    from esjobs.speed.compare import verdict_changed
+
     shown = _of_methods(rows, methods)
+    listed = shown.to_pylist()
+    changed = [row for row in listed if verdict_changed(row)]
+    shifted = [row for row in listed if abs(row["sigma"] or 0.0) >= SHIFTED]
+    summary = _summary(listed, changed, len(shifted))
+    if not changed and not shifted and not all_rows:
+        shown = shown.slice(0, 0)
     worded = {f"verdict_{run}": _standings(shown, f"verdict_{run}", f"confirmed_{run}") for run in ("a", "b")}
     worded["change"] = _intervals(shown, "change", "change_err")
     shown, title = _titled(_with_texts(shown, worded).select(_COMPARED.split()))
-    return _renamed(shown, "change"), title
+    return _renamed(shown, "change"), title, summary
+
+
+def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, Any]], n_shifted: int) -> str:
+    """What changed, in a line."""
+    compared = [row for row in rows if row["sigma"] is not None]
+    verdicts = "no verdict changed"
+    if changed:
+        kinds = Counter(
+            " to ".join(standing(row[f"verdict_{run}"], row[f"confirmed_{run}"]) for run in ("a", "b"))
+            for row in changed
+        )
+        told = ", ".join(f"{count} from {kind}" for kind, count in kinds.most_common())
+        verdicts = f"{len(changed)} verdict{'s' * (len(changed) > 1)} changed: {told}"
+    if n_shifted:
+        return f"{verdicts}; {n_shifted} of {len(compared):,} factors moved by {SHIFTED:.0f} errors or more"
+    largest = max(compared, key=lambda row: abs(row["sigma"]), default=None)
+    if largest is None:
+        return f"{verdicts}; no factor can be compared"
+    return (
+        f"{verdicts}; of {len(compared):,} factors none moved by {SHIFTED:.0f} errors, most that of "
+        f"{largest['name']}: {largest['sigma']:+.1f}"
+    )
 
 
 def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:

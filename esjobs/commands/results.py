@@ -98,7 +98,14 @@ def show(
 @click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
+@click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
+@click.option(
+    "--since",
+    metavar="WINDOW",
+    help="Instead of the run before: the last one whose data ended with this window, or before one that "
+    "is not over.",
+)
 @click.option(
     "--top",
     type=click.IntRange(min=0),
@@ -116,7 +123,9 @@ def compare(
     level: tuple[str, ...],
     types: tuple[str, ...],
     names: tuple[str, ...],
+    sites: tuple[str, ...],
     methods: tuple[str, ...],
+    since: str | None,
     top: int,
     form: str,
     out: str,
@@ -124,17 +133,18 @@ def compare(
     """What changed between two runs, in sigma; of one run: until the latest.
 
     Without a run: between the latest and the one before it of a window as long. Changed verdicts come first,
-    then the largest shifts. Tables show the headline method unless --method names another; the other formats
-    have every row.
+    then the largest shifts; where no verdict changed and nothing moved by three errors, a line says so.
+    Tables show the headline method unless --method names another; the other formats have every row.
     """
     with obj.session() as session:
-        first, second = session.runs_compared(run_a, run_b)
+        first, second = session.runs_compared(run_a, run_b, since)
         rows = session.arrow.compare(
             first.run,
             second.run,
             level=level or None,
             type=types or None,
             name=names or None,
+            site=sites or None,
             method=methods,
         )
     title = f"a: {first.title}; b: {second.title}"
@@ -142,8 +152,11 @@ def compare(
         from esjobs.shown_tables import compared_for_people
 
         headlines = [] if methods else [run.headline for run in (first, second) if run.headline is not None]
-        rows, alike = compared_for_people(rows, headlines)
-        title = "; ".join(filter(None, (title, alike)))
+        rows, alike, summary = compared_for_people(rows, headlines, all_rows=top == 0)
+        title = "; ".join(filter(None, (summary, title, alike)))
+        if not rows.num_rows and out == "-":
+            click.echo(visible(title))
+            return
         if top and rows.num_rows > top:
             title += f"; {top} of {rows.num_rows:,} rows, all with --top 0"
             rows = rows.slice(0, top)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from esjobs.core.errors import NoResultError
 from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
-from esjobs.core.window import Window
+from esjobs.core.window import Window, format_time
 from esjobs.runs.kinds import Kind
 from esjobs.runs.latest import latest_first, latest_run
 from esjobs.runs.publication import read_table, run_step
@@ -133,12 +133,21 @@ def runs_before(runs: Iterable[StoredRun], latest: StoredRun) -> list[StoredRun]
     return [item for item in runs if item.restriction == latest.restriction and item.reach < latest.reach]
 
 
-def run_before(store: JobStore, kind: Kind, latest: StoredRun) -> StoredRun:
-    """The latest of the runs whose window is as long and ends earlier, under the same restriction."""
+def run_before(store: JobStore, kind: Kind, latest: StoredRun, since: datetime | None = None) -> StoredRun:
+    """The latest of the runs whose window is as long and ends earlier, under the same restriction.
+
+    ``since``: of these the latest whose data end then or before.
+    """
     earlier = [item for item in runs_before(stored_runs(store, kind), latest) if kind.steps[0] in item.steps]
-    alike = [item for item in earlier if item.window.days == latest.window.days]
-    if alike:
-        return latest_first(alike)[0]
+    alike = latest_first(item for item in earlier if item.window.days == latest.window.days)
+    by_then = [item for item in alike if since is None or item.reach <= since]
+    if by_then:
+        return by_then[0]
+    if alike and since is not None:
+        raise NoResultError(
+            f"no run of a window as long as that of {latest.title} has data that end on or before "
+            f"{format_time(since)}; the oldest is {min(alike, key=lambda item: item.reach).title}"
+        )
     others = f" (there is {latest_first(earlier)[0].title})" if earlier else ""
     raise NoResultError(
         f"nothing to compare the latest with: no run of a window as long as that of {latest.title} ends "

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import In
+from esjobs.core.window import Window
 from esjobs.core.words import JUDGED
 from esjobs.runs.finding import find_run, read_results, run_before
 from esjobs.runs.stored import StoredRun
@@ -31,6 +32,7 @@ _SCHEMA = pa.schema(
         ("run_b", pa.string()),
         ("confirmed_a", pa.bool_()),
         ("confirmed_b", pa.bool_()),
+        ("rc_site", pa.string()),
     ]
 )
 
@@ -40,16 +42,24 @@ _ROUND_OFF = 1e-9
 
 
 def runs_compared(
-    store: JobStore, run_a: str | None = None, run_b: str | None = None
+    store: JobStore,
+    run_a: str | None = None,
+    run_b: str | None = None,
+    *,
+    since: Window | None = None,
 ) -> tuple[StoredRun, StoredRun]:
     """The two runs to compare: those named; one and the latest; or, without a name, the latest two.
 
-    The latest two are the latest run and the one before it of a window as long. Raises :class:`UsageError`
-    when both are the same run.
+    The latest two are the latest run and the one before it of a window as long. ``since``: the one before it
+    whose data end with this window or before; of a window that is not over yet, before it begins. Raises
+    :class:`UsageError` when both are the same run.
     """
+    if since is not None and run_a is not None:
+        raise UsageError("since finds the run to compare the latest with; leave the run out")
     named = None if run_a is None else find_run(store, SPEED, ("fit",), run_a)
     second = find_run(store, SPEED, ("fit",), run_b)
-    first = named or run_before(store, SPEED, second)
+    moment = None if since is None else since.end if since.end < second.reach else since.start
+    first = named or run_before(store, SPEED, second, moment)
     if first.run == second.run:
         if run_b is None:
             raise UsageError(f"'{run_a}' is the latest run itself; name another: esjobs show runs")
@@ -62,12 +72,14 @@ def compare_runs(
     run_a: str | None = None,
     run_b: str | None = None,
     *,
+    since: Window | None = None,
     methods: Collection[str] = (),
 ) -> pa.Table:
     """One row per name and method of either run; :func:`runs_compared` says which runs.
 
-    First come the verdicts that changed, then the rest, the largest ``sigma`` first in both. A name that was
-    compared with what it declares in neither run has no verdict that could change.
+    First come the verdicts that changed: those from or to confirmed, then those between two comparisons, then
+    others; then the rest. The largest ``sigma`` comes first in each. A name that was compared with what it
+    declares in neither run has no verdict that could change.
 
     ``change`` is k_b/k_a - 1 after both fits were brought to the same scale: the median of ln(k_b/k_a) over
     the names that both have in their largest component. ``change_err`` adds both errors in quadrature, which
@@ -75,7 +87,7 @@ def compare_runs(
     runs gives the same with the other sign. Null where a run has no factor, and where only one name is
     common: its own ratio would be the scale, and the change 0 by construction. ``methods``: only these.
     """
-    runs = runs_compared(store, run_a, run_b)
+    runs = runs_compared(store, run_a, run_b, since=since)
     chosen = [In("method", tuple(methods))] if methods else []
     factors = [_by_key(read_results(store, FACTORS, run, chosen)) for run in runs]
     verdicts = [_verdicts(store, run) for run in runs]
@@ -89,6 +101,7 @@ def compare_runs(
             "k_b": b.get("k"),
             "n_jobs_a": a.get("n_jobs"),
             "n_jobs_b": b.get("n_jobs"),
+            "rc_site": b.get("rc_site") or a.get("rc_site"),
         }
         row |= {"run_a": runs[0].run, "run_b": runs[1].run}
         for side, known in zip("ab", verdicts, strict=True):
@@ -108,7 +121,7 @@ def compare_runs(
             f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; "
             "see: esjobs show runs"
         )
-    rows.sort(key=lambda row: (not verdict_changed(row), -abs(row.get("sigma") or 0.0)))
+    rows.sort(key=lambda row: (-_weight(row), -abs(row.get("sigma") or 0.0)))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
@@ -120,6 +133,15 @@ def verdict_changed(row: Mapping[str, Any]) -> bool:
     before, after = ((row[f"verdict_{side}"], row[f"confirmed_{side}"] is True) for side in "ab")
     told = None not in (before[0], after[0]) and bool({before[0], after[0]} & set(JUDGED))
     return told and before != after
+
+
+def _weight(row: Mapping[str, Any]) -> int:
+    """How much a change of the verdict says; 0 where it did not change."""
+    if not verdict_changed(row):
+        return 0
+    if row["confirmed_a"] is True or row["confirmed_b"] is True:
+        return 3
+    return 2 if {row["verdict_a"], row["verdict_b"]} <= set(JUDGED) else 1
 
 
 def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:

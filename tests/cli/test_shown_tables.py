@@ -5,12 +5,13 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import esjobs
-from esjobs.core.errors import NoResultError
+from esjobs.core.errors import NoResultError, UsageError
 from esjobs.shown_tables import compared_for_people, for_people
 from esjobs.speed.compare import verdict_changed
 from tests.cli.running import job_file, run
@@ -120,8 +121,15 @@ def test_the_account_of_a_run_counts_what_is_confirmed(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two windows; in the second a queue takes twice the CPU time."""
     folder = tmp_path_factory.mktemp("compared")
-    run("ingest", "jobs", str(job_file(folder / "jobs.csv")), store=folder / "jobs.duckdb")
+    file = job_file(folder / "jobs.csv")
+    rows = [line.split(",") for line in file.read_text().splitlines()]
+    for row in rows[1:]:
+        if row[2] == "SITE05" and row[6] >= "2018-08-12":
+            row[9:11] = (str(2 * float(value)) for value in row[9:11])
+    file.write_text("\n".join(map(",".join, rows)) + "\n")
+    run("ingest", "jobs", str(file), store=folder / "jobs.duckdb")
     for window in ("2018-08-10/2018-08-12", "2018-08-12/2018-08-14"):
         assert run("run", "--window", window, store=folder / "jobs.duckdb").exit_code == 0
     return folder / "jobs.duckdb"
@@ -163,9 +171,69 @@ def test_changed_verdicts_come_first_then_the_largest_shifts(two_runs: Path) -> 
         changes = session.arrow.compare(level="site", method="gamma").to_pylist()
     changed = [verdict_changed(row) for row in changes]
     assert changed == sorted(changed, reverse=True)
-    for kind in (True, False):
-        shifts = [abs(row["sigma"] or 0) for row in changes if verdict_changed(row) is kind]
+    weights = [_weight(row) for row in changes]
+    assert weights == sorted(weights, reverse=True)
+    for weight in set(weights):
+        shifts = [abs(row["sigma"] or 0) for row in changes if _weight(row) == weight]
         assert shifts == sorted(shifts, reverse=True)
+
+
+def _weight(row: dict[str, Any]) -> int:
+    if not verdict_changed(row):
+        return 0
+    words = {"deviates", "ok", "undecided"}
+    return (
+        3 if row["confirmed_a"] or row["confirmed_b"] else 1 + ({row["verdict_a"], row["verdict_b"]} <= words)
+    )
+
+
+def test_one_line_where_nothing_changed(two_runs: Path, tmp_path: Path) -> None:
+    store = tmp_path / "alike.duckdb"
+    file = tmp_path / "jobs.csv"
+    first = job_file(file).read_text()
+    later = first.replace("2018-08-", "2018-09-").replace("\n0-", "\nl0-").replace("\n1-", "\nl1-")
+    file.write_text(first)
+    run("ingest", "jobs", str(file), store=store)
+    file.write_text(later.replace("\n2-", "\nl2-"))
+    run("ingest", "jobs", str(file), store=store)
+    for window in ("2018-08-10/2018-08-15", "2018-09-10/2018-09-15"):
+        assert run("run", "--window", window, store=store).exit_code == 0
+    said = run("compare", store=store)
+    assert said.exit_code == 0
+    assert said.stdout.count("\n") == 1
+    assert said.stdout.startswith("no verdict changed; of ")
+    assert len(json.loads(run("compare", "--format", "json", store=store).stdout)) > 12
+    assert run("compare", "--top", "0", store=store).stdout.count("\n") > 12
+
+
+def test_compare_since_a_day(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.duckdb"
+    run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store)
+    windows = [
+        "2018-08-10/2018-08-12",
+        "2018-08-11/2018-08-13",
+        "2018-08-12/2018-08-14",
+        "2018-08-13/2018-08-15",
+    ]
+    for window in windows:
+        assert run("run", "--window", window, store=store).exit_code == 0
+    with esjobs.open(f"duckdb:{store}") as session:
+        for since, window in (
+            (None, windows[2]),
+            ("2018-08-12/2018-08-13", windows[1]),
+            ("2018-08-01/2018-08-13", windows[1]),
+            ("2018-08-12/2018-08-30", windows[0]),
+        ):
+            before, latest = session.runs_compared(since=since)
+            assert (str(before.window), str(latest.window)) == (window, windows[3])
+        with pytest.raises(
+            NoResultError, match=r"on or before 2018-08-11; the oldest is run \w+ \[2018-08-10"
+        ):
+            session.compare(since="2018-08-01/2018-08-11")
+        with pytest.raises(UsageError, match="leave the run out"):
+            session.compare(before.run, since="2018-08-12/2018-08-13")
+        names = {"SITE03", "SITE04"}
+        assert set(session.compare(site=sorted(names))["name"]) == names
 
 
 @pytest.mark.parametrize(
@@ -218,10 +286,15 @@ def test_verdicts_of_a_comparison_are_words() -> None:
             "confirmed_b": [True, False],
             "change": [0.031, None],
             "change_err": [0.01, None],
-            **{key: [1.0, 2.0] for key in ("sigma", "k_a", "k_b", "n_jobs_a", "n_jobs_b")},
+            "sigma": [1.0, 0.5],
+            **{key: [1.0, 2.0] for key in ("k_a", "k_b", "n_jobs_a", "n_jobs_b")},
         }
     )
-    shown, _ = compared_for_people(compared)
+    shown, _, summary = compared_for_people(compared)
+    assert summary == (
+        "1 verdict changed: 1 from candidate to confirmed; "
+        "of 2 factors none moved by 3 errors, most that of x: +1.0"
+    )
     assert shown["verdict_a"].to_pylist() == ["candidate", None]
     assert shown["verdict_b"].to_pylist() == ["confirmed", "ok"]
     assert shown["change (90 %)"].to_pylist() == ["+3 ± 2 %", None]
