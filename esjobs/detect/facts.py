@@ -120,7 +120,8 @@ class Facts:
             case "duration":
                 return duration
             case "cores_used":
-                return _known_first(self._field("cores"), self._units("cpu_load", ("core",)))
+                described = self._field("nodes") * self._described("cores")
+                return _known_first(self._field("cores"), self._units("cpu_load", ("core",)), described)
             case "gpus_used":
                 return _known_first(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
             case "nodes_used":

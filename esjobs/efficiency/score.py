@@ -25,18 +25,18 @@ from esjobs.efficiency.findings import (
     scores_of_issues,
 )
 from esjobs.efficiency.formulas import Floats
-from esjobs.efficiency.nodes import Described, nodes_of
+from esjobs.efficiency.nodes import Described, Nodes, nodes_of
 from esjobs.efficiency.reasons import NONE, Reasons
 from esjobs.efficiency.scoring import Scored, score_counters
 from esjobs.efficiency.settings import EfficiencySettings
 from esjobs.efficiency.tables import MEASURES, RANKED, SCORE_NAMES, SCORES
-from esjobs.efficiency.usage import BEYOND, efficiency, hours, shares, used_memory
+from esjobs.efficiency.usage import BEYOND, PAST_REQUEST, efficiency, hours, shares, time_used, used_memory
 from esjobs.jobs.aggregate import forgotten_days
 from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import tidy
 from esjobs.store.base import Change, JobStore, Retired
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """Of the formulas; moves when other numbers follow from the same jobs."""
 
 _KEPT = ("source", "job_id", "site", "user", "project", "application", "processing_type", "end_time", "state")
@@ -122,11 +122,17 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
         return int(store.aggregate(asked).table.column("n")[0].as_py())
 
     n_jobs, n_faults = count(), count(In("cpu_efficiency_reason", (BEYOND,)))
+    n_past = count(In("time_used_reason", (PAST_REQUEST,)))
     notes = []
     if n_faults:
         notes.append(
             f"more CPU time than wall-clock time x cores: {n_faults:,} of {n_jobs:,} jobs. Their records are "
             "at fault, and no mean has them; see the column cpu_efficiency_reason"
+        )
+    if n_past:
+        notes.append(
+            f"{PAST_REQUEST}: {n_past:,} of {n_jobs:,} jobs. What their records say was asked for is not "
+            "what they were stopped by, and no mean of time_used_frac has them; see time_used_reason"
         )
     return RunReport(
         "score",
@@ -141,6 +147,7 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
             "days as they were": n_days - n_stale,
             **{f"{name} known": count(Present(name)) for name in MEASURES},
             "CPU efficiency above 1": n_faults,
+            "time used above twice the request": n_past,
         },
         notes=tuple(notes),
         window=str(window),
@@ -181,6 +188,7 @@ def scored_jobs(
     reasons = Reasons()
     given = {name: _number(jobs.column(name)) for name in _NUMBERS}
     nodes = nodes_of(jobs, described, settings.cores_per_node)
+    cores_from = _complete_cores(given, nodes)
     keys = job_keys(jobs.column("source"), jobs.column("job_id"))
     named = pc.coalesce(nodes.cpu_models, jobs.column("cpu_raw"))
     counted = score_counters(jobs.column("counters"), named, nodes.smt, reasons)
@@ -196,6 +204,8 @@ def scored_jobs(
     values["score_sum"], n_scores = _sum([values[name] for name in SCORE_NAMES])
     of_hours = hours(given, nodes.cores)
     of_shares = shares(given)
+    time = time_used(given, reasons)
+    of_shares["time_used_frac"] = np.where(time.codes == NONE, time.unclipped, np.nan)
     of_shares["cores_used_frac"] = np.where(faults, np.nan, of_shares["cores_used_frac"])
     busy = gpu_load_of(keys, findings) * given["gpus"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -224,12 +234,25 @@ def scored_jobs(
             pa.array(issues_known), pa.scalar(settings.issues), pa.scalar(None, pa.string())
         ),
         "n_scores": n_scores,
+        "time_used_reason": reasons.column(time.codes),
+        "cores_from": cores_from,
         "day": pa.repeat(pa.scalar(day), jobs.num_rows),
         "mark": pa.repeat(pa.scalar(mark), jobs.num_rows),
     }
     schema = table_schema(SCORES)
     return pa.RecordBatch.from_arrays(
         [_column(columns[item.name], item.type) for item in schema], schema=schema
+    )
+
+
+def _complete_cores(given: dict[str, Floats], nodes: Nodes) -> pa.Array:
+    """Put nodes x described cores where the record names no cores; where the cores of each job are from."""
+    recorded = ~np.isnan(given["cores"])
+    described = pc.equal(nodes.origin, "cluster").to_numpy(zero_copy_only=False)
+    known = ~recorded & described & (given["nodes"] > 0)
+    given["cores"] = np.where(known, given["nodes"] * nodes.cores, given["cores"])
+    return pa.array(
+        np.select([recorded, known], ["cores", "cluster"], ""), pa.string(), mask=~(recorded | known)
     )
 
 

@@ -83,6 +83,13 @@ SCORES = Table(
             for name in MEASURES
         ),
         column("mark", "keyword", "what the scores of the day were made from; moves when that does"),
+        column("time_used_reason", "keyword", "why time_used_frac is missing"),
+        column(
+            "cores_from",
+            "keyword",
+            "cores: as recorded; cluster: nodes x those of a described node, where the record has none",
+            values=("cores", "cluster"),
+        ),
     ),
     time="end_time",
     made_by="score",

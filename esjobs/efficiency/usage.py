@@ -49,6 +49,26 @@ def used_memory(given: Mapping[str, Floats]) -> Floats:
     return _else(given["max_pss_b"], given["max_rss_b"])
 
 
+PAST_REQUEST = "more than twice the time that was asked for"
+"""The reason of a job whose requested time cannot be what it was stopped by: it enters no mean."""
+_MOST_PAST = 2.0
+"""Jobs run past their request by the grace that a system gives, never by as much again."""
+
+
+def time_used(given: Mapping[str, Floats], reasons: Reasons) -> Scored:
+    """Wall-clock time over that requested, as ``unclipped``, and why it is not to be used.
+
+    A job is stopped when its time is over; one that ran far longer had another limit than its record says.
+    """
+    codes = codes_of(len(given["wall_s"]))
+    for name, why in (("wall_s", "no wall-clock time"), ("requested_wall_s", "no requested time")):
+        first(codes, ~(given[name] > 0), reasons.code(why))
+    value = _share(given["wall_s"], given["requested_wall_s"])
+    with np.errstate(invalid="ignore"):
+        first(codes, value > _MOST_PAST, reasons.code(PAST_REQUEST))
+    return Scored(value, codes)
+
+
 def shares(given: Mapping[str, Floats]) -> dict[str, Floats]:
     """What was used of what was asked for.
 
@@ -58,7 +78,6 @@ def shares(given: Mapping[str, Floats]) -> dict[str, Floats]:
     memory = used_memory(given)
     asked = _else(given["requested_cores"], given["cores"])
     return {
-        "time_used_frac": _share(given["wall_s"], given["requested_wall_s"]),
         "memory_used_frac": _share(memory, given["requested_memory_b"]),
         "cores_used_frac": _share(given["cpu_s"], given["wall_s"] * asked),
     }

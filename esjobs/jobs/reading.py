@@ -64,6 +64,7 @@ class Reading:
         self.gaps = Gaps()
         self.first: datetime | None = None
         self.last: datetime | None = None
+        self._files_of_rows: dict[tuple[object, ...], str] = {}
 
     def __enter__(self) -> "Reading":
         return self
@@ -82,6 +83,7 @@ class Reading:
                 refusals = out_of_bounds.setdefault(_name(parsed), Refusals(file.name))
                 good = sound(rows, parsed.table, refusals)
                 self._count(parsed, good.num_rows, refusals.take())
+                self._require_one_file(file.name, parsed.table, good)
                 if parsed.table is not None:
                     self._keep_aside(parsed.table, good)
                 elif good.num_rows:
@@ -106,6 +108,22 @@ class Reading:
         """Count jobs that the store refused, for they lost against a newer end time."""
         if rows.num_rows:
             self._refuse(superseded(rows), JOBS)
+
+    def _require_one_file(self, file: str, table: Table | None, rows: pa.RecordBatch) -> None:
+        """Refuse files that ``--set job_id=`` makes the same job: of the same row only one could count."""
+        job_id = self._fill.get("job_id")
+        if job_id is None or not rows.num_rows:
+            return
+        names = [name for name in ("metric", "scope", "unit") if table and name in rows.schema.names]
+        of_it = rows.filter(pc.equal(rows.column("job_id"), str(job_id)))
+        for row in of_it.select([*names, "job_id"]).to_pylist():
+            key = (_name_of(table), *(row[name] for name in names))
+            earlier = self._files_of_rows.setdefault(key, file)
+            if earlier != file:
+                raise UsageError(
+                    f"--set job_id={job_id} makes {earlier} and {file} the same job, and only one of them "
+                    "would count; read them one by one, or leave it out and have the ids in their names"
+                )
 
     def _conformed(self, parsed: Parsed) -> pa.RecordBatch:
         """The rows of a piece in the columns of their table."""
@@ -162,4 +180,8 @@ class Reading:
 
 def _name(parsed: Parsed) -> str:
     """What the books call the rows of a piece."""
-    return JOBS if parsed.table is None else parsed.table.name
+    return _name_of(parsed.table)
+
+
+def _name_of(table: Table | None) -> str:
+    return JOBS if table is None else table.name

@@ -123,7 +123,10 @@ def regular(times: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.flo
     distances = np.diff(times)
     distances = distances[distances > 0]
     step = float(np.median(distances)) if len(distances) else 0.0
-    start = datetime.fromtimestamp(float(times[0]), UTC)
+    try:
+        start = datetime.fromtimestamp(float(times[0]), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ValueError(f"a time of {times[0]:g} s since 1970 is none of the years 1 to 9999") from error
     if not step:
         return Regular(start, 0.0, tuple(column[order][-1:] for column in columns), 0, len(times) - 1)
     between = np.diff(times) / step

@@ -76,6 +76,17 @@ def test_the_efficiency_of_a_thin_series_is_that_of_the_record_and_says_so(
     assert not {each["detector"] for each in session.arrow.show("issues").to_pylist()} - {"low-efficiency"}
 
 
+def test_cores_that_follow_from_described_nodes_count_for_efficiency(
+    session: esjobs.Session, tmp_path: Path
+) -> None:
+    # two nodes of the four cores that the cluster of these tests is described with
+    put_records(session, tmp_path, [record("nodes", cores=None, nodes=2, cpu_s=14400.0 * 2)])
+    session.detect()
+    row = issue(session, "low-efficiency")
+    assert (row["value"], row["wasted_core_hours"]) == (0.25, 24.0)
+    assert "25 % of the CPU time of its 8 cores" in str(row["hint"])
+
+
 def test_a_rule_of_a_detector_may_tell_another_number(session: esjobs.Session, tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text('[rule.cpu-idle]\nvalue = "unit_share"\nlimits.idle = 0.9\n')

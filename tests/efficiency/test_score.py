@@ -131,6 +131,42 @@ def test_what_was_asked_for_beside_what_was_used() -> None:
     assert rows["2"]["gpus_used_frac"] is None
 
 
+def test_a_request_that_nothing_was_stopped_by_is_counted_and_not_averaged() -> None:
+    jobs = [job(1, wall_s=3600.0, requested_wall_s=10.0), job(2, wall_s=3600.0, requested_wall_s=3000.0)]
+    with memory_session() as session:
+        put_all(session.store, [*jobs, job(3, wall_s=3600.0, requested_wall_s=None)])
+        report = session.score()
+        rows = rows_of(session)
+    assert [(rows[key]["time_used_frac"], rows[key]["time_used_reason"]) for key in "123"] == [
+        (None, "more than twice the time that was asked for"),
+        (1.2, None),
+        (None, "no requested time"),
+    ]
+    assert report.counts["time used above twice the request"] == 1
+    assert any("more than twice the time that was asked for: 1 of 3 jobs" in note for note in report.notes)
+
+
+def test_cores_follow_from_described_nodes(tmp_path: Path) -> None:
+    described = tmp_path / "clusters.toml"
+    described.write_text('[[cluster]]\nname = "emmy"\n[[cluster.subcluster]]\nname = "main"\ncores = 20\n')
+    hour = {"wall_s": 3600.0, "cores": None, "cpu_s": 36000.0}
+    rows = scored(
+        job(1, nodes=2, cluster="emmy", **hour),
+        job(2, nodes=2, cluster="other", **hour),
+        job(3, nodes=None, cluster="emmy", **hour),
+        job(4, nodes=2, cluster="emmy", **{**hour, "cores": 10}),
+        settings=Settings(clusters=ClustersSettings(files=(described,))),
+    )
+    assert [(rows[key]["cpu_efficiency"], rows[key]["cores_from"]) for key in "1234"] == [
+        (0.25, "cluster"),
+        (None, None),
+        (None, None),
+        (1.0, "cores"),
+    ]
+    assert rows["1"]["core_hours"] == 40.0
+    assert rows["2"]["cpu_efficiency_reason"] == "no cores"
+
+
 def test_hours_of_nodes_follow_what_is_known_of_them(tmp_path: Path) -> None:
     described = tmp_path / "clusters.toml"
     described.write_text(

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -229,6 +230,22 @@ def test_records_that_are_none_are_refused(
     (tmp_path / "meta.json").write_text(json.dumps(META | wrong))
     read(session, "clustercockpit", tmp_path)
     assert refused(session) == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (json.dumps(META | {"startTime": 1e300}), "none of the years 1 to 9999"),
+        (json.dumps(META | {"startTime": 9e11}), "none of the years 1 to 9999"),
+        ('{"jobId": 1, "startTime": 1, "tags": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+    ],
+)
+def test_what_is_wrong_is_said_in_our_words(session: Session, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "meta.json").write_text(text)
+    read(session, "clustercockpit", tmp_path)
+    (reject,) = rows(session, "rejects")
+    assert told in reject["detail"]
+    assert not re.search("recursion|out of range|Error|timestamp", reject["detail"])
 
 
 def test_a_folder_without_an_archive_is_said_to_be_none(session: Session, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.core.errors import UsageError
 from esjobs.session import Session
 from tests.ingest.monitored import jobs, read, refused, rows
 
@@ -112,6 +113,19 @@ def test_what_was_not_measured_is_left_out_and_counted(session: Session, tmp_pat
         assert what in told
 
 
+def test_files_that_one_id_makes_the_same_job_are_refused(session: Session, tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"run{number}.txt").write_text(f"{TEXT}  {number}  cycles\n")
+    both = [tmp_path / "run1.txt", tmp_path / "run2.txt"]
+    with pytest.raises(UsageError, match=r"job_id=7 makes run1\.txt and run2\.txt the same job"):
+        read(session, "perf-stat", *both, fill=FILL)
+    assert jobs(session) == []
+    for number, path in enumerate(both, 1):
+        path.rename(tmp_path / f"perf-100{number}.txt")
+    read(session, "perf-stat", *sorted(tmp_path.iterdir()), fill=FILL[:2])
+    assert {job["job_id"]: dict(job["counters"])["cycles"] for job in jobs(session)} == {"1001": 1, "1002": 2}
+
+
 def test_a_sum_that_lacks_a_core_is_no_sum(session: Session, tmp_path: Path) -> None:
     text = f"{TEXT}CPU0   10  cycles\nCPU1   <not counted>  cycles\nCPU0   1  faults\nCPU1   2  faults\n"
     assert counters(session, tmp_path, text) == {"faults": 3}
@@ -135,7 +149,7 @@ def test_a_job_without_id_or_end_is_refused_with_the_way_out(session: Session, t
     (tmp_path / "a.txt").write_text(f"{TEXT}  10  cycles\n")
     read(session, "perf-stat", tmp_path / "a.txt", fill=FILL[:2])
     read(session, "perf-stat", tmp_path / "a.txt", fill=("job_id=1", "site=n"))
-    assert refused(session) == {"damaged file": 1, "missing end_time": 1}
+    assert refused(session) == {"no job id": 1, "missing end_time": 1}
     details = " ".join(row["detail"] for row in rows(session, "rejects"))
     assert "--set job_id=ID" in details
     assert "--set end_time=VALUE" in details

@@ -36,7 +36,7 @@ COMPUTED: Mapping[str, str] = {
     "node_hours": "h: nodes x duration",
     "nodes_used": "nodes of the record, else those that have time series",
     "gpus_used": "GPUs of the record, else those that have time series",
-    "cores_used": "cores of the record, else those that have time series of their own",
+    "cores_used": "cores of the record, else those that have time series of their own, else nodes x theirs",
 }
 """Numbers that are worked out per job, with unit and meaning."""
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -161,6 +161,8 @@ def _document(file: Input) -> dict[str, msgspec.Raw]:
     data = job_files.content(file)
     try:
         return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except RecursionError as error:
+        raise InputError(f"{file.name} is nested too deeply for the job archive; copy it again") from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{file.name} is no JSON of the job archive ({error}); copy it again") from error
 
@@ -236,7 +238,7 @@ def _beside(file: Input) -> dict[str, Any]:
 
 
 def _moment(seconds: Any) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(float(seconds), UTC)
+    return None if seconds is None else job_files.moment(float(seconds))
 
 
 def _count(value: Any, least: int = 1) -> int | None:

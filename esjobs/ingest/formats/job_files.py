@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -122,11 +123,54 @@ class Books:
             self.repaired[what] = self.repaired.get(what, 0) + count
 
 
+class NoJobIdError(InputError):
+    """Nothing says which job a file is about."""
+
+
+def job_id_of(file: Input, fill: Mapping[str, object]) -> str:
+    """The id that ``--set`` gives, else that in the file's name; :class:`NoJobIdError` without either."""
+    job_id = fill.get("job_id") or id_in(file.name)
+    if job_id is None:
+        raise NoJobIdError(
+            f"{file.name} does not say which job it is about; give --set job_id=ID, or have it in its name"
+        )
+    return str(job_id)
+
+
 def damaged(file: Input, error: Exception, table: Table | None) -> Parsed:
-    """A file that cannot be read, as one refused row."""
+    """A file that cannot be read, or that no job is known of, as one refused row."""
     schema = PUT_SCHEMA if table is None else GIVEN
-    reject = Reject(DAMAGED, file.name, 1, "", str(error), "")
+    if isinstance(error, NoJobIdError):
+        reject = Reject(NO_JOB, file.name, 1, "job_id", str(error), "")
+    else:
+        reject = Reject(DAMAGED, file.name, 1, "", _said(error, file), "")
     return Parsed(pa.RecordBatch.from_pylist([], schema=schema), (reject,), 1, (), table)
+
+
+def moment(seconds: float, what: str = "a time") -> datetime:
+    """Seconds since 1970 as a moment; :class:`InputError` for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InputError(f"{what} of {seconds:g} s since 1970 is none of the years 1 to 9999") from error
+
+
+_WORDS: tuple[tuple[type[Exception], str], ...] = (
+    (RecursionError, "is nested too deeply"),
+    (OverflowError, "holds a number or a time that is too large"),
+    (KeyError, "lacks a member that every such file has"),
+    (TypeError, "holds a value of another kind than such files do"),
+    (AttributeError, "holds a value of another kind than such files do"),
+)
+"""What is said in place of Python's own words."""
+
+
+def _said(error: Exception, file: Input) -> str:
+    if not isinstance(error, InputError):
+        for kind, words in _WORDS:
+            if isinstance(error, kind):
+                return f"{file.name} {words}; copy it again"
+    return str(error)
 
 
 def series_piece(source: str, job_id: str, series: Sequence[Series], books: Books, end: Any = None) -> Parsed:

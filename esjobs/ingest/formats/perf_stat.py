@@ -102,13 +102,8 @@ class PerfStat:
             text = job_files.text_of(job_files.content(file), file)
             books = Books(file.name)
             block = _counted(text, books)
-            job_id = fill.get("job_id") or job_files.id_in(file.name)
-            if job_id is None:
-                raise InputError(
-                    f"{file.name} does not say which job it is about; give --set job_id=ID, "
-                    "or have it in its name"
-                )
-            yield job_files.job_piece(_job(str(job_id), block), file, fill, self.default_source, books)
+            job_id = job_files.job_id_of(file, fill)
+            yield job_files.job_piece(_job(job_id, block), file, fill, self.default_source, books)
         except InputError as error:
             yield job_files.damaged(file, error, None)
 

@@ -72,20 +72,15 @@ class Prmon:
         summary = False
         try:
             text = job_files.text_of(job_files.content(file), file)
-            job_id = fill.get("job_id") or job_files.id_in(file.name)
-            if job_id is None:
-                raise InputError(
-                    f"{file.name} does not say which job it is about; give --set job_id=ID, "
-                    "or have it in its name"
-                )
+            job_id = job_files.job_id_of(file, fill)
             summary = text.lstrip().startswith("{")
             source = str(fill.get("source") or self.default_source)
             if summary:
-                yield _record(text, str(job_id), file, fill, source)
+                yield _record(text, job_id, file, fill, source)
             else:
                 books = Books(file.name)
                 series = list(_series(text, books))
-                yield job_files.series_piece(source, str(job_id), series, books, fill.get("end_time"))
+                yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
         except (InputError, ValueError) as error:
             yield job_files.damaged(file, error, None if summary else SERIES)
 
@@ -174,8 +169,12 @@ def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], sou
     try:
         summary = json.loads(text)
         most, mean = _numbers(summary["Max"]), _numbers(summary.get("Avg", {}))
-    except (json.JSONDecodeError, RecursionError, KeyError, AttributeError, TypeError) as error:
-        raise InputError(f"{file.name} is no summary of prmon ({error!r}); copy it again") from error
+    except RecursionError as error:
+        raise InputError(f"{file.name} is nested too deeply for a summary of prmon; copy it again") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{file.name} is no JSON ({error}); copy it again") from error
+    except (KeyError, AttributeError, TypeError) as error:
+        raise InputError(f"{file.name} is no summary of prmon: it has no numbers under Max") from error
     processor = _of(_of(summary, "HW"), "cpu")
     cpu = [most[name] for name in ("utime", "stime") if name in most]
     job: dict[str, Any] = {

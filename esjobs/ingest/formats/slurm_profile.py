@@ -113,13 +113,7 @@ def _jobs(rows: pa.Table, odd: int, file: Input, fill: Mapping[str, object], sou
         raise InputError(f"{file.name} has no samples beside those of the step extern")
     column = next((name for name in _JOB if name in rows.column_names), None)
     if column is None:
-        job_id = fill.get("job_id") or job_files.id_in(file.name)
-        if job_id is None:
-            raise InputError(
-                f"{file.name} does not say which job it is about; give --set job_id=ID, "
-                "or have it in its name"
-            )
-        of_jobs = {str(job_id): rows}
+        of_jobs = {job_files.job_id_of(file, fill): rows}
     else:
         of_jobs = {
             str(value): rows.filter(pc.equal(rows.column(column), value))

@@ -14,7 +14,7 @@ out of a summary, counted.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
@@ -75,7 +75,9 @@ def _document(file: Input) -> dict[str, Any]:
     data = job_files.content(file)
     try:
         document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise InputError(f"{file.name} is nested too deeply for a document of SUPReMM") from error
+    except ValueError as error:
         raise InputError(f"{file.name} is no JSON ({error}); copy it again") from error
     if not isinstance(document, dict) or not isinstance(document.get("_id"), str):
         raise InputError(f"{file.name} is no document of SUPReMM: it has no _id; one document a file")
@@ -180,7 +182,7 @@ def _memory(text: object, nodes: object, cores: object) -> float | None:
 
 
 def _moment(seconds: object) -> datetime | None:
-    return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int | float) and seconds > 0 else None
+    return job_files.moment(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
 
 
 def _text(value: object) -> str | None:
@@ -223,8 +225,9 @@ def _of_plots(document: Mapping[str, Any], file: Input, fill: Mapping[str, objec
         found.append(Series(name, scope, unit, laid.start, laid.step_s, laid.columns[0], laid.remark))
     if not found and not books.rejects:
         raise InputError(f"{file.name} has neither acct nor series; is it a document of SUPReMM?")
-    last = max((one.last for one in found), default=datetime.fromtimestamp(int(ended), UTC))
-    end = fill.get("end_time") or max(last, datetime.fromtimestamp(int(ended), UTC))
+    named = job_files.moment(int(ended), "the time in _id")
+    last = max((one.last for one in found), default=named)
+    end = fill.get("end_time") or max(last, named)
     return job_files.series_piece(source, job_id, found, books, end)
 
 
