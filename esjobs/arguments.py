@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypedDict
 
+from esjobs.core.conditions import written
 from esjobs.core.errors import UsageError
 from esjobs.core.text import kind_of
 from esjobs.core.window import Window
@@ -14,8 +15,10 @@ WindowLike = Window | str | tuple[str | date, str | date] | None
 """A window, its text, a pair of times (pandas' too), a pandas Period; None where there is a usual one."""
 Names = str | Iterable[str]
 """One name or several."""
-Where = str | Iterable[str | tuple[str, object]] | Mapping[str, object]
-"""Conditions on fields: ``FIELD=VALUE`` texts, pairs, or a mapping, whose values may be several."""
+Where = str | Iterable[str | tuple[str, object] | tuple[str, str, object]] | Mapping[str, object]
+"""Conditions on fields: texts (``efficiency<0.1``), pairs of a field and a value that it equals, triples with
+an operator between, or a mapping. Values of pairs, triples and mappings may be several, and are taken as they
+are: none is a list with commas, none needs quotes."""
 
 
 class Filters(TypedDict, total=False):
@@ -96,10 +99,10 @@ def _told(given: object) -> str:
 
 
 def conditions(where: Where) -> tuple[str, ...]:
-    """Conditions as ``FIELD=VALUE`` texts; a value that is None stands for missing, no value is refused.
+    """Conditions as texts; a value that is None stands for missing, no value is refused.
 
-    >>> conditions({"site": ["CERN", "BNL"], "task_id": None})
-    ('site=CERN', 'site=BNL', 'task_id=')
+    >>> conditions({"site": ["CERN", "a,b"], "task_id": None}), conditions([("efficiency", "<", 0.1)])
+    (('site=CERN', 'site="a,b"', 'task_id='), ('efficiency<0.1',))
     """
     if isinstance(where, str):
         return (where,)
@@ -110,13 +113,27 @@ def conditions(where: Where) -> tuple[str, ...]:
     for item in given:
         if isinstance(item, str):
             texts.append(item)
-            continue
-        if not isinstance(item, tuple | list) or len(item) != 2:  # a field and its value
+        elif isinstance(item, tuple | list) and len(item) in (2, 3):  # field, operator unless it is =, value
+            texts += _of_values(str(item[0]), "=" if len(item) == 2 else str(item[1]), item[-1])
+        else:
             raise UsageError(f"expected FIELD=VALUE, or a pair of them; got {_told(item)}")
-        name, value = item
-        values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-        if not values:
-            # left out, it would answer another question than the one that was asked
-            raise UsageError(f"no value of {name} is given; leave {name} out to choose every one")
-        texts += [f"{name}={'' if one is None else one}" for one in values]
     return tuple(texts)
+
+
+def _of_values(name: str, operator: str, value: object) -> list[str]:
+    values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    if not values:
+        # left out, it would answer another question than the one that was asked
+        raise UsageError(f"no value of {name} is given; leave {name} out to choose every one")
+    if operator == "=":
+        # one by one, so that the same question is the same run however it was asked
+        return [f"{name}=" if _is_none(one) else written(name, "=", [str(one)]) for one in values]
+    if any(_is_none(one) for one in values):
+        if operator == "!=" and len(values) == 1:
+            return [f"{name}!="]
+        raise UsageError(f"{name} {operator} None compares with nothing; leave it out, or ask for is missing")
+    return [written(name, operator, map(str, values))]
+
+
+def _is_none(value: object) -> bool:
+    return value is None or value == ""

@@ -111,9 +111,18 @@ window_option = click.option(
 )
 
 
+where_option = click.option(
+    "--where",
+    multiple=True,
+    metavar="CONDITION",
+    help="FIELD=VALUE, site=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is missing'; "
+    "same field: or, bounds of one: and; different fields: and.",
+)
+
+
 def restriction_options(function: _Function) -> _Function:
     function = click.option(
-        "--where", multiple=True, metavar="FIELD=VALUE", help="Only these buckets; repeat for more."
+        "--where", multiple=True, metavar="CONDITION", help="Only these buckets: site=A,B, 'site~CERN*', ..."
     )(function)
     return click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat.")(
         function

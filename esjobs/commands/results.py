@@ -8,7 +8,14 @@ import click
 
 from esjobs import capabilities
 from esjobs.capabilities import TABLES
-from esjobs.commands.options import Context, emit, rows_options, spreadsheet_option, window_option
+from esjobs.commands.options import (
+    Context,
+    emit,
+    rows_options,
+    spreadsheet_option,
+    where_option,
+    window_option,
+)
 from esjobs.core.text import visible
 from esjobs.core.words import LEVELS, METHODS
 from esjobs.detect.tables import SEVERITIES
@@ -173,7 +180,7 @@ def compare(
     metavar="METRIC[,METRIC]",
     help="Numbers to give.",
 )
-@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
+@where_option
 @click.option("--clean", is_flag=True, help="Apply the cleaning rules first.")
 @window_option
 @rows_options
@@ -258,7 +265,7 @@ def check(obj: Context, form: str, out: str) -> None:
     help="Default: by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on stdout; another "
     "name needs it. Read back by ingest: csv, jsonl, parquet; jsonl is for jobs alone.",
 )
-@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Same field: or; different fields: and.")
+@where_option
 @click.option(
     "--pseudonymise",
     "key",

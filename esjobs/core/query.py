@@ -6,7 +6,7 @@ expressions; ratios are made above the store. What a store cannot answer exactly
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Literal
 
 from esjobs.core import fields
@@ -21,6 +21,17 @@ Value = str | int | float
 @dataclass(frozen=True)
 class In:
     """The field equals one of the values; a missing value never does."""
+
+    field: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class NotIn:
+    """The text is there and equals none of the values: a missing one is not different, it is missing.
+
+    Of numbers, days and times the same is said by what lies below and above.
+    """
 
     field: str
     values: tuple[Value, ...]
@@ -66,6 +77,23 @@ class Days:
 
 
 @dataclass(frozen=True)
+class Times:
+    """The time lies in [start, end); None: no such end. A missing value does not."""
+
+    field: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Like:
+    """The field matches one of the patterns; ``*`` stands for any text, case does not matter."""
+
+    field: str
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NotLike:
     """The field matches none of the patterns; ``*`` stands for any text, case does not matter.
 
@@ -80,10 +108,10 @@ class NotLike:
 class Either:
     """At least one of the filters holds (same field, several values or null)."""
 
-    filters: tuple["In | Missing | Present | Range", ...]
+    filters: tuple["In | NotIn | Missing | Present | Range | Days | Times | Like", ...]
 
 
-Filter = In | Missing | Present | Range | Days | NotLike | Either
+Filter = In | NotIn | Missing | Present | Range | Days | Times | Like | NotLike | Either
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from esjobs.core.errors import WindowError
+from esjobs.core.periods import FORMS, calendar_period, is_relative, relative_period
 
 _TIME = "expected one in UTC, such as 2018-08-01 or 2018-08-15T12:00:00Z"
-_ACCEPTED = "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01"
+_ACCEPTED = (
+    "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01, or a period in UTC: "
+    + FORMS
+)
 
 
 def parse_time(text: str) -> datetime:
@@ -60,23 +64,36 @@ class Window:
             )
 
     @classmethod
-    def parse(cls, text: str) -> "Window":
-        """Read ``START/END``.
+    def parse(cls, text: str, now: datetime | None = None) -> "Window":
+        """Read ``START/END``, or a period: ``2018-08``, ``2018-W31``, ``yesterday``, ``7d``; see `periods`.
 
-        >>> str(Window.parse("2018-08-01/2018-09-01"))
-        '2018-08-01/2018-09-01'
+        ``now``: what ``yesterday`` and its like are relative to; without it they are refused.
+
+        >>> str(Window.parse("2018-08-01/2018-09-01")), str(Window.parse("2018-08"))
+        ('2018-08-01/2018-09-01', '2018-08-01/2018-09-01')
+        >>> str(Window.parse("yesterday", datetime(2018, 8, 2, 12, tzinfo=UTC)))
+        '2018-08-01/2018-08-02'
         """
         start, slash, end = text.partition("/")
-        if not slash:
-            raise WindowError(f"'{text}' is not a window; {_ACCEPTED}")
-        return cls(parse_time(start), parse_time(end))
+        if slash:
+            return cls(parse_time(start), parse_time(end))
+        try:
+            if (days := calendar_period(text.strip())) is not None:
+                return cls.of_days(*days)
+            if now is not None and (span := relative_period(text, now)) is not None:
+                return cls(*span)
+        except (ValueError, OverflowError) as error:
+            raise WindowError(f"'{text}' is not in the calendar; {_ACCEPTED}") from error
+        if now is None and is_relative(text):
+            raise WindowError(f"'{text}' is relative to a moment that is not known here; give START/END")
+        raise WindowError(f"'{text}' is not a window; {_ACCEPTED}")
 
     @classmethod
-    def of(cls, value: object) -> "Window":
+    def of(cls, value: object, now: datetime | None = None) -> "Window":
         """Read whatever the Python interface accepts: a window, its text, a pair of times, a pandas Period.
 
-        Times are texts, dates or datetimes, pandas' too; without a zone they are UTC. Raises
-        :class:`WindowError` for anything else.
+        Times are texts, dates or datetimes, pandas' too; without a zone they are UTC. ``now``: see
+        :meth:`parse`. Raises :class:`WindowError` for anything else.
 
         >>> str(Window.of((date(2018, 8, 1), "2018-09-01")))
         '2018-08-01/2018-09-01'
@@ -84,7 +101,7 @@ class Window:
         if isinstance(value, Window):
             return value
         if isinstance(value, str):
-            return cls.parse(value)
+            return cls.parse(value, now)
         period: Any = value
         if hasattr(period, "start_time") and hasattr(period, "freq"):
             return cls.of((period.start_time, (period + 1).start_time))

@@ -1,69 +1,42 @@
-"""``FIELD=VALUE`` as people write it, to filters: the same field again means or, another one means and."""
+"""Conditions as people write them, to filters: the same field again means or, another one means and.
+
+The grammar is in `core/conditions`, what values of a field mean in `condition_filters`; here conditions on
+several fields come together, and those on resolved fields become conditions on what is stored.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from esjobs.core import fields, tables
+from esjobs.core.conditions import Condition, canonical, read_condition
 from esjobs.core.errors import UsageError
-from esjobs.core.query import Either, Filter, In, Missing, Value
+from esjobs.core.query import Either, Filter, In, Missing
 from esjobs.core.window import Window
 from esjobs.core.words import titled
+from esjobs.jobs.condition_filters import check, filters_of, holds
 from esjobs.jobs.resolution import source_of, stored_values
 from esjobs.jobs.tables import BUCKETS
 from esjobs.store.base import JobStore
+
+__all__ = ["BUCKET_KEYS", "bucket_filters", "canonical", "job_filters", "parse_conditions", "row_filters"]
 
 BUCKET_KEYS = ("task_id", "core_class", "site", "rc_site", "cpu_model", "processing_type")
 """Fields by which fits can be restricted: what buckets are made by, and what it resolves to."""
 
 
-def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Value | None]]:
-    """Read ``FIELD=VALUE`` pairs, typed by the catalogue; an empty value stands for missing.
+def parse_conditions(conditions: Iterable[str]) -> dict[str, list[Condition]]:
+    """Read conditions, those on the same field together, checked against the catalogue.
 
-    >>> parse_conditions(["site=CERN", "site=RAL", "cores=8"])
-    {'site': ['CERN', 'RAL'], 'cores': [8]}
+    >>> [str(each) for each in parse_conditions(["queue=CERN", "site=RAL", "cores>=8"])["site"]]
+    ['site=CERN', 'site=RAL']
     """
-    allowed: dict[str, list[Value | None]] = {}
-    for condition in conditions:
-        name, equals, text = condition.partition("=")
-        if not equals or not name:
-            raise UsageError(f"'{condition}' is no condition; expected FIELD=VALUE, such as site=CERN")
-        field = fields.asked_field(name.strip())
-        if not field.groupable:
-            raise UsageError(f"jobs cannot be selected by '{field.name}'; see: esjobs fields")
-        allowed.setdefault(field.name, []).append(_value(field, text))
-    return allowed
-
-
-def _value(field: fields.Field, text: str) -> Value | None:
-    if text == "":
-        return None
-    if field.type in ("integer", "number"):
-        try:
-            return int(text) if field.type == "integer" else float(text)
-        except ValueError:
-            raise UsageError(f"'{text}' is no {field.type}, which {field.name} is") from None
-    return text
-
-
-def _filter(name: str, values: Sequence[Value | None]) -> Filter:
-    present = tuple(value for value in values if value is not None)
-    if None not in values:
-        return In(name, present)
-    return Either((In(name, present), Missing(name))) if present else Missing(name)
-
-
-def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
-    """The conditions with the fields' own names, each once: the same question is the same run.
-
-    >>> canonical(["queue=CERN", "site=CERN"])
-    ('site=CERN',)
-    """
-    parts = (condition.partition("=") for condition in conditions)
-    # what is no condition stays as it was typed: the refusal names it
-    named = (
-        f"{fields.ALIASES.get(name.strip(), name) if equals else name}{equals}{text}"
-        for name, equals, text in parts
-    )
-    return tuple(dict.fromkeys(named))
+    by_field: dict[str, list[Condition]] = {}
+    for text in conditions:
+        condition = read_condition(text)
+        by_field.setdefault(condition.field, []).append(condition)
+    for name, on_field in by_field.items():
+        check(fields.field(name), on_field)
+    return by_field
 
 
 def job_filters(
@@ -84,25 +57,33 @@ def bucket_filters(
     for name in chosen:
         if name not in BUCKET_KEYS:
             raise UsageError(f"a fit cannot be restricted by '{name}'; buckets have {', '.join(BUCKET_KEYS)}")
-    if listed := list(tasks):
-        chosen.setdefault("task_id", []).extend(listed)
+    if listed := tuple(tasks):
+        chosen.setdefault("task_id", []).append(Condition("task_id", "=", listed))
     return _filters(store, window, chosen, BUCKETS)
 
 
 def _filters(
     store: JobStore,
     window: Window | None,
-    chosen: Mapping[str, Sequence[Value | None]],
+    chosen: Mapping[str, Sequence[Condition]],
     over: tables.Table | None = None,
 ) -> tuple[Filter, ...]:
-    """A filter a field, on jobs or on the rows of a table, which may have resolved fields as columns."""
-    filters = []
-    for name, wanted in chosen.items():
+    """The filters of each field, on jobs or on the rows of a table, which may have resolved fields."""
+    filters: list[Filter] = []
+    for name, conditions in chosen.items():
         if source_of(name) is None or (over is not None and name in over.column_names):
-            filters.append(_filter(name, wanted))
+            filters += filters_of(fields.field(name), conditions)
         else:
-            filters.append(_filter(*stored_values(store, name, wanted, window, over)))
+            source, values = stored_values(store, name, partial(holds, conditions), window, over)
+            filters.append(_one_of(source, values))
     return tuple(filters)
+
+
+def _one_of(name: str, values: Sequence[str | None]) -> Filter:
+    present = tuple(value for value in values if value is not None)
+    if None not in values:
+        return In(name, present)
+    return Either((In(name, present), Missing(name))) if present else Missing(name)
 
 
 def row_filters(table: tables.Table, chosen: Mapping[str, Sequence[str]]) -> tuple[Filter, ...]:

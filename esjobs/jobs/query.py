@@ -131,5 +131,6 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
         return "no jobs are stored; ingest some first: esjobs ingest"
     stored = Window.of_days(span.first.date(), span.last.date())
     condition = f" with {', '.join(where)}" if where else ""
-    listed = "".join(f"; what there is: esjobs query --by {name}" for name in parse_conditions(where))
+    groupable = [name for name in parse_conditions(where) if fields.field(name).groupable]
+    listed = "".join(f"; what there is: esjobs query --by {name}" for name in groupable)
     return f"no jobs{condition} in {window or stored}; the stored jobs lie in {stored}{listed}"

@@ -81,11 +81,11 @@ def _texts(column: pa.Array, resolve: Resolver) -> pa.Array:
 def stored_values(
     store: JobStore,
     name: str,
-    wanted: Collection[object],
+    wanted: Callable[[str | None], bool],
     window: Window | None = None,
     over: Table | None = None,
 ) -> tuple[str, list[str | None]]:
-    """The stored field of a resolved one, and those of its values that resolve to one that is wanted.
+    """The stored field of a resolved one, and those of its values that resolve to what is wanted.
 
     ``over``: of the rows of a table that has the stored field as a column, not of jobs. One query.
     """
@@ -94,7 +94,7 @@ def stored_values(
         raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
     resolve = _RESOLVERS[name](store, window)
     values = store.aggregate(Query((source,), (Count(),), window, over=over)).table.column(source).to_pylist()
-    return source, [value for value, item in zip(values, resolve(values), strict=True) if item in wanted]
+    return source, [value for value, item in zip(values, resolve(values), strict=True) if wanted(item)]
 
 
 def source_of(name: str) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from esjobs.core.conditions import written
 from esjobs.core.identity import content_id
 from esjobs.core.window import Window
 from esjobs.runs.kinds import Kind
@@ -19,7 +20,7 @@ class Question:
     """A question of a kind, as plain data that is written and read back without loss.
 
     ``settings``: the sections that the kind names, each as plain data. ``tasks`` and ``where`` restrict what
-    is looked at; ``where`` as people write it, ``FIELD=VALUE``.
+    is looked at; ``where`` as people write conditions, ``site=CERN``.
     """
 
     kind: Kind
@@ -71,7 +72,7 @@ class Question:
     @property
     def restriction(self) -> tuple[str, ...]:
         """The conditions on what is looked at, as people write them; none: everything."""
-        return (*(f"task_id={task}" for task in self.tasks), *self.where)
+        return (*(written("task_id", "=", [task]) for task in self.tasks), *self.where)
 
 
 def _plain(section: Any) -> dict[str, Any]:

@@ -11,14 +11,17 @@ from esjobs.core import fields
 from esjobs.core.fields import CoreClassOf, DayOf, Quotient
 from esjobs.core.query import (
     Count,
+    Days,
     DropRule,
     Either,
     Filter,
     In,
+    Like,
     Maximum,
     Metric,
     Minimum,
     Missing,
+    NotIn,
     NotLike,
     Present,
     Query,
@@ -26,6 +29,7 @@ from esjobs.core.query import (
     Sum,
     SumProduct,
     SumWhere,
+    Times,
 )
 from tests.contract.jobs import Row
 
@@ -144,6 +148,14 @@ def holds(item: Filter, row: Row) -> bool:
                 and (lt is None or found < lt)
                 and (le is None or found <= le)
             )
+        case NotIn(_, values):
+            return found is not None and found not in values
+        case Days(_, first, last):
+            return found is not None and first <= found <= last
+        case Times(_, start, end):
+            return found is not None and (start is None or start <= found) and (end is None or found < end)
+        case Like(_, patterns):
+            return found is not None and any(like(found, pattern) for pattern in patterns)
         case NotLike(_, patterns):
             return found is None or not any(like(found, pattern) for pattern in patterns)
     raise AssertionError(item)

@@ -20,10 +20,12 @@ from esjobs.core.query import (
     Either,
     Filter,
     In,
+    Like,
     Maximum,
     Metric,
     Minimum,
     Missing,
+    NotIn,
     NotLike,
     Present,
     Query,
@@ -136,6 +138,7 @@ WHERE: list[tuple[Filter, ...]] = [
     (Present("weight"), In("good", ("true",))),
     (In("day", (str(day(1)), str(day(5)))), Range("nodes", le=2)),
     (NotLike("kind", ("Z*",)),),
+    (Like("kind", ("Z*", "none")), NotIn("name", ("a",))),
     (Days("day", day(1), day(5)),),
     (Days("day", date.min, date.max), Present("weight")),
 ]
@@ -169,8 +172,13 @@ def _expected(rows: list[Row], keys: tuple[str, ...], where: tuple[Filter, ...])
                 )
             case Days(name, first, last):
                 return r[name] is not None and first <= r[name] <= last
+            case Like(name, _):
+                return r[name] is not None and r[name].lower().startswith("z")
             case NotLike(name, _):
                 return r[name] is None or not r[name].lower().startswith("z")
+            case NotIn(name, values):
+                return r[name] is not None and r[name] not in values
+        raise AssertionError(item)
 
     groups: dict[Any, list[Row]] = {} if keys else {(): []}
     for r in rows:

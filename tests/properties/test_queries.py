@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from esjobs.core.conditions import quoted
 from esjobs.core.errors import NoJobsError
 from esjobs.core.window import Window
 from esjobs.session import Session
@@ -184,10 +185,11 @@ def test_values_are_values(session: Session) -> None:
     numbers = {name: number for number, name in enumerate(HOSTILE, 1)}
     put(session, [{**template, "site": name} for name, count in numbers.items() for _ in range(count)])
     for name, count in numbers.items():
-        found = session.query("site", where=f"site={name}")
-        assert found["site"].tolist() == [name]
-        assert found["jobs"].tolist() == [count]
-        assert len(session.jobs(where=f"site={name}")) == count
+        for where in ({"site": name}, f"site={quoted(name)}"):
+            found = session.query("site", where=where)
+            assert found["site"].tolist() == [name]
+            assert found["jobs"].tolist() == [count]
+            assert len(session.jobs(where=where)) == count
     everything = session.query("site")
     assert dict(zip(everything["site"], everything["jobs"], strict=True)) == numbers
     both = session.query("site", where=["site=%", "site=_"])

@@ -19,10 +19,12 @@ from esjobs.core.query import (
     Either,
     Filter,
     In,
+    Like,
     Maximum,
     Metric,
     Minimum,
     Missing,
+    NotIn,
     NotLike,
     Present,
     Query,
@@ -31,6 +33,7 @@ from esjobs.core.query import (
     Sum,
     SumProduct,
     SumWhere,
+    Times,
     Value,
 )
 from esjobs.core.tables import Table
@@ -278,6 +281,9 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
             return f"({resolve(name).sql} IS NOT NULL)"
         case In(name, values):
             return _membership(resolve(name), values, bound)
+        case NotIn(name, values):
+            column = _text(resolve(name))
+            return f"({column.sql} IS NOT NULL AND NOT {_membership(column, values, bound)})"
         case Range():
             return _range(resolve(item.field), item, bound)
         case Days(name, first, last):
@@ -285,6 +291,10 @@ def _condition(item: Filter, resolve: Resolve, bound: Binding) -> str:
             if column.type != "day":
                 raise UsageError(f"'{column.name}' is no day")
             return f"({column.sql} BETWEEN {bound.bind(first)} AND {bound.bind(last)})"
+        case Times():
+            return _times(resolve(item.field), item, bound)
+        case Like(name, patterns):
+            return f"({_likes(resolve(name), patterns, bound)})"
         case NotLike(name, patterns):
             column = resolve(name)
             likes = _likes(column, patterns, bound)
@@ -315,11 +325,17 @@ def _range(column: Column, item: Range, bound: Binding) -> str:
     return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
 
 
+def _times(column: Column, item: Times, bound: Binding) -> str:
+    if column.type != "time":
+        raise UsageError(f"'{column.name}' is no time")
+    given = [(">=", item.start), ("<", item.end)]
+    parts = [f"{column.sql} {sign} {bound.bind(naive(limit))}" for sign, limit in given if limit is not None]
+    return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
+
+
 def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
     """Whether the column matches a pattern: an equality, a prefix, or LIKE with everything but * escaped."""
-    if column.type not in ("keyword", "text"):
-        raise UsageError(f"'{column.name}' is not a string and matches no pattern")
-    text = f"lower({column.sql})"
+    text = f"lower({_text(column).sql})"
     parts: list[str] = []
     for pattern in patterns:
         stem = pattern.rstrip("*")
@@ -331,6 +347,12 @@ def _likes(column: Column, patterns: Sequence[str], bound: Binding) -> str:
             like = _escaped(pattern).replace("*", "%")
             parts.append(f"{text} LIKE lower({bound.bind(like)}) ESCAPE '{_ESCAPE}'")
     return " OR ".join(parts) or "FALSE"
+
+
+def _text(column: Column) -> Column:
+    if column.type not in ("keyword", "text"):
+        raise UsageError(f"'{column.name}' is not a string and matches no pattern")
+    return column
 
 
 def _escaped(pattern: str) -> str:

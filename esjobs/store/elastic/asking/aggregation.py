@@ -96,13 +96,21 @@ def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
     invalid: Counter[date] = Counter()
     with scratch_of_jobs() as scratch:
         for some in unread:
-            asked = all_of([*some.jobs.inside(query.window), some.clause])
+            asked = all_of([*some.jobs.inside(query.window), some.clause, *_possible(some.jobs, query)])
             for page in some.jobs.documents(some.at, asked, used_fields(query)):
                 scratch.add(page.jobs)
                 invalid += page.invalid
         answer = scratch.aggregate(query)
     extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in invalid.items()})
     return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
+
+
+def _possible(jobs: JobIndex, query: Query) -> list[Clause]:
+    """What can pass filters of which the cluster cannot say one; none where that is not why it is read."""
+    clauses = Clauses(jobs.live, lambda _: None)
+    if clauses.filters(query.where) is not None or not (narrow := clauses.narrowing(query.where)):
+        return []
+    return [any_of([*jobs.odd(used_fields(query)), all_of(narrow)])]
 
 
 def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
@@ -186,7 +194,7 @@ def _require_allowed(cluster: Cluster, jobs: JobSource, parts: Sequence[JobIndex
     why: list[str] = []
     for part in parts:
         if not is_groupable(part, query):
-            n_read += count_of(cluster, part, part.inside(query.window))
+            n_read += count_of(cluster, part, [*part.inside(query.window), *_possible(part, query)])
             why += what_forbids_groups(part, query)
     require_allowed(jobs, n_read, list(dict.fromkeys(why)))
 

@@ -7,14 +7,27 @@ said exactly is None; whoever asked reads the documents then. Values that only t
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from esjobs.core import fields
+from esjobs.core.conditions import matches
 from esjobs.core.fields import CoreClassOf, DayOf, Field, Quotient
-from esjobs.core.query import Days, DropRule, Either, Filter, In, Missing, NotLike, Present, Range
-from esjobs.core.window import Window
-from esjobs.store.elastic.asking.days import days_between, within
+from esjobs.core.query import (
+    Days,
+    DropRule,
+    Either,
+    Filter,
+    In,
+    Like,
+    Missing,
+    NotIn,
+    NotLike,
+    Present,
+    Range,
+    Times,
+)
+from esjobs.store.elastic.asking.days import between, days_between
 from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.layout import LONGEST_TERM
 from esjobs.store.values import typed
@@ -66,12 +79,19 @@ class Clauses:
                 return self.present(name)
             case In(name, values):
                 return self._membership(name, values)
+            case NotIn(name, values):
+                return self._other(name, values)
             case Range():
                 return self._range(item)
             case Days():
                 return self._days(item)
+            case Times(name, start, end):
+                return self._times(name, start, end)
+            case Like(name, patterns):
+                return self._alike(name, patterns)
             case NotLike(name, patterns):
-                return self._unlike(name, patterns)
+                alike = self._alike(name, patterns)
+                return None if alike is None else negated(alike)
 
     def keep(self, rule: DropRule) -> Clause | None:
         """True for the jobs that a rule keeps."""
@@ -118,7 +138,8 @@ class Clauses:
         usable = [cast for value in values for cast in typed(name, item.type, value)]
         match item.derived:
             case DayOf(source):
-                return any_of([self._on_day(source, day) for day in usable if isinstance(day, date)])
+                parts = self.filters([_times_of(source, Days(name, day, day)) for day in usable])  # type: ignore[arg-type]
+                return None if parts is None else any_of(parts)
             case CoreClassOf(source):
                 ranges = {"single": Range(source, ge=1, le=1), "multi": Range(source, gt=1)}
                 parts = self.filters([ranges[str(value)] for value in usable if value in ranges])
@@ -151,27 +172,44 @@ class Clauses:
             return NONE
         return _first_of(live, _between(live, item)) if live.askable else None
 
+    def _other(self, name: str, values: Sequence[Any]) -> Clause | None:
+        present, same = self.present(name), self._membership(name, values)
+        return None if present is None or same is None else all_of([present], [same])
+
     def _days(self, item: Days) -> Clause | None:
         derived = self._field(item.field).derived
-        if isinstance(derived, DayOf):  # from the times of jobs, which may have no such field
-            return None
+        if isinstance(derived, DayOf):
+            return self.filter(_times_of(derived.field, item))
         live = self.live[item.field]
         return days_between(live.paths[0], item) if live.askable and live.paths else None
 
-    def _unlike(self, name: str, patterns: Sequence[str]) -> Clause | None:
-        if self._field(name).derived is not None:
-            return None
-        values = self.distinct(name)
+    def _times(self, name: str, start: datetime | None, end: datetime | None) -> Clause | None:
+        live = self.live[name]
+        if live.state == "absent":
+            return NONE
+        return _first_of(live, lambda path: between(path, start, end)) if live.askable else None
+
+    def _alike(self, name: str, patterns: Sequence[str]) -> Clause | None:
+        derived = self._field(name).derived
+        values = list(_CLASSES) if isinstance(derived, CoreClassOf) else self.distinct(name)
         if values is None or len(values) > _MOST_VALUES:
             return None
         if not all(text.isascii() for text in (*values, *patterns)):
             return None  # engines differ in how they fold other letters
-        hit = tuple(value for value in values if any(_like(value, pattern) for pattern in patterns))
-        alike = self.filter(In(name, hit))
-        return None if alike is None else negated(alike)
+        hit = tuple(value for value in values if any(matches(value, pattern) for pattern in patterns))
+        return self.filter(In(name, hit))
 
-    def _on_day(self, source: str, day: date) -> Clause:
-        return within(self.live[source].paths[0], Window.of_days(day, day))[0]
+
+_CLASSES = ("single", "multi")
+"""The values of a class of cores."""
+
+
+def _times_of(source: str, days: Days) -> Times:
+    """The times of some days."""
+    start = datetime.combine(days.first, time(0), UTC)
+    if days.last == date.max:
+        return Times(source, start)
+    return Times(source, start, datetime.combine(days.last + timedelta(days=1), time(0), UTC))
 
 
 def _cut(values: list[Any]) -> Iterator[list[Any]]:
@@ -287,20 +325,3 @@ def _least(live: LiveField, bound: float, *, beyond: bool) -> float:
             break
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high
-
-
-def _like(text: str, pattern: str) -> bool:
-    """Whether a text matches a pattern in which * stands for any text; ASCII letters of any case."""
-    first, *rest = pattern.lower().split("*")
-    text = text.lower()
-    if not rest:
-        return text == first
-    if not text.startswith(first) or len(text) < len(first) + len(rest[-1]):
-        return False
-    at, end = len(first), len(text) - len(rest[-1])
-    for part in rest[:-1]:
-        at = text.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return at <= end and text.endswith(rest[-1])

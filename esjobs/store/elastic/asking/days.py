@@ -20,18 +20,21 @@ _LAST = datetime(2262, 4, 11, tzinfo=UTC)
 
 def within(path: str, window: Window | None) -> list[dict[str, Any]]:
     """The clauses of a window: none for all times, else one."""
-    if window is None:
-        return []
+    return [] if window is None else [between(path, window.start, window.end)]
+
+
+def between(path: str, start: datetime | None, end: datetime | None) -> dict[str, Any]:
+    """The clause of the times in [start, end); None: no such end."""
     # An index of nanoseconds refuses to be asked for times that it cannot hold: such a bound is left out
     # where it excludes nothing, else the nearest one that can be asked for excludes everything.
     limits = {}
-    if window.start > _EPOCH:
-        limits["gte"] = _written(min(window.start, _LAST))
-    if window.end <= _LAST:
-        limits["lt"] = _written(max(window.end, _EPOCH))
+    if start is not None and start > _EPOCH:
+        limits["gte"] = _written(min(start, _LAST))
+    if end is not None and end <= _LAST:
+        limits["lt"] = _written(max(end, _EPOCH))
     if not limits:
-        return [{"exists": {"field": path}}]
-    return [{"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}]
+        return {"exists": {"field": path}}
+    return {"range": {path: {**limits, "format": "strict_date_optional_time_nanos"}}}
 
 
 def around(path: str, window: Window) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
+from esjobs.store.elastic.asking.composite import distinct
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
@@ -32,7 +33,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
     schema = schema_of(fields.field(name) for name in names)
     if jobs.most_read is not None:
         sizes = [
-            count_of(cluster, part, [_matching(part, select, needed)])
+            count_of(cluster, part, [_matching(None, part, select, needed)])
             for part in jobs.parts(select.window, needed)
         ]
         require_allowed(jobs, sum(sizes))
@@ -49,7 +50,7 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
             for at, part in parts:
                 if at.empty:
                     continue
-                for documents in part.documents(at, _matching(part, select, needed), needed):
+                for documents in part.documents(at, _matching(at, part, select, needed), needed):
                     if plain:
                         columns = [documents.jobs.column(name) for name in names]
                         yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -61,9 +62,13 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
     return batches()
 
 
-def _matching(part: JobIndex, select: Select, needed: frozenset[str]) -> Clause:
-    """What can match, and what the cluster cannot judge."""
-    clauses = Clauses(part.live, lambda _: None)
+def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: frozenset[str]) -> Clause:
+    """What can match, and what the cluster cannot judge.
+
+    Which texts match a pattern is asked of a snapshot; without one, what patterns say is left open.
+    """
+    inside = all_of(part.inside(select.window))
+    clauses = Clauses(part.live, lambda path: None if at is None else distinct(at, path, inside))
     kept = [clauses.keep(rule) for rule in select.drops]
     narrow = [*clauses.narrowing(select.where), *(clause for clause in kept if clause is not None)]
     base = part.inside(select.window)

@@ -22,15 +22,18 @@ from esjobs.core.query import (
     Either,
     Filter,
     In,
+    Like,
     Maximum,
     Metric,
     Minimum,
+    NotIn,
     Present,
     Query,
     Range,
     Sum,
     SumProduct,
     SumWhere,
+    Times,
 )
 from esjobs.store.elastic.asking.clauses import Clause, all_of, has_value
 from esjobs.store.elastic.fields.live_fields import LiveField
@@ -186,17 +189,20 @@ def plan_sums(query: Query, live: Mapping[str, LiveField], *, by_value: bool = F
     return Sums(tuple(sorted(constants)), usable, live) if len(usable) == len(terms) else None
 
 
+_HAVING = In | NotIn | Present | Range | Times | Like
+"""Filters that no missing value passes."""
+
+
 def present_in(query: Query) -> set[str]:
     """The stored fields that every row has which passes filters and rules."""
     kept: list[Filter] = [*query.where, *(rule.keep for rule in query.drops if rule.missing == "drop")]
     present: set[str] = set()
     for item in kept:
-        if isinstance(item, In | Present | Range):
+        if isinstance(item, _HAVING):
             present |= _behind(query, item.field)
         elif isinstance(item, Either) and item.filters:
             each = [
-                _behind(query, part.field) if isinstance(part, In | Present | Range) else set()
-                for part in item.filters
+                _behind(query, part.field) if isinstance(part, _HAVING) else set() for part in item.filters
             ]
             present |= set.intersection(*each)
     return present

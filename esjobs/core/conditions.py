@@ -1,0 +1,168 @@
+"""The grammar of conditions as people write them: ``efficiency<0.1``, ``site=CERN,RAL``, ``user is missing``.
+
+Here texts become fields, operators and values, and the other way round; what values mean is for the fields
+they are compared with. ``docs/questions.md`` explains the language to its users.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from esjobs.core import fields
+from esjobs.core.errors import UsageError
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "~", "!~", "is missing", "is present"]
+
+OPERATORS: tuple[Operator, ...] = ("!=", "!~", "<=", ">=", "=", "<", ">", "~")
+"""The operators that take values, in the order in which they are looked for."""
+ALTERNATIVES: frozenset[Operator] = frozenset({"=", "~", "is missing"})
+"""Operators that say what a field may be: of several conditions with them one has to hold."""
+BOUNDS: frozenset[Operator] = frozenset({"<", "<=", ">", ">="})
+
+_CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(!=|!~|<=|>=|=|<|>|~)(.*)", re.DOTALL | re.ASCII)
+_IS = re.compile(r"\s*([A-Za-z_]\w*)\s+is\s+(missing|present)\s*", re.DOTALL | re.ASCII | re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"\s*(,|$)', re.DOTALL)
+_UNQUOTED = re.compile(r"([^,]*)(,|$)", re.DOTALL)
+_EXPECTED = "expected FIELD=VALUE, such as site=CERN, or another operator: != < <= > >= ~, is missing"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: the field by its name in the catalogue, the operator, the texts of the values.
+
+    ``values``: one for ``<`` and its like; none for ``is missing`` and ``is present``.
+    """
+
+    field: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The condition as it can be read again."""
+        if not self.values:
+            return f"{self.field}=" if self.operator == "is missing" else f"{self.field} {self.operator}"
+        return f"{self.field}{self.operator}{','.join(map(quoted, self.values))}"
+
+
+def read_condition(text: str) -> Condition:
+    """Read one condition; nothing after ``=`` means missing, as ``is missing`` does.
+
+    Raises :class:`UsageError` for what is no condition, or names no field of the catalogue.
+
+    >>> read_condition('queue = CERN, "A,B"')
+    Condition(field='site', operator='=', values=('CERN', 'A,B'))
+    >>> read_condition("user is missing")
+    Condition(field='user', operator='is missing', values=())
+    """
+    if state := _IS.fullmatch(text):
+        name, kind = state.groups()
+        return Condition(fields.asked_field(name).name, _state(kind.lower()))
+    parts = _CONDITION.fullmatch(text)
+    if parts is None:
+        raise UsageError(f"'{text}' is no condition; {_EXPECTED}")
+    name, sign, rest = parts.groups()
+    field, operator = fields.asked_field(name).name, cast("Operator", sign)
+    if not rest.strip():
+        if operator == "=":
+            return Condition(field, "is missing")
+        if operator == "!=":
+            return Condition(field, "is present")
+        raise UsageError(f"'{text}' says nothing behind {operator}; expected {name}{operator}VALUE")
+    values = _values(text, rest)
+    if operator in BOUNDS and len(values) > 1:
+        raise UsageError(f"'{text}' compares with several values; {operator} takes one")
+    return Condition(field, operator, values)
+
+
+def _state(kind: str) -> Operator:
+    return "is missing" if kind == "missing" else "is present"
+
+
+def _values(condition: str, text: str) -> tuple[str, ...]:
+    """The values of a list with commas; one in quotes is taken as it stands, ``""`` in it for a quote."""
+    values: list[str] = []
+    at = 0
+    while True:
+        if member := _QUOTED.match(text, at):
+            values.append(member.group(1).replace('""', '"'))
+        else:
+            member = _UNQUOTED.match(text, at)
+            value = member.group(1).strip() if member else ""
+            if member is None or not value:
+                raise UsageError(
+                    f"'{condition}' has an empty value in its list; a field without a value is: is missing"
+                )
+            if value[0] in '"=<>!~':
+                raise UsageError(
+                    f"'{condition}' has a value that begins with {value[0]}; put it in double quotes, "
+                    'a quote inside them twice: site="=A"'
+                )
+            values.append(value)
+        at = member.end()
+        if not member.group(2):
+            return tuple(dict.fromkeys(values))
+
+
+def quoted(value: str) -> str:
+    """A value as conditions have it: in quotes only where it would else be read as something else.
+
+    >>> quoted("CERN"), quoted("a,b"), quoted('say "so"')
+    ('CERN', '"a,b"', 'say "so"')
+    """
+    plain = value and value == value.strip() and "," not in value and value[0] not in '"=<>!~'
+    return value if plain else '"' + value.replace('"', '""') + '"'
+
+
+def written(field: str, operator: str, values: Iterable[str]) -> str:
+    """A condition as text, its values as they are, whatever stands in them.
+
+    Raises :class:`UsageError` where the name or the operator is none.
+
+    >>> written("site", "=", ["CERN", "a,b"])
+    'site=CERN,"a,b"'
+    """
+    if not _NAME.fullmatch(field):
+        raise UsageError(f"'{field}' is no name of a field; see: esjobs fields")
+    if operator not in OPERATORS:
+        raise UsageError(f"'{operator}' is no operator; there are {' '.join(OPERATORS)}")
+    return f"{field}{operator}{','.join(map(quoted, values))}"
+
+
+def canonical(conditions: Iterable[str]) -> tuple[str, ...]:
+    """Conditions with the fields' own names, a value each, each once: the same question is the same run.
+
+    >>> canonical(["queue=CERN", "site = CERN,RAL", "user is missing"])
+    ('site=CERN', 'site=RAL', 'user=')
+    """
+    single: dict[str, None] = {}
+    for condition in map(read_condition, conditions):
+        for value in condition.values:
+            # patterns are the same in any case
+            text = value.lower() if condition.operator in ("~", "!~") else value
+            single[str(Condition(condition.field, condition.operator, (text,)))] = None
+        if not condition.values:
+            single[str(condition)] = None
+    return tuple(single)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text matches a pattern in which ``*`` stands for any text; case does not matter.
+
+    >>> matches("CERN-PROD", "cern*"), matches("CERN-PROD", "*prod"), matches("CERN-PROD", "cern")
+    (True, True, False)
+    """
+    first, *rest = pattern.lower().split("*")
+    text = text.lower()
+    if not rest:
+        return text == first
+    if not text.startswith(first) or len(text) < len(first) + len(rest[-1]):
+        return False
+    at, end = len(first), len(text) - len(rest[-1])
+    for part in rest[:-1]:
+        at = text.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return at <= end and text.endswith(rest[-1])
