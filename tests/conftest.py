@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs.demonstration import demonstrate
 from esjobs.session import Session
 from esjobs.settings import Settings
 
@@ -32,6 +33,14 @@ def shared_data() -> Path:
 def panda_files(shared_data: Path) -> list[Path]:
     """The four PanDA tasks, smallest ids first."""
     return sorted((shared_data / "panda-jobs").glob("job_records_*.csv.gz"))
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of one demo for all who read it: ``demo.duckdb``, ``jobs.parquet``. Write to copies only."""
+    folder = tmp_path_factory.mktemp("demo")
+    demonstrate(folder, jobs=60_000, seed=3)
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -16,14 +16,14 @@ _ONE_OF_EACH_VENDOR = {"elasticsearch8", "opensearch3"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every engine for each test; of each vendor one version, unless the module sets ``ALL_VERSIONS``.
+    """Every engine for each test; of each vendor one version, with the mark ``every_version`` all of them.
 
-    Versions differ in what they answer to queries and mappings: modules about these ask all of them. What is
-    built upon the answers (loads, publication, leases) is ours and alike.
+    Versions differ in what they answer to queries and mappings: tests about these have the mark. What is
+    built upon the answers (loads, publication, leases) is ours and alike, as is what we refuse to ask.
     """
     for name, durable in (("engine", False), ("durable", True)):
         if name in metafunc.fixturenames:
-            every = getattr(metafunc.module, "ALL_VERSIONS", False)
+            every = metafunc.definition.get_closest_marker("every_version") is not None
             metafunc.parametrize(name, _params(durable=durable, every=every), indirect=True)
 
 

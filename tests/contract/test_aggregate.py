@@ -13,17 +13,17 @@ from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
 from tests.contract.jobs import batch, day, groups, hours, job, put
 
-ALL_VERSIONS = True
-
 EVERY_KEY = ("day", "task_id", "core_class", "site", "cpu_raw", "processing_type")
 
 
+@pytest.mark.every_version
 def test_nothing_stored_has_no_groups(store: JobStore) -> None:
     answer = store.aggregate(Query(EVERY_KEY, (Count(), Sum("events", "events"))))
     assert answer.table.num_rows == answer.books.num_rows == 0
     assert answer.table.schema.names == [*EVERY_KEY, "n_jobs", "events"]
 
 
+@pytest.mark.every_version
 def test_without_keys_there_is_one_row(store: JobStore) -> None:
     query = Query((), (Count(), Sum("events", "events"), Maximum("end_time", "last")))
     assert groups(store, query) == {(): {"n_jobs": 0, "events": None, "last": None}}
@@ -31,6 +31,7 @@ def test_without_keys_there_is_one_row(store: JobStore) -> None:
     assert groups(store, query) == {(): {"n_jobs": 2, "events": 200.0, "last": hours(1)}}
 
 
+@pytest.mark.every_version
 def test_the_types_of_the_answer(store: JobStore) -> None:
     put(store, "a", job(1))
     metrics = (
@@ -57,6 +58,7 @@ def test_the_types_of_the_answer(store: JobStore) -> None:
     ]
 
 
+@pytest.mark.every_version
 @pytest.mark.parametrize("window", ["0001-01-01/9999-12-31", "1600-01-01/2300-01-01"])
 def test_thousands_of_years_hold_what_they_hold(store: JobStore, window: str) -> None:
     years = Window.parse(window)
@@ -66,6 +68,7 @@ def test_thousands_of_years_hold_what_they_hold(store: JobStore, window: str) ->
     assert sum(found.num_rows for found in store.select(Select(("job_id",), years))) == 2
 
 
+@pytest.mark.every_version
 def test_a_missing_key_is_a_group(store: JobStore) -> None:
     put(store, "a", job(1, cpu_raw=None), job(2, cpu_raw=None), job(3, cpu_raw=""), job(4, cores=None))
     put(store, "b", job(5, cores=0), job(6, cores=1, cpu_raw="x"))
@@ -79,6 +82,7 @@ def test_a_missing_key_is_a_group(store: JobStore) -> None:
     }
 
 
+@pytest.mark.every_version
 def test_days_are_days_of_utc(store: JobStore) -> None:
     put(
         store,
@@ -91,6 +95,7 @@ def test_days_are_days_of_utc(store: JobStore) -> None:
     assert found == {(day(n),): {"n_jobs": 1} for n in (-1, 0, 1)}
 
 
+@pytest.mark.every_version
 def test_a_metric_leaves_out_jobs_without_its_fields(store: JobStore) -> None:
     put(
         store,
@@ -136,6 +141,7 @@ def test_a_metric_leaves_out_jobs_without_its_fields(store: JobStore) -> None:
     }
 
 
+@pytest.mark.every_version
 def test_large_integers_are_summed_exactly_and_squared_without_overflow(store: JobStore) -> None:
     large = 2**62
     put(store, "a", *(job(n, events=large) for n in range(4)), job(5, events=1), job(6, events=-1))
@@ -143,6 +149,7 @@ def test_large_integers_are_summed_exactly_and_squared_without_overflow(store: J
     assert found == {(): {"s": 4.0 * large, "q": pytest.approx(4.0 * large**2)}}
 
 
+@pytest.mark.every_version
 def test_what_is_not_finite_stays_visible(store: JobStore) -> None:
     put(
         store,
@@ -158,6 +165,7 @@ def test_what_is_not_finite_stays_visible(store: JobStore) -> None:
     assert found["c",] == {"cpu_s": math.inf, "sq": math.inf}
 
 
+@pytest.mark.every_version
 def test_sums_agree_with_numpy(store: JobStore) -> None:
     rng = np.random.default_rng(8)
     n = 20_000
@@ -202,6 +210,7 @@ def test_sums_agree_with_numpy(store: JobStore) -> None:
             assert row[metric] == pytest.approx(math.fsum(values[its]), rel=1e-12), metric
 
 
+@pytest.mark.every_version
 def test_the_day_and_the_table_agree_with_select(store: JobStore) -> None:
     put(store, "a", *(job(n, site=f"s{n % 3}", end_time=hours(n)) for n in range(60)))
     found = groups(store, Query(("site", "day"), (Count(),), where=(In("site", ("s1", "s2")),)))

@@ -11,8 +11,6 @@ from esjobs.store.base import JobStore
 from tests.contract.jobs import groups, hours, job, put, selected
 from tests.contract.model import like
 
-ALL_VERSIONS = True
-
 HOSTILE = (
     "' OR 1=1 --",
     "'; DROP TABLE jobs; --",
@@ -40,17 +38,20 @@ def hostile(store: JobStore) -> JobStore:
     return store
 
 
+@pytest.mark.every_version
 def test_a_hostile_value_matches_itself_only(hostile: JobStore) -> None:
     for name in HOSTILE:
         assert selected(hostile, "site", where=[In("site", (name,))]) == [name]
     assert len(selected(hostile, "site", where=[In("site", HOSTILE)])) == len(HOSTILE)
 
 
+@pytest.mark.every_version
 def test_a_hostile_value_is_a_group_of_its_own(hostile: JobStore) -> None:
     found = groups(hostile, Query(("site",), (Count(),)))
     assert found == {(name,): {"n_jobs": 1} for name in ("CERN", *HOSTILE)}
 
 
+@pytest.mark.every_version
 def test_a_hostile_pattern_is_taken_literally_but_for_the_star(hostile: JobStore) -> None:
     names = ("CERN", *HOSTILE)
     for pattern in (*HOSTILE, "c*", "*R*", "*n", "*", "c*r*n", "CE*ERN", "%*", "_*_", "\\*", "!*"):
@@ -69,6 +70,7 @@ def test_a_name_that_is_not_in_the_catalogue_is_refused(store: JobStore, name: s
         selected(store, "site", where=[In(name, ("1",))])
 
 
+@pytest.mark.every_version
 def test_a_hostile_name_of_a_metric_is_only_a_name(store: JobStore) -> None:
     put(store, "a", job(1))
     name = 'n"; DROP TABLE jobs; --'
@@ -137,15 +139,18 @@ MATCHES: list[tuple[Filter, list[str]]] = [
 ]
 
 
+@pytest.mark.every_version
 def test_what_a_filter_matches(filled: JobStore) -> None:
     for given, expected in MATCHES:
         assert ids(filled, given) == expected, given
 
 
+@pytest.mark.every_version
 def test_filters_are_combined_with_and(filled: JobStore) -> None:
     assert ids(filled, Present("user"), Range("wall_s", gt=0), In("cores", (1,))) == ["inf"]
 
 
+@pytest.mark.every_version
 def test_a_filter_of_many_values(store: JobStore) -> None:
     put(store, "a", *(job(n) for n in range(50)))
     wanted = tuple(str(n) for n in range(0, 10_000, 2))
@@ -171,6 +176,7 @@ def test_a_filter_that_makes_no_sense_is_refused(store: JobStore, given: Filter)
         ids(store, given)
 
 
+@pytest.mark.every_version
 def test_a_window_is_half_open(store: JobStore) -> None:
     put(store, "a", *(job(n, end_time=hours(n)) for n in range(4)))
     assert selected(store, "job_id", window=Window(hours(1), hours(3))) == ["1", "2"]

@@ -16,8 +16,6 @@ from esjobs.jobs.resolution import resolvers
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
 
-ALL_VERSIONS = True
-
 DAY = Window.parse("2018-08-01/2018-08-02")
 IMPORTED = """queue,corepower,benchmark,rc_site,valid_from
 NAMELESS_1,10.5,HS06,FR-LYON,2018-01-01
@@ -63,6 +61,7 @@ def test_every_resolved_field_has_a_way(store: JobStore) -> None:
     assert set(resolvers(store, [item.name for item in fields.DERIVED_FIELDS], DAY)) == resolved
 
 
+@pytest.mark.every_version
 def test_groups_by_site_add_up_exactly(filled: JobStore) -> None:
     table = query_jobs(filled, ["rc_site"], ["jobs", "events", "cpu_h", "cpu_s_per_event"]).to_pylist()
     expected = Counter(site_of(str(row["site"])) for row in jobs())
@@ -91,6 +90,7 @@ def test_a_resolved_field_stands_beside_its_source_and_others(filled: JobStore) 
     assert sum(row["jobs"] for row in by_model) == 60
 
 
+@pytest.mark.every_version
 def test_a_condition_becomes_the_queues_of_the_site(filled: JobStore) -> None:
     for condition in ("rc_site=FR-LYON", "site=NAMELESS_1 queue=IN2P3-CC_HIMEM"):
         found = selected(filled, "job_id", where=job_filters(filled, condition.split(" ")))

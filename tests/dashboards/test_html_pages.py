@@ -1,6 +1,7 @@
 """The pages in a browser: every panel is drawn, nothing is fetched, numbers are those of the store."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,6 @@ from dashboards.spec import JOBS, Page, View, Where
 from dashboards.view.ask import groups
 from esjobs.core.query import Count
 from esjobs.core.window import Window
-from esjobs.demonstration import demonstrate
 from esjobs.session import Session
 from tests.dashboards.opened_pages import again, open_file
 
@@ -26,11 +26,10 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """The results of two nights of the demo."""
-    folder = tmp_path_factory.mktemp("demo")
-    demonstrate(folder, jobs=60_000, seed=3)
-    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+    copied = shutil.copy(demo_folder / "demo.duckdb", tmp_path_factory.mktemp("nights"))
+    with esjobs.open(f"duckdb:{copied}") as session:
         session.run("2025-06-01/2025-06-25")
         yield session
 

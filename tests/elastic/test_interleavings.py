@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.jobs.tables import BUCKETS
 from esjobs.store.base import Retired
 from esjobs.store.elastic.layout import Names
@@ -22,7 +21,7 @@ from tests.servers.server import Server
 
 pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
 
-INTERLEAVINGS = 3
+INTERLEAVINGS = 2
 """Of each kind here; several hundred were tried."""
 
 ROWS = 7
@@ -66,9 +65,9 @@ def seen(store: ElasticStore) -> Counter[int]:
 @pytest.mark.parametrize("writers", [2, 4])
 def test_in_any_order(server: Server, index_prefix: str, writers: int, seed: int) -> None:
     gate, prefix = Gate(seed), index_prefix.rstrip("-")
-    reader = ElasticStore(connect(Access(server.url)), prefix, tables=TABLES)
+    reader = ElasticStore(connect(Access(server.url)), prefix, tables=[BUCKETS])
     reader.set_up()
-    stores = [ElasticStore(gated(server, gate), prefix, tables=TABLES) for _ in range(writers)]
+    stores = [ElasticStore(gated(server, gate), prefix, tables=[BUCKETS]) for _ in range(writers)]
     with ThreadPoolExecutor(writers) as pool:
         working = [pool.submit(work, store, number) for number, store in enumerate(stores)]
         while not all(each.done() for each in working):
@@ -93,7 +92,7 @@ def test_in_any_order(server: Server, index_prefix: str, writers: int, seed: int
 def test_a_month_is_dropped_and_written_in_any_order(server: Server, index_prefix: str, seed: int) -> None:
     """One process takes the only day of a month out of sight and sweeps, another writes days of it."""
     gate, prefix = Gate(seed), index_prefix.rstrip("-")
-    pruner, writer = (ElasticStore(gated(server, gate), prefix, tables=TABLES) for _ in range(2))
+    pruner, writer = (ElasticStore(gated(server, gate), prefix, tables=[BUCKETS]) for _ in range(2))
 
     def written(turn: int) -> None:
         day = hours(24 * turn).date()

@@ -35,7 +35,9 @@ def test_a_master_is_lost(servers: Servers, name: str, tmp_path: Path) -> None:
                 act(stage.embedded, step, file)
             assert lost.hits == 1
             assert not master.running
+            assert cluster.master() is not master
             assert_after(session, stage.expected(), reported=True)
+        assert cluster.start().running
 
 
 @pytest.fixture

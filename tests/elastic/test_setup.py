@@ -1,10 +1,13 @@
 """What ``esjobs setup`` makes, and indices that an earlier version made."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError
 from esjobs.core.query import Count, Query
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.jobs.tables import BUCKETS
 from esjobs.speed.tables import FLAGS
@@ -16,8 +19,9 @@ from tests.contract.jobs import hours, job, put, table_batch, visible
 from tests.servers.server import Server
 
 
-def opened(server: Server, prefix: str) -> ElasticStore:
-    return ElasticStore(connect(Access(server.url)), prefix, tables=TABLES)
+def opened(server: Server, prefix: str, tables: Iterable[Table] = TABLES) -> ElasticStore:
+    """A store of the tables that a test is about: setting up makes an index for each."""
+    return ElasticStore(connect(Access(server.url)), prefix, tables=tables)
 
 
 def test_setting_up_makes_everything_once(server: Server, index_prefix: str) -> None:
@@ -34,13 +38,21 @@ def test_setting_up_makes_everything_once(server: Server, index_prefix: str) -> 
     ]
     assert store.set_up().done == store.set_up(dry_run=True).done == ()
     assert prefix in store.set_up().role
+    # a field that is misspelt in a filter would match nothing, without a word
+    for table in TABLES:
+        index, alias = Names(prefix).rows(table), Names(prefix).alias(table)
+        known = server.json("GET", f"{index}/_mapping")[index]["mappings"]["properties"]
+        held = server.json("GET", f"{index}/_alias")[index]["aliases"][alias]["filter"]
+        named = [name for part in held["bool"]["filter"] for kind in part.values() for name in kind]
+        assert named
+        assert set(named) <= set(known)
     store.close()
 
 
 def test_an_index_made_by_another_program_gets_our_layout(server: Server, index_prefix: str) -> None:
     """A name of ours that something else writes to first does not become a guess of the cluster."""
     prefix = f"{index_prefix}own"
-    store = opened(server, prefix)
+    store = opened(server, prefix, [BUCKETS])
     store.set_up()
     name = f"{Names(prefix).alias(BUCKETS)}-000002"
     server.json("PUT", name)
@@ -56,7 +68,7 @@ def test_an_index_made_by_another_program_gets_our_layout(server: Server, index_
 def test_fields_that_are_new_are_added_to_an_index_of_before(server: Server, index_prefix: str) -> None:
     prefix = f"{index_prefix}own"
     index = Names(prefix).rows(BUCKETS)
-    store = opened(server, prefix)
+    store = opened(server, prefix, [BUCKETS])
     store.set_up()
     layout = server.json("GET", f"{index}/_mapping")[index]["mappings"]
     server.json("DELETE", index)
@@ -73,7 +85,7 @@ def test_an_index_with_times_in_nanoseconds_is_used_as_it_is(server: Server, ind
     """As the first version made it; setting up says what that costs."""
     prefix = f"{index_prefix}own"
     index = Names(prefix).rows(FLAGS)
-    store = opened(server, prefix)
+    store = opened(server, prefix, [FLAGS])
     store.set_up()
     layout = server.json("GET", f"{index}/_mapping")[index]["mappings"]
     server.json("DELETE", index)

@@ -1,8 +1,10 @@
 """Panels asked of a real index: the same rows as of a store, and as many marks as from rows on a page."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,13 +20,13 @@ from dashboards.view.ask import asked
 from dashboards.view.rows import Row
 from esjobs.capabilities import table
 from esjobs.core.query import Count, Maximum, Minimum, Sum
-from esjobs.demonstration import demonstrate
 from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.speed.tables import SPEED
 from tests.dashboards.answers import answered, at, without_context
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg
 from tests.servers.plugin import server_params
+from tests.servers.pool import Servers
 from tests.servers.server import Server
 
 TYPE, METHOD = "all", "gamma"
@@ -32,15 +34,20 @@ PANELS = [each for each in REPORT if each.view.table in {item.name for item in S
 DRAWN = [each for each in PANELS if each.kind in CHARTS]
 PRODUCTS = server_params("elasticsearch8", "elasticsearch9", "opensearch3")
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", PRODUCTS, indirect=True)]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="session", params=PRODUCTS)
+def server(request: pytest.FixtureRequest, servers: Servers) -> Server:
+    """The shared server of each product whose dashboards draw, running."""
+    return servers.running(request.param)
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """The results of the demo, embedded."""
-    folder = tmp_path_factory.mktemp("demo")
-    demonstrate(folder, jobs=60_000, seed=3)
-    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+    copied = shutil.copy(demo_folder / "demo.duckdb", tmp_path_factory.mktemp("views"))
+    with esjobs.open(f"duckdb:{copied}") as session:
         yield session
 
 
@@ -125,6 +132,7 @@ def _value(value: Any) -> Any:
     return float(value) if type(value) is int else value
 
 
+@pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
 @pytest.mark.parametrize("panel", DRAWN, ids=lambda panel: panel.id)
 def test_a_chart_draws_from_an_index_what_it_draws_from_rows(
     panel: Panel, server: Server, prefix: str, demo: Session, capfd: pytest.CaptureFixture[str]

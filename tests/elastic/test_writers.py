@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ import pytest
 
 from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.core.tables import Table
 from esjobs.jobs.tables import BUCKETS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
@@ -29,8 +30,8 @@ from tests.servers.server import Server
 pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
 
 
-def opened(server: Server, prefix: str) -> ElasticStore:
-    return ElasticStore(connect(Access(server.url)), prefix.rstrip("-"), tables=TABLES)
+def opened(server: Server, prefix: str, tables: Iterable[Table] = TABLES) -> ElasticStore:
+    return ElasticStore(connect(Access(server.url)), prefix.rstrip("-"), tables=tables)
 
 
 def test_a_second_writer_is_told_who_writes_and_spoils_nothing(server: Server, index_prefix: str) -> None:
@@ -82,7 +83,7 @@ def test_a_lease_that_was_taken_away_stops_the_write(server: Server, index_prefi
 
 def test_publishers_wait_for_each_other(server: Server, index_prefix: str) -> None:
     """None undoes what another has just published."""
-    stores = [opened(server, index_prefix) for _ in range(3)]
+    stores = [opened(server, index_prefix, [BUCKETS]) for _ in range(3)]
     stores[0].set_up()
     days = [hours(24 * number).date() for number in range(12)]
     written = [
