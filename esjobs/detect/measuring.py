@@ -149,8 +149,8 @@ _ANSWERS: Mapping[str, tuple[str, _Answer]] = {
             of.block.values["mem_used_b"], of.block.step_s, trim=_TRIMS[variant]
         ),
     ),
-    "collapse": ("cpu_load", lambda of, _: detectors.collapse(of.block.values["cpu_load"])),
-    "gpu-collapse": ("gpu_load", lambda of, _: detectors.collapse(of.block.values["gpu_load"])),
+    "collapse": ("cpu_load", lambda of, _: detectors.collapse(of.raw_load_samples)),
+    "gpu-collapse": ("gpu_load", lambda of, _: detectors.collapse(of.gpu_samples)),
     "late-start": ("cpu_load", lambda of, _: detectors.late_start(of.raw_load_samples, of.block.step_s)),
     "gpu-late-start": (
         "gpu_load",

@@ -6,12 +6,12 @@ an instant to the rate before it, over instants and nodes.
 
 import numpy as np
 
-from esjobs.detect.detectors.measured import Floats, Ints, Measured, Reason, Values, measured
+from esjobs.detect.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured
 from esjobs.detect.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
 
 _LEAST_SIDE = 2
-_ARRAYS = 4
-"""So many arrays of the size of the samples are in use at a time."""
+_ARRAYS = 1
+"""In float64 a chunk leaves the nearest cache; smaller ones cost more in calls than they save."""
 
 
 def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.05) -> Measured:
@@ -40,9 +40,13 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     count = np.zeros((jobs, units), np.int64)
     for rows in chunks(jobs, _ARRAYS * units * n):
         values = rates.values[rows].astype(np.float64)
+        there = None
         if not (rates.even_units[rows] == units).all():
             values = cleaned(values)
-        count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(values, sides)
+            there = ~np.isnan(values)
+        count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(
+            values, there, sides
+        )
     fits = (count >= max(LEAST_SAMPLES, sum(sides))) & (count >= LEAST_SHARE * n)
     ratio = np.where(fits, ratio, np.inf)
     unit = np.argmin(ratio, axis=1)
@@ -50,7 +54,8 @@ def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.
     value, begin = ratio[at], split[at]
     job, job_begin = value, begin
     if units > 1:
-        _, smallest, place, _, _ = _smallest(rates.mean[:, None, :], sides)
+        mean = rates.mean[:, None, :]
+        _, smallest, place, _, _ = _smallest(mean, ~np.isnan(mean), sides)
         job, job_begin = smallest[:, 0], place[:, 0]
     known = np.isfinite(job)
     return measured(
@@ -80,16 +85,20 @@ def _reasons(rates: Samples, count: Ints, fits: Values, assessed: Values, least:
     return np.where(assessed, Reason.ASSESSED, why).astype(np.int8)
 
 
-def _smallest(rates: Floats, sides: tuple[int, ...]) -> tuple[Ints, Floats, Ints, Floats, Floats]:
-    """Per unit: known samples, the smallest ratio (inf: none), its sample, the means before and after."""
+def _smallest(
+    rates: Floats, known: Bools | None, sides: tuple[int, ...]
+) -> tuple[Ints, Floats, Ints, Floats, Floats]:
+    """Per unit: known samples, the smallest ratio (inf: none), its sample, the means before and after.
+
+    ``known``: where there is a sample; None: everywhere.
+    """
     shape, n = rates.shape[:2], rates.shape[2]
-    known = ~np.isnan(rates)
-    count = np.count_nonzero(known, axis=2)
+    count = np.full(shape, n) if known is None else np.count_nonzero(known, axis=2)
     blank = np.full(shape, np.nan)
     if n < sum(sides):
         return count, np.full(shape, np.inf), np.zeros(shape, np.int64), blank, blank
     complete = bool((count == n).all())
-    if complete:
+    if complete or known is None:
         counts = np.arange(1, n + 1)[None, None, :]
     else:
         rates = np.where(known, rates, 0.0)
