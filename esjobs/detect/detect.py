@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -24,18 +24,17 @@ from esjobs.core.query import Count, Days, Query, Sum
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.detect.alike import alike
+from esjobs.detect.block_jobs import block_jobs, day_blocks
 from esjobs.detect.facts import Facts, fields_needed
-from esjobs.detect.footprints import footprint_rows, footprints
 from esjobs.detect.in_force import Judging
 from esjobs.detect.judging import eligibility, judged
 from esjobs.detect.measuring import Batch, measurements
 from esjobs.detect.rows import aligned, issue_rows, measure_rows
-from esjobs.detect.series_jobs import jobs_without_series, with_records
+from esjobs.detect.series_jobs import jobs_without_series
 from esjobs.detect.tables import DETECT_TABLES, DETECTED_DAYS, FOOTPRINTS, ISSUES, MEASURES
 from esjobs.jobs.row_spool import RowSpool
 from esjobs.runs.publication import read_table, rows_table, tidy
-from esjobs.series.blocks import Block, blocks
+from esjobs.series.blocks import Block
 from esjobs.series.tables import SERIES
 from esjobs.store.base import Change, JobStore, Retired
 
@@ -142,7 +141,7 @@ def _day(
             for table in (MEASURES, FOOTPRINTS, ISSUES)
         }
         names = fields_needed(judging.rules)
-        for block in _blocks(store, judging, day):
+        for block in day_blocks(store, judging, day):
             _of_block(store, judging, day, names, block, spools, books)
         _of_records(store, judging, day, names, spools, books)
         rows = Counter({table.name: sum(spool.rows.values()) for table, spool in spools.items()})
@@ -152,16 +151,6 @@ def _day(
     account = rows_table(DETECTED_DAYS, [_account(judging, day, mark, books)])
     changes.append(store.replace(DETECTED_DAYS, str(day), account.to_batches()))
     return books, changes, rows
-
-
-def _blocks(store: JobStore, judging: Judging, day: date) -> Iterator[Block]:
-    """The series of a day, jobs with the same metrics together."""
-    window = Window.of_days(day, day)
-    asked = Query(("metric",), (Count("n"),), where=(Days("day", day, day),), over=SERIES)
-    metrics = sorted(store.aggregate(asked).table.column("metric").to_pylist())
-    if metrics:
-        for block in blocks(store, window, metrics, most=judging.block_values):
-            yield from alike(block)
 
 
 def _of_block(
@@ -174,22 +163,11 @@ def _of_block(
     books: _Books,
 ) -> None:
     """Footprints, measures and issues of the jobs of a block."""
-    records, lacking = with_records(store, block.jobs, names, day)
-    n = records.num_rows
-    jobs = {
-        "day": pa.array([day] * n, pa.date32()),
-        **{name: block.jobs.column(name).combine_chunks() for name in ("source", "job_id")},
-        "end_time": block.jobs.column("end_time").combine_chunks().cast(pa.timestamp("us", "UTC")),
-    }
-    nodes = records.column("nodes").cast(pa.float64()).to_numpy()
-    used = [
-        footprint_rows({name: column.take(pa.array(rows)) for name, column in jobs.items()}, figures)
-        for rows, figures in footprints(block, nodes)
-    ]
-    for batch in used:
+    known = block_jobs(store, judging, day, names, block)
+    jobs, facts = known.jobs, known.facts
+    n = facts.n
+    for batch in known.footprints:
         spools[FOOTPRINTS].add(batch)
-    table = pa.Table.from_batches(used, table_schema(FOOTPRINTS))
-    facts = Facts(records, judging.clusters, table, np.maximum(block.step_s * block.n_samples, 0))
     eligible, why_not = eligibility(judging.rules, facts)
     measured, evidence = {}, {}
     for measurement in measurements(Batch(block, facts.column("cores_used")), judging.wanted):
@@ -202,7 +180,7 @@ def _of_block(
         _add_issues(spools[ISSUES], books, issue_rows(day, facts, jobs["end_time"], flagged, evidence))
     books.n_jobs += n
     books.n_with_series += n
-    books.n_without_record += lacking
+    books.n_without_record += known.lacking
     books.n_eligible += int(eligible.sum())
     books.n_resampled += int(np.count_nonzero(block.resampled))
     books.not_eligible.update(reason for reason in why_not if reason)

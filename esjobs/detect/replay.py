@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.errors import NoResultError
-from esjobs.core.query import Days, Filter, In
+from esjobs.core.query import Days, In
 from esjobs.core.window import Window
 from esjobs.detect.facts import Facts, fields_needed, job_keys, metrics_needed
 from esjobs.detect.in_force import Judging, in_force
 from esjobs.detect.judging import Measures, eligibility, judged
 from esjobs.detect.series_jobs import jobs_without_series, stored_days, with_records
 from esjobs.detect.tables import DETECTED_DAYS, FOOTPRINTS, MEASURES, SEVERITIES
+from esjobs.detect.unmeasured import with_unmeasured
 from esjobs.runs.publication import read_table
 from esjobs.store.base import JobStore
 
@@ -78,13 +79,13 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     """What changes between the rules of ``now`` and of ``then`` in a window (columns :data:`SCHEMA`).
 
     Both are applied to what is stored, so that the difference is that of the rules alone. Rules that change
-    nothing have no row. Raises :class:`NoResultError` when no day of the window was looked at, or when rules
-    need a variant of a detector that was not measured.
+    nothing have no row. A variant of a detector that was not measured is measured now, from the stored
+    series. Raises :class:`NoResultError` when no day of the window was looked at, or when these series are
+    not there any more.
     """
     days = read_table(store, DETECTED_DAYS, [Days.of_window(window)], ["day"]).column("day").to_pylist()
     if not days:
         raise NoResultError(f"no day of {window} was looked at; run: esjobs detect --window {window}")
-    _require_measured(store, now, then, window)
     changes: dict[tuple[str, str], _Change] = defaultdict(_Change)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for day in sorted(days):
@@ -111,18 +112,6 @@ def replay(store: JobStore, now: Judging, then: Judging, window: Window) -> pa.T
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def _require_measured(store: JobStore, now: Judging, then: Judging, window: Window) -> None:
-    """Refuse rules that need a variant of a detector nobody has measured; they would say nothing."""
-    for detector, variant in sorted(then.wanted - now.wanted):
-        where: list[Filter] = [Days.of_window(window), In("detector", (detector,)), In("variant", (variant,))]
-        if next(iter(store.read(MEASURES, where, ["job_id"], limit=1)), None) is None:
-            raise NoResultError(
-                f"'{detector}' was not measured in its variant '{variant}'; name these rules under [detect] "
-                f"rules in a settings file of their own and run esjobs detect --window {window} into another "
-                "store, or replay with the usual variant"
-            )
-
-
 def _batches(
     store: JobStore, now: Judging, then: Judging, day: date
 ) -> Iterator[tuple[pa.Table, pa.Table | None, pa.Table | None]]:
@@ -138,6 +127,8 @@ def _batches(
         footprints = read_table(store, FOOTPRINTS, [*here, In("metric", metrics)])
         detectors = tuple(sorted({name for name, _ in now.wanted | then.wanted}))
         measures = read_table(store, MEASURES, [*here, In("detector", detectors)])
+        for judging in (now, then):
+            measures = with_unmeasured(store, judging, day, measures)
         for start in range(0, jobs.num_rows, _JOBS):
             piece = jobs.slice(start, _JOBS)
             records, _ = with_records(store, piece, names, day)

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import esjobs
 from esjobs.core.errors import InputError, NoResultError
+from esjobs.series.tables import SERIES
+from esjobs.store.base import Retired
+from tests.detect.made_jobs import N, busy, cores, put_records, put_series, record, series
 
 OTHERS = """
 [rule.cpu-idle]
@@ -88,11 +92,56 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     assert detected.replay_rules(path).empty
 
 
+WARM = """
+[rule.memory-leak]
+variant = "trim-start"
+"""
+
+
+def test_a_variant_that_was_not_measured_is_measured_and_nothing_written(
+    detected: esjobs.Session, tmp_path: Path
+) -> None:
+    # a start that hides the line
+    memory = np.linspace(2e9, 10e9, N)
+    memory[:60] = 0
+    put_records(detected, tmp_path, [record("warm")])
+    put_series(
+        detected, {"warm": [*cores([busy()] * 4), series("mem_used_b", "node", "n1", memory)]}, load="w"
+    )
+    detected.detect()
+    path = tmp_path / "warm.toml"
+    path.write_text(WARM)
+    before = detected.arrow.show("measures").to_pylist()
+    (row,) = detected.replay_rules(path).to_dict(orient="records")
+    assert (row["rule"], row["change"], row["examples"]) == ("memory-leak", "newly flagged", "c/warm")
+    assert (row["n_before"], row["n_after"]) == (1, 2)
+    assert detected.arrow.show("measures").to_pylist() == before
+    # what detecting with the rules finds is what was told
+    settings = detected.settings
+    detected.settings = settings.model_copy(
+        update={"detect": settings.detect.model_copy(update={"rules": (path,)})}
+    )
+    detected.detect()
+    found = detected.arrow.show("issues", detector="memory-leak").to_pylist()
+    assert {each["job_id"] for each in found} == {"leak", "warm"}
+
+
+def test_without_the_series_a_variant_is_refused(detected: esjobs.Session, tmp_path: Path) -> None:
+    detected.store.publish([Retired(SERIES, "load")])
+    path = tmp_path / "warm.toml"
+    path.write_text(WARM)
+    with pytest.raises(
+        NoResultError, match=r"the time series of 1 jobs of 2026-03-01 .* not stored any more"
+    ):
+        detected.replay_rules(path)
+    # a detector that has nothing to look at lacks nothing
+    path.write_text("[rule.sync-offloading]\nlimits.least_peak = 1.9\n")
+    assert detected.replay_rules(path).empty
+
+
 def test_what_cannot_be_replayed_is_refused(detected: esjobs.Session, tmp_path: Path) -> None:
     path = tmp_path / "trim.toml"
-    path.write_text('[rule.memory-leak]\nvariant = "trim"\n')
-    with pytest.raises(NoResultError, match="not measured in its variant 'trim'"):
-        detected.replay_rules(path)
+    path.write_text(WARM)
     with pytest.raises(NoResultError, match="no day of"):
         detected.replay_rules(path, "2020-01-01/2020-01-02")
     path.write_text('[rule.memory-leak]\nlimits = { least = "lots" }\n')
