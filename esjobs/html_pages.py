@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import JOBS, OWN, JobsIndex, View, Where, table
-from dashboards.targets.html.pages.files import MARK, Setting, Site, files_of, site_of
+from dashboards.targets.html.pages.files import JOB_STYLE, MARK, Setting, Site, files_of, site_of
 from dashboards.view.ask import asked, groups
 from dashboards.view.rows import Row, keeps
 from esjobs import __version__
 from esjobs.capabilities import KINDS, kind_of
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
+from esjobs.job_pages import FOLDER, USUAL_JOBS, JobPages, job_files, job_pages
 from esjobs.output.folders import write_folder
 from esjobs.runs.latest import latest_run
 from esjobs.runs.stored import StoredRun
@@ -20,38 +22,47 @@ from esjobs.speed.question import SpeedQuestion
 from esjobs.speed.tables import SPEED
 from esjobs.store.base import JobStore
 
+NO_JOBS = JobPages()
+"""No job has a page."""
 
-def write_pages(store: JobStore, out: str | Path, jobs: JobsIndex = OWN) -> Path:
+
+def write_pages(store: JobStore, out: str | Path, jobs: JobsIndex = OWN, most_jobs: int = USUAL_JOBS) -> Path:
     """Write the pages of a store into a folder, in place of those of before; the page to open.
 
     ``jobs``: where the jobs are and what is known of them; what is asked of the jobs themselves is about the
-    window of the latest run. Files that are not of pages stay as they are. Without a run the pages say so.
+    window of the latest run. ``most_jobs``: so many jobs have a page of their own. Files that are not of
+    pages stay as they are. Without a run the pages say so.
     Raises :class:`InputError` when the folder cannot be written, or has a file of somebody else under a name
     of ours.
     """
-    site = pages_of(store, jobs)
-    write_folder(out, files_of(site), site.folder, MARK)
+    of_jobs = job_pages(store, most_jobs)
+    site = pages_of(store, jobs, of_jobs)
+    pages = job_files(store, of_jobs, f"{site.folder}/{JOB_STYLE}", MARK)
+    write_folder(out, chain(pages, files_of(site)), site.folder, MARK, below=FOLDER)
     return Path(out) / next(iter(site.pages))
 
 
-def pages_of(store: JobStore, jobs: JobsIndex = OWN) -> Site:
-    """The pages of a store as files; the same rows give the same files."""
+def pages_of(store: JobStore, jobs: JobsIndex = OWN, of_jobs: JobPages = NO_JOBS) -> Site:
+    """The pages of a store as files, without those of jobs; the same rows give the same files."""
     runs = {kind.name: latest_run(store, kind) for kind in KINDS}
     shown = runs[SPEED.name]
     if shown is None:
-        return site_of(PAGES, Stored(store, {}, HEADLINE), Setting(_facts(None), jobs=jobs))
+        setting = Setting(_facts(None, of_jobs), jobs=jobs, of_jobs=of_jobs.files)
+        return site_of(PAGES, Stored(store, {}, HEADLINE), setting)
     fit = SpeedQuestion.of_run(shown).fit
     latest = {name: run.run for name, run in runs.items() if run is not None}
     reader = Stored(store, latest, fit.methods[0], shown.window)
-    return site_of(PAGES, reader, Setting(_facts(shown), fit.deviation_limit, jobs))
+    return site_of(PAGES, reader, Setting(_facts(shown, of_jobs), fit.deviation_limit, jobs, of_jobs.files))
 
 
-def _facts(run: StoredRun | None) -> tuple[tuple[str, str], ...]:
+def _facts(run: StoredRun | None, of_jobs: JobPages) -> tuple[tuple[str, str], ...]:
     """What the head of every page says of where its numbers are from."""
-    written = ("esjobs", __version__)
+    last = [("esjobs", __version__)]
+    if of_jobs.files:
+        last.insert(0, ("Pages of jobs", of_jobs.told))
     if run is None:
-        return ("Run", "none yet"), written
-    return ("Window", str(run.window).replace("/", " to ")), ("Run", run.run), written
+        return ("Run", "none yet"), *last
+    return ("Window", str(run.window).replace("/", " to ")), ("Run", run.run), *last
 
 
 @dataclass(frozen=True)

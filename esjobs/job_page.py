@@ -6,7 +6,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dashboards.targets.html.job import Drawing, Finding, JobPage, Line, PlainTable, Span, Track, render_job
+from dashboards.targets.html.job import (
+    Around,
+    Drawing,
+    Finding,
+    JobPage,
+    Line,
+    PlainTable,
+    Span,
+    Track,
+    render_job,
+)
 from esjobs.core.text import visible
 from esjobs.detect.one_job import JobStory, Row
 from esjobs.detect.plots import Plot
@@ -28,8 +38,8 @@ def write_job_page(story: JobStory, out: str | Path) -> Path:
     return Path(out)
 
 
-def job_html(story: JobStory) -> str:
-    """The page of a job as HTML that needs nothing else."""
+def job_html(story: JobStory, around: Around | None = None) -> str:
+    """The page of a job as HTML; without ``around`` it needs nothing else."""
     issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
     tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
     reasons = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
@@ -42,7 +52,8 @@ def job_html(story: JobStory) -> str:
             visible("; ".join(reasons)),
             [_drawing(story, plot) for plot in story.plots],
             list(_tables(story)),
-        )
+        ),
+        around,
     )
 
 

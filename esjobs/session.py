@@ -701,13 +701,16 @@ class Session(ResultTables):
 
         return report_page(self.store, run, method)
 
-    def export_html(self, out: str | Path) -> Path:
-        """Write the pages of dashboards into a folder of HTML that needs no network; the page to open."""
+    def export_html(self, out: str | Path, *, job_pages: int = 300) -> Path:
+        """Write the pages of dashboards into a folder of HTML that needs no network; the page to open.
+
+        ``job_pages``: so many jobs have a page of their own, those with the worst scores and issues.
+        """
         from esjobs.bundles import jobs_of
         from esjobs.html_pages import write_pages
 
         cluster = self.settings.cluster
-        return write_pages(self.store, out, jobs_of(cluster.jobs_index, cluster.field_map))
+        return write_pages(self.store, out, jobs_of(cluster.jobs_index, cluster.field_map), job_pages)
 
     def plot_line(
         self,

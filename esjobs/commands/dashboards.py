@@ -61,20 +61,29 @@ def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
     metavar="FOLDER",
     help="Folder for the pages; those of before are replaced, nothing else in it is touched.",
 )
+@click.option(
+    "--jobs",
+    "most_jobs",
+    type=click.IntRange(min=0),
+    default=300,
+    show_default=True,
+    metavar="N",
+    help="So many jobs have a page of their own, those with the worst scores and issues; 0: none.",
+)
 @click.pass_obj
-def export_html(obj: Context, out: Path) -> None:
+def export_html(obj: Context, out: Path, most_jobs: int) -> None:
     """Write the same pages as HTML, with their rows: for a browser alone, with no server and no network.
 
     Open index.html in the folder, from disk or from any web server.
     """
-    _write_pages(obj, out)
+    _write_pages(obj, out, most_jobs)
 
 
-def _write_pages(obj: Context, out: Path) -> None:
+def _write_pages(obj: Context, out: Path, most_jobs: int = 300) -> None:
     from esjobs.core.text import visible
 
     with obj.session() as session:
-        first = session.export_html(out)
+        first = session.export_html(out, job_pages=most_jobs)
     if not obj.quiet:
         click.echo(f"pages written; open {visible(str(first))}", err=True)
 

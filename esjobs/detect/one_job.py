@@ -51,7 +51,7 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
     where: list[Filter] = [In("job_id", (job_id,))]
     if source is not None:
         where.append(In("source", (source,)))
-    records = _records(store, where)
+    records = job_records(store, where)
     series = read_table(store, SERIES, where, ["source", "metric"]).to_pylist()
     sources = sorted({row["source"] for row in (*records, *series)})
     if not sources:
@@ -60,35 +60,41 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
     if len(sources) > 1:
         raise UsageError(f"several sources have a job '{job_id}': {', '.join(sources)}; name one: --source")
     where = [In("job_id", (job_id,)), In("source", (sources[0],))]
-    issues = sorted(
-        _rows(store, ISSUES, where),
-        key=lambda row: (-row["severity_rank"], -(row["wasted_core_hours"] or 0), row["detector"]),
-    )
+    issues = in_order(table_rows(store, ISSUES, where))
     metrics = sorted({row["metric"] for row in series})
     seen = [(row["metric"], row["unit"]) for row in issues if row["metric"] and row["unit"]]
     drawn: list[Plot] = []
     for block in blocks(store, None, metrics, where=where) if metrics else ():
         for row in range(block.jobs.num_rows):
             drawn += plots(block, row, seen, points)
-    scores = _rows(store, SCORES, where)
+    scores = table_rows(store, SCORES, where)
     return JobStory(
         sources[0],
         job_id,
         {name: value for name, value in (records[0] if records else {}).items() if value is not None},
         scores[0] if scores else None,
         tuple(issues),
-        tuple(_rows(store, MEASURES, where)),
-        tuple(sorted(_rows(store, FOOTPRINTS, where), key=lambda row: row["metric"])),
+        tuple(table_rows(store, MEASURES, where)),
+        tuple(sorted(table_rows(store, FOOTPRINTS, where), key=lambda row: row["metric"])),
         tuple(drawn),
     )
 
 
-def _records(store: JobStore, where: Sequence[Filter]) -> list[dict[str, Any]]:
+def in_order(issues: Sequence[Row]) -> list[Row]:
+    """Issues of a job, the worst first."""
+    return sorted(
+        issues, key=lambda row: (-row["severity_rank"], -(row["wasted_core_hours"] or 0), row["detector"])
+    )
+
+
+def job_records(store: JobStore, where: Sequence[Filter]) -> list[dict[str, Any]]:
+    """Records of jobs in every field of the catalogue, and what follows from them."""
     names = [field.name for field in fields.JOB_FIELDS] + ["cpu_model", "rc_site", "efficiency"]
     rows: list[dict[str, Any]] = select(store, names, None, where=where).read_all().to_pylist()
     return rows
 
 
-def _rows(store: JobStore, table: Table, where: Sequence[Filter]) -> list[dict[str, Any]]:
+def table_rows(store: JobStore, table: Table, where: Sequence[Filter]) -> list[dict[str, Any]]:
+    """Rows of a table as dictionaries."""
     rows: list[dict[str, Any]] = read_table(store, table, where).to_pylist()
     return rows

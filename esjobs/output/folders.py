@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from esjobs.core.errors import InputError
@@ -22,14 +22,15 @@ _LOOKED_AT = 4096
 
 
 def write_folder(
-    out: str | os.PathLike[str], files: Iterable[tuple[str, str]], parts: str, mark: str
+    out: str | os.PathLike[str], files: Iterable[tuple[str, str]], parts: str, mark: str, below: str = ""
 ) -> None:
     """Write files into a folder, which is made; each file by its name and its text.
 
     ``parts``: the folder below, named after its contents, in which the files are that others load; it ends in
     a dash and a digest, and folders of the same name with another digest are of before. ``mark``: what stands
     at the start of every other file; what has one of their names without it is somebody else's: nothing is
-    written then. All other files and folders stay as they are. Raises :class:`InputError`.
+    written then. ``below``: a folder for some of these files, from which those of before go that are not
+    among them. All other files and folders stay as they are. Raises :class:`InputError`.
     """
     folder = Path(out)
     if os.fspath(out) == STANDARD_OUTPUT:
@@ -44,10 +45,14 @@ def write_folder(
                 _refuse_foreign(folder / name, mark)
             if not (folder / parts).is_dir():
                 _complete(folder, parts, loaded)
+            if below:
+                (folder / below).mkdir(exist_ok=True)
             for name, text in opened.items():
                 with writing_text(folder / name) as stream:
                     stream.write(text)
             _remove_others(folder, parts)
+            if below:
+                _remove_stale(folder / below, {Path(name).name for name in opened}, mark)
     except FileExistsError as error:
         raise InputError(f"cannot write {folder}: it is no folder; name one with --out") from error
     except (OSError, ValueError) as error:
@@ -70,14 +75,25 @@ def _alone(folder: Path) -> Iterator[None]:
 def _refuse_foreign(path: Path, mark: str) -> None:
     """A file of somebody else is not replaced, whatever it is called."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as stream:
-            ours = mark in stream.read(_LOOKED_AT)
+        ours = _is_ours(path, mark)
     except FileNotFoundError:
         return
     except IsADirectoryError:
         ours = False
     if not ours:
         raise InputError(f"cannot write {path}: it is not one of ours; name another folder with --out")
+
+
+def _is_ours(path: Path, mark: str) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        return mark in stream.read(_LOOKED_AT)
+
+
+def _remove_stale(folder: Path, names: Collection[str], mark: str) -> None:
+    """Take away files of ours that nothing leads to any more."""
+    for path in folder.iterdir():
+        if path.name not in names and path.is_file() and not path.is_symlink() and _is_ours(path, mark):
+            path.unlink()
 
 
 def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:

@@ -97,14 +97,33 @@ class JobPage:
     tables: Sequence[PlainTable]
 
 
-def render_job(page: JobPage) -> str:
-    """The page as HTML; the same page gives the same text, to the byte."""
+@dataclass(frozen=True)
+class Around:
+    """What a page has that stands among others.
+
+    ``style``: the address of the style sheet that they share. ``mark``: by which our files are known.
+    ``ways``: titles and addresses of pages to go back to.
+    """
+
+    style: str
+    mark: str
+    ways: Sequence[tuple[str, str]]
+
+
+def job_style() -> str:
+    """The style sheet of pages of jobs."""
+    return palette_css() + series_css() + _read("report.css") + _read("job.css")
+
+
+def render_job(page: JobPage, around: Around | None = None) -> str:
+    """The page as HTML; the same page gives the same text, to the byte. ``around``: none, it stands alone."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    style = palette_css() + series_css() + _read("report.css") + _read("job.css")
     template = environment.from_string(_read("job.html.jinja"))
-    return template.render(page=page, style=Markup(style))  # noqa: S704 - our own files
+    style = Markup(job_style())  # noqa: S704 - our own files
+    mark = Markup(around.mark if around else "")  # noqa: S704 - our own text
+    return template.render(page=page, style=style, around=around, mark=mark)
 
 
 def _read(name: str) -> str:

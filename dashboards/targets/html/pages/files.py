@@ -8,8 +8,8 @@ security policy admits scripts beside the page alone.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import EVERY_LOOK, LOOKS, OWN, Choice, JobsIndex, Page, Panel, lacking
+from dashboards.targets.html.job import job_style
 from dashboards.targets.html.pages.columns import Columns, numbered
 from dashboards.targets.html.pages.figures import Drawable
 from dashboards.targets.html.pages.panels import panel_of, slug, words_of
@@ -31,6 +32,8 @@ _HERE = Path(__file__).parent
 _SCRIPTS = ("rows.js", "choices.js", "tables.js", "charts.js", "page.js")
 FIRST = "index.html"
 """The page on which a reader starts."""
+JOB_STYLE = "job.css"
+"""The style sheet of pages of jobs."""
 MARK = '<meta name="generator" content="esjobs pages">'
 """By which a file of ours is known among others."""
 
@@ -40,12 +43,14 @@ class Setting:
     """What all pages go by.
 
     ``facts``: what they say about the run that they show, as text by term. ``limit``: the accepted deviation.
-    ``jobs``: the index of jobs, which may lack fields that panels need.
+    ``jobs``: the index of jobs, which may lack fields that panels need. ``of_jobs``: addresses of pages of
+    jobs, by source and job_id.
     """
 
     facts: tuple[tuple[str, str], ...] = ()
     limit: float = DEVIATION_LIMIT
     jobs: JobsIndex = OWN
+    of_jobs: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,7 @@ def _part(
         given = Drawable(
             panel, placed.h, rows, pool, columns[pool.name], lambda view: reader.rows(view, ()), setting.limit
         )
-        made[panel.id] = panel_of(given, page, leads_to) | {"pool": pool.name}
+        made[panel.id] = panel_of(given, page, leads_to, setting.of_jobs) | {"pool": pool.name}
     return {
         "pools": {
             pool.name: {
@@ -238,6 +243,7 @@ def _shared() -> tuple[tuple[str, str], ...]:
         ("vega.js", (_HERE.parent / "library" / "vega.js").read_text(encoding="utf-8")),
         ("pages.js", f'"use strict";\nconst KNOWN = {json.dumps(known)};\n{scripts}'),
         ("pages.css", palette_css() + series_css() + _shared_style() + _read("pages.css")),
+        (JOB_STYLE, job_style()),
     )
 
 

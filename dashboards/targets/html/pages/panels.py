@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from dashboards.spec import LOOKS, Entry, Kind, Page, Panel, table
@@ -18,13 +19,27 @@ MOST_ROWS = 1000
 """Rows that a table shows at most where nobody can choose some of them."""
 
 
-def panel_of(given: Drawable, page: Page, leads_to: Page | None) -> Made:
-    """A panel about rows of a page; ``leads_to``: the page that opens when one of its names is clicked."""
+def panel_of(
+    given: Drawable,
+    page: Page,
+    leads_to: Page | None,
+    of_jobs: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> Made:
+    """A panel about rows of a page.
+
+    ``leads_to``: the page that opens when one of its names is clicked. ``of_jobs``: addresses of pages of
+    jobs by source and job_id, to which their ids lead.
+    """
     if given.panel.kind in ("table", "rows") and not page.choices and len(given.rows) > MOST_ROWS:
         cut = replace(given, rows=given.rows[:MOST_ROWS])
         made = _MAKERS[given.panel.kind](cut) | {"of": len(given.rows)}
     else:
         made = _MAKERS[given.panel.kind](given)
+    for column in made.get("columns", ()):
+        if column["column"] == "job_id" and of_jobs:
+            column["page"] = given.columns.made(
+                "page", lambda row: of_jobs.get((row["source"], row["job_id"]))
+            )
     if leads_to is not None and given.panel.view.level in (None, "site"):
         _lead(made, given.panel, leads_to)
     return made

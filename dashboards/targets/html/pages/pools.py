@@ -228,6 +228,8 @@ def needed(panel: Panel) -> tuple[str, ...]:
     found += [*view.by, view.over, *(join.on for join in panel.joins)]
     if panel.kind in CHARTS:
         found += columns_of(panel)
+    if "job_id" in found:  # an id is one of its source
+        found.append("source")
     known = table(view.table).column_names
     return tuple(dict.fromkeys(column for column in [*found, "level", "processing_type"] if column in known))
 

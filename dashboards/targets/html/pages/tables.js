@@ -169,6 +169,10 @@ class Table {
       glyph.setAttribute("aria-hidden", "true");
       verdict.append(glyph, "\u00a0" + text);
       cell.append(verdict);
+    } else if (column.page && this.pool.column(column.page)[row]) {
+      const link = element("a");
+      link.href = this.pool.column(column.page)[row];
+      cell.append(long(link, text, LONG.name));
     } else if (column.leads_to && text !== "–") {
       const link = element("a");
       link.href = leadingTo(column.leads_to, text);

@@ -1,0 +1,102 @@
+"""Pages of jobs in the folder of pages: which jobs have one, what leads to it, what goes with the jobs."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+import esjobs
+from esjobs.cli import main
+from esjobs.demonstration import demonstrate
+from esjobs.html_pages import FOLDER
+from esjobs.session import Session
+from tests.dashboards.opened_pages import open_file
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The demo with few jobs."""
+    folder = tmp_path_factory.mktemp("demo")
+    demonstrate(folder, jobs=6_000, seed=3)
+    with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
+        yield session
+
+
+def pages(folder: Path) -> set[str]:
+    return {path.name for path in (folder / FOLDER).iterdir()}
+
+
+def test_the_worst_have_a_page_and_what_is_left_out_is_said(demo: Session, tmp_path: Path) -> None:
+    first = demo.export_html(tmp_path / "out", job_pages=80)
+    issues = demo.show("issues")
+    wrong = issues[issues["severity"] != "info"]
+    assert len(pages(first.parent)) == 80 < wrong["job_id"].nunique()
+    told = re.search(r"<dt>Pages of jobs</dt><dd>([^<]*)", first.read_text())
+    assert told is not None
+    assert told[1].startswith("80: ")
+    assert f"of {wrong['job_id'].nunique():,} with issues" in told[1]
+    scores = demo.show("scores").dropna(subset=["score_sum"])
+    worst = scores.sort_values(["score_sum", "source", "job_id"], ascending=[False, True, True])[
+        "job_id"
+    ].iloc[0]
+    assert any(name.startswith(f"{worst}-") for name in pages(first.parent))
+
+
+def test_pages_of_jobs_that_are_no_more_among_the_worst_go(demo: Session, tmp_path: Path) -> None:
+    """What somebody else put there stays; the same rows give the same files."""
+    folder = demo.export_html(tmp_path / "out", job_pages=60).parent
+    many = {path.name: path.read_bytes() for path in (folder / FOLDER).iterdir()}
+    (folder / FOLDER / "notes.html").write_text("<p>mine</p>")
+    demo.export_html(folder, job_pages=60)
+    assert {path.name: path.read_bytes() for path in (folder / FOLDER).iterdir()} == many | {
+        "notes.html": b"<p>mine</p>"
+    }
+    demo.export_html(folder, job_pages=5)
+    few = pages(folder) - {"notes.html"}
+    assert few < set(many)
+    assert len(few) == 5
+    demo.export_html(folder, job_pages=0)
+    assert pages(folder) == {"notes.html"}
+    assert "Pages of jobs" not in (folder / "index.html").read_text()
+
+
+def test_the_number_is_an_option(demo: Session, tmp_path: Path) -> None:
+    demonstrate(tmp_path / "demo", jobs=1_000, seed=3)
+    store = f"duckdb:{tmp_path / 'demo' / 'demo.duckdb'}"
+    done = CliRunner().invoke(
+        main, ["--store", store, "dashboards", "export-html", "--out", str(tmp_path / "out"), "--jobs", "3"]
+    )
+    assert done.exit_code == 0, done.output
+    assert len(pages(tmp_path / "out")) == 3
+    refused = CliRunner().invoke(main, ["dashboards", "export-html", "--out", "x", "--jobs", "-1"])
+    assert refused.exit_code == 2
+
+
+@pytest.mark.browser
+def test_an_id_leads_to_the_page_of_its_job(browser: "Browser", demo: Session, tmp_path: Path) -> None:
+    folder = demo.export_html(tmp_path / "out", job_pages=100).parent
+    opened = open_file(browser, folder, "issues")
+    link = opened.page.locator("#issues-jobs tbody td a").first
+    job = link.inner_text()
+    link.click()
+    opened.page.wait_for_url(f"**/{FOLDER}/*.html")
+    assert opened.page.locator("h1").inner_text().startswith(f"Job {job} of ")
+    assert opened.page.locator("article.issue").count() >= 1
+    # the style sheet that all of them share is there
+    assert (
+        opened.page.locator("article.issue").first.evaluate(
+            "(each) => getComputedStyle(each).borderLeftWidth"
+        )
+        == "4px"
+    )
+    opened.page.get_by_role("link", name="Job issues").click()
+    opened.page.wait_for_url("**/issues.html")
+    assert opened.complaints == []
+    inside = folder.as_uri()
+    assert all(url.startswith(f"{inside}/") for url in opened.requests)
