@@ -24,7 +24,8 @@ _VALUES = 1 << 24
 def job_stories(store: JobStore, jobs: Sequence[Identity], *, points: int = 240) -> Iterator[JobStory]:
     """The stories of jobs in their order, as :func:`~esjobs.detect.one_job.job_story` tells each.
 
-    A job of which nothing is stored has none. Cost: seven questions per 200 jobs, whose stories are in memory.
+    A job of which nothing is stored has none. Cost: seven questions per 200 jobs; their stories are in
+    memory.
     """
     for first in range(0, len(jobs), _AT_ONCE):
         yield from _stories(store, jobs[first : first + _AT_ONCE], points)
