@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import esjobs
 from esjobs.cli import main
 from esjobs.demonstration import demonstrate
-from esjobs.html_pages import FOLDER
+from esjobs.job_pages import FOLDER
 from esjobs.session import Session
 from tests.dashboards.opened_pages import open_file
 

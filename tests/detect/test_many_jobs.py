@@ -5,7 +5,7 @@ from pathlib import Path
 
 import esjobs
 from esjobs.detect.many_jobs import job_stories
-from esjobs.html_pages import FOLDER
+from esjobs.job_pages import FOLDER
 from tests.detect.conftest import HOSTILE
 
 
