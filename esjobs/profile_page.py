@@ -10,6 +10,7 @@ import pyarrow as pa
 from dashboards.targets.html.profile import (
     Columns,
     Course,
+    Fold,
     Label,
     Part,
     Point,
@@ -18,12 +19,19 @@ from dashboards.targets.html.profile import (
     Whiskers,
     render_profile,
 )
+from esjobs.core.query import In
 from esjobs.core.text import visible
-from esjobs.core.words import HALF_WIDTH_90
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
 from esjobs.output.destination import writing_text
 from esjobs.output.rows import cell_text
-from esjobs.profile.profile import Profile, Row
+from esjobs.profile.named import Named
+from esjobs.profile.profile import Profile, Row, profiles
 from esjobs.profile.sections import Section, heading, sections, source
+from esjobs.runs.publication import read_table
+from esjobs.runs.stored import StoredRun
+from esjobs.speed.judging.sentences import percent
+from esjobs.speed.tables import FLAGS
+from esjobs.store.base import JobStore
 
 _WIDTH, _LEFT, _ROW = 860, 250, 22
 """Of the figure of deviations, and how high a row of it is; in units of its box."""
@@ -45,6 +53,60 @@ def profile_html(profile: Profile) -> str:
     """The page as HTML that needs nothing else."""
     parts = [_part(profile, section) for section in sections(profile)]
     return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile)), parts))
+
+
+MOST_FOLDS = 25
+"""Sites that a report has one by one; a page of all would be slow to open."""
+
+
+def folds(store: JobStore, run: StoredRun) -> list[Fold]:
+    """Of a run, the sites with a queue that deviates or is undecided, the largest deviations first."""
+    where = [
+        In("run", (run.run,)),
+        In("level", ("site",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    columns = ["name", "rc_site", "verdict", "confirmed", "deviation"]
+    rows = read_table(store, FLAGS, where, columns).to_pylist()
+    sites: dict[str, list[Row]] = {}
+    for row in rows:
+        sites.setdefault(row["rc_site"] or row["name"], []).append(row)
+    open_sites = [site for site, queues in sites.items() if any(_open(row) for row in queues)]
+    open_sites.sort(key=lambda site: (*min(map(_urgency, sites[site])), site))
+    meant = [
+        Named("site", site, tuple(sorted(row["name"] for row in sites[site])), site, of_site=True)
+        for site in open_sites[:MOST_FOLDS]
+    ]
+    found = profiles(store, meant, run, run.window)
+    return [
+        Fold(
+            visible(profile.named.title),
+            visible(_in_short(sites[profile.named.title])),
+            [visible(name) for name in profile.named.names],
+            [_part(profile, section) for section in sections(profile)],
+        )
+        for profile in found
+    ]
+
+
+def _open(row: Row) -> bool:
+    return row["verdict"] in ("deviates", "undecided")
+
+
+def _urgency(row: Row) -> tuple[int, float]:
+    rank = 0 if row["confirmed"] is True else 1 if row["verdict"] == "deviates" else 2 if _open(row) else 3
+    return rank, -abs(row["deviation"] or 0.0)
+
+
+def _in_short(rows: Sequence[Row]) -> str:
+    """What is open of the queues of a site, in a line."""
+    told = [
+        f"{row['name']} {percent(row['deviation'])} {standing(row['verdict'], row['confirmed'])}"
+        for row in sorted(rows, key=_urgency)
+        if _open(row) and row["deviation"] is not None
+    ]
+    return ", ".join(told)
 
 
 def _part(profile: Profile, section: Section) -> Part:

@@ -25,6 +25,7 @@ from dashboards.panels.factors import (
     WITHOUT,
 )
 from dashboards.panels.flags import OPEN_FLAGS
+from dashboards.panels.profiles import PROFILES
 from dashboards.panels.reasons import REASONS
 from dashboards.panels.verdicts import (
     CANDIDATES,
@@ -53,6 +54,7 @@ REPORT: tuple[Panel, ...] = (
     SCATTER,
     DEVIATIONS,
     FLAGS_TABLE,
+    PROFILES,
     FACTORS_SITE,
     FACTORS_SITE_TABLE,
     FACTORS_MODEL,

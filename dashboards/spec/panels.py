@@ -19,6 +19,7 @@ Kind = Literal[
     "pulls",
     "extremes",
     "name-list",
+    "profiles",
     "types",
     "books",
     "markdown",

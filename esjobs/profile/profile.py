@@ -1,8 +1,10 @@
 """Everything that is known of a site, a queue or a CPU model, read together."""
 
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from esjobs.core.query import Days, Filter, In, Query, Sum
@@ -79,42 +81,155 @@ def profile(store: JobStore, level: Level, name: str) -> Profile:
     """
     run = latest_run(store, SPEED)
     window = _stored(store) if run is None else run.window
-    meant = named(store, level, name, run, window)
+    return profiles(store, [named(store, level, name, run, window)], run, window)[0]
+
+
+def profiles(
+    store: JobStore, meant: Sequence[Named], run: StoredRun | None, window: Window | None
+) -> list[Profile]:
+    """Everything about several names of one level, which costs little more than about one.
+
+    ``run``: the run of speed factors that is told of; ``window``: its own, or without one that of the jobs.
+    """
+    if not meant:
+        return []
+    places = standings(store, meant, window)
     if run is None:
-        return Profile(meant, None, window, "", DEVIATION_LIMIT, standings=standings(store, meant, window))
-    settings = SpeedQuestion.of_run(run).fit
-    method, limit = run.headline or "", settings.deviation_limit
-    of_names = [In("level", (level,)), In("name", meant.names)]
-    of_run = [In("run", (run.run,)), *of_names]
-    judged = _sorted(_rows(store, FLAGS, [*of_run, In("method", (method,))]), "name", "processing_type")
-    factors = _rows(store, FACTORS, [*of_run, In("method", (method,))])
-    flags = [row for row in judged if row["processing_type"] == ALL_TYPES]
-    factor_of = {row["name"]: row for row in factors if row["processing_type"] == ALL_TYPES}
-    needs = {row["name"]: needed(row, factor_of.get(row["name"]), limit) for row in flags}
-    return Profile(
-        meant,
-        run,
-        window,
-        method,
-        limit,
-        flags=flags,
-        types=[row for row in judged if row["processing_type"] != ALL_TYPES],
-        factors=factors,
-        mixes=_mixes(store, run, meant),
-        machines=_machines(store, run, meant),
-        reasons=_following(store, REASON, REASONS, run, of_names),
-        tasks=_tasks(store, run, meant, method),
-        links=_links(store, run, level, method, flags),
-        needs={name: text for name, text in needs.items() if text},
-        standings=standings(store, meant, window),
-        history=_history(store, run, of_names),
-        drifts=_sorted(_of_latest(store, DRIFT, DRIFTS, of_names), "day", "name"),
-        states=_sorted(
-            _rows(store, FLAG_STATES, [*of_names, _EVERY_TYPE]),
-            "name",
-        ),
-        references=_references(store, meant),
-    )
+        return [
+            Profile(each, None, window, "", DEVIATION_LIMIT, standings=here)
+            for each, here in zip(meant, places, strict=True)
+        ]
+    read = _Read(store, run, meant[0].level, tuple(sorted({name for each in meant for name in each.names})))
+    return [
+        replace(read.of(each), window=window, standings=here)
+        for each, here in zip(meant, places, strict=True)
+    ]
+
+
+class _Read:
+    """The rows of a run about some names, each table read once."""
+
+    def __init__(self, store: JobStore, run: StoredRun, level: Level, names: tuple[str, ...]) -> None:
+        self._store, self._run, self._level = store, run, level
+        self._method = run.headline or ""
+        self._limit = SpeedQuestion.of_run(run).fit.deviation_limit
+        of_names = [In("level", (level,)), In("name", names)]
+        of_run = [In("run", (run.run,)), *of_names]
+        of_method = In("method", (self._method,))
+        self._flags = _by(_rows(store, FLAGS, [*of_run, of_method]), "name")
+        self._factors = _by(_rows(store, FACTORS, [*of_run, of_method]), "name")
+        here = "name" if level == "site" else "cpu_model"
+        self._mixes = _by(_rows(store, MIXES, [In("run", (run.run,)), In(here, names)]), here)
+        beside = "site" if level == "site" else "name"
+        self._machines = _by(_following(store, MACHINES, run, [In(beside, names)]), beside)
+        self._reasons = _by(_following(store, REASONS, run, of_names), "name")
+        self._links = {row["component"]: row for row in self._rows_of_components()}
+        self._history = _by(self._windows_as_long(of_names), "name")
+        self._drifts = _by(_of_latest(store, DRIFT, DRIFTS, of_names), "name")
+        self._states = _by(_rows(store, FLAG_STATES, [*of_names, _EVERY_TYPE]), "name")
+        of_models = [] if level == "site" else _rows(store, REFERENCES, [In("cpu_model", names)])
+        self._references = _by(of_models, "cpu_model")
+        self._tasks = self._read_tasks(names)
+
+    def of(self, meant: Named) -> Profile:
+        """What is known of one of them; without its place among the others."""
+        judged = _sorted(_all(self._flags, meant), "name", "processing_type")
+        factors = _all(self._factors, meant)
+        flags = [row for row in judged if row["processing_type"] == ALL_TYPES]
+        factor_of = {row["name"]: row for row in factors if row["processing_type"] == ALL_TYPES}
+        needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
+        mixes = sorted(
+            _all(self._mixes, meant),
+            key=lambda row: (-(row["core_s"] or 0.0), row["name"], row["cpu_model"] or ""),
+        )
+        if meant.level == "site":
+            mixes.sort(key=lambda row: str(row["name"]))
+        apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
+        return Profile(
+            meant,
+            self._run,
+            self._run.window,
+            self._method,
+            self._limit,
+            flags=flags,
+            types=[row for row in judged if row["processing_type"] != ALL_TYPES],
+            factors=factors,
+            mixes=mixes,
+            machines=sorted(
+                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["name"], row["site"])
+            ),
+            reasons=_all(self._reasons, meant),
+            tasks=self._tasks_of(meant),
+            links=[self._links[number] for number in sorted(apart) if number in self._links],
+            needs={name: text for name, text in needs.items() if text},
+            history=sorted(_all(self._history, meant), key=lambda row: (row["window_end"], row["name"])),
+            drifts=_sorted(_all(self._drifts, meant), "day", "name"),
+            states=_sorted(_all(self._states, meant), "name"),
+            references=_sorted(_all(self._references, meant), "benchmark", "value_per_core"),
+        )
+
+    def _rows_of_components(self) -> list[dict[str, Any]]:
+        where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]
+        return _rows(self._store, COMPONENTS, [*where, _EVERY_TYPE])
+
+    def _windows_as_long(self, of_names: Sequence[Filter]) -> list[dict[str, Any]]:
+        rows = _rows(self._store, FLAGS, [*of_names, _EVERY_TYPE, In("method", (self._method,))])
+        return [
+            row
+            for row in rows
+            if (row["window_end"] - row["window_start"]).days == self._run.window.days
+            and row["scope"] in (None, self._run.scope)
+        ]
+
+    def _read_tasks(self, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+        key = "site" if self._level == "site" else "cpu_model"
+        asked = Query(
+            (key, *_TASK),
+            (Sum("n_jobs", "n_jobs"),),
+            None,
+            (Days.of_window(self._run.window), In(key, names)),
+            over=BUCKETS,
+        )
+        return _by(self._store.aggregate(asked).table.to_pylist(), key)
+
+    def _tasks_of(self, meant: Named) -> list[dict[str, Any]]:
+        """The tasks of most jobs: jobs here, queues they run at, and how fast they ran here.
+
+        ``deviation``: expected over measured CPU time, minus 1, where the run kept it.
+        """
+        jobs: Counter[tuple[Any, ...]] = Counter()
+        for row in _all(self._tasks, meant):
+            jobs[tuple(row[name] for name in _TASK)] += row["n_jobs"]
+        shown = sorted(jobs.items(), key=lambda item: (-item[1], tuple(map(str, item[0]))))[:_TASKS_SHOWN]
+        known, here = self._known_tasks
+        return [
+            {
+                **dict(zip(_TASK, task, strict=True)),
+                "n_jobs": n_jobs,
+                "n_sites": known.get(task[:2], {}).get("n_sites"),
+                "decision": known.get(task[:2], {}).get("decision"),
+                "deviation": _mean_deviation(
+                    [row for row in here.get(task[:2], ()) if row["name"] in meant.names]
+                ),
+            }
+            for task, n_jobs in shown
+        ]
+
+    @cached_property
+    def _known_tasks(self) -> tuple[Mapping[Any, Row], Mapping[Any, Sequence[Row]]]:
+        """What the run says of its tasks, and of their buckets here."""
+        known = {
+            (row["task_id"], row["core_class"]): row
+            for row in _rows(self._store, TASK_RESULTS, [In("run", (self._run.run,))])
+        }
+        here: dict[Any, list[Row]] = {}
+        where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]
+        for row in _rows(self._store, RESIDUALS, where):
+            here.setdefault((row["task_id"], row["core_class"]), []).append(row)
+        return known, here
+
+
+_TASK = ("task_id", "core_class", "processing_type")
 
 
 def _stored(store: JobStore) -> Window | None:
@@ -129,6 +244,17 @@ def _rows(store: JobStore, table: Table, where: Sequence[Filter]) -> list[dict[s
     return rows
 
 
+def _by(rows: Sequence[dict[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row[name], []).append(row)
+    return groups
+
+
+def _all(groups: Mapping[str, list[dict[str, Any]]], meant: Named) -> list[dict[str, Any]]:
+    return [row for name in meant.names for row in groups.get(name, ())]
+
+
 def _sorted(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: tuple(str(row[name]) for name in names))
 
@@ -140,84 +266,10 @@ def _of_latest(store: JobStore, kind: Kind, table: Table, where: Sequence[Filter
 
 
 def _following(
-    store: JobStore, kind: Kind, table: Table, speed: StoredRun, where: Sequence[Filter]
+    store: JobStore, table: Table, speed: StoredRun, where: Sequence[Filter]
 ) -> list[dict[str, Any]]:
-    """Of these the ones that follow from a run of speed factors: an older answer is none to this question."""
-    return _of_latest(store, kind, table, [In("speed_run", (speed.run,)), *where])
-
-
-def _mixes(store: JobStore, run: StoredRun, meant: Named) -> list[dict[str, Any]]:
-    """The CPU models of queues, or the queues of a CPU model, largest share of the core time first."""
-    by = "name" if meant.level == "site" else "cpu_model"
-    rows = _rows(store, MIXES, [In("run", (run.run,)), In(by, meant.names)])
-    order = ("name",) if meant.level == "site" else ()
-    return sorted(
-        rows,
-        key=lambda row: (*(row[name] for name in order), -(row["core_s"] or 0.0), row["cpu_model"] or ""),
-    )
-
-
-def _machines(store: JobStore, run: StoredRun, meant: Named) -> list[dict[str, Any]]:
-    by = "site" if meant.level == "site" else "name"
-    rows = _following(store, REASON, MACHINES, run, [In(by, meant.names)])
-    return sorted(rows, key=lambda row: (-row["n_jobs"], row["name"], row["site"]))
-
-
-def _history(store: JobStore, run: StoredRun, of_names: Sequence[Filter]) -> list[dict[str, Any]]:
-    where = [*of_names, _EVERY_TYPE, In("method", (run.headline or "",))]
-    rows = _rows(store, FLAGS, where)
-    alike = [
-        row
-        for row in rows
-        if (row["window_end"] - row["window_start"]).days == run.window.days
-        and row["scope"] in (None, run.scope)
-    ]
-    return sorted(alike, key=lambda row: (row["window_end"], row["name"]))
-
-
-def _tasks(store: JobStore, run: StoredRun, meant: Named, method: str) -> list[dict[str, Any]]:
-    """The tasks that most of the jobs are of: jobs here, queues they run at, and how fast they ran here.
-
-    ``deviation``: expected over measured CPU time, minus 1, where the run kept it.
-    """
-    key = "site" if meant.level == "site" else "cpu_model"
-    keys = ("task_id", "core_class", "processing_type")
-    asked = Query(
-        keys,
-        (Sum("n_jobs", "n_jobs"), Sum("cpu_s", "cpu_s")),
-        None,
-        (Days.of_window(run.window), In(key, meant.names)),
-        over=BUCKETS,
-    )
-    found = store.aggregate(asked).table.to_pylist()
-    found.sort(key=lambda row: (-row["n_jobs"], str(row["task_id"]), str(row["core_class"])))
-    shown = found[:_TASKS_SHOWN]
-    ids = tuple(sorted({row["task_id"] for row in shown if row["task_id"] is not None}))
-    if not ids:
-        return []
-    of_tasks = [In("run", (run.run,)), In("task_id", ids)]
-    known = {_task(row): row for row in _rows(store, TASK_RESULTS, of_tasks)}
-    here = [
-        row
-        for row in _rows(store, RESIDUALS, [*of_tasks, In("level", (meant.level,)), In("name", meant.names)])
-        if row["method"] == method
-    ]
-    return [
-        {
-            "task_id": row["task_id"],
-            "core_class": row["core_class"],
-            "processing_type": row["processing_type"],
-            "n_jobs": row["n_jobs"],
-            "n_sites": known.get(_task(row), {}).get("n_sites"),
-            "decision": known.get(_task(row), {}).get("decision"),
-            "deviation": _mean_deviation([each for each in here if _task(each) == _task(row)]),
-        }
-        for row in shown
-    ]
-
-
-def _task(row: Row) -> tuple[Any, Any]:
-    return row["task_id"], row["core_class"]
+    """Of the latest reasons those that follow from a run of speed factors: older ones answer another run."""
+    return _of_latest(store, REASON, table, [In("speed_run", (speed.run,)), *where])
 
 
 def _mean_deviation(rows: Sequence[Row]) -> float | None:
@@ -225,24 +277,3 @@ def _mean_deviation(rows: Sequence[Row]) -> float | None:
     known = [(row["n_jobs"], row["deviation"]) for row in rows if row["deviation"] is not None]
     jobs = sum(number for number, _ in known)
     return sum(number * value for number, value in known) / jobs if jobs else None
-
-
-def _links(
-    store: JobStore, run: StoredRun, level: Level, method: str, flags: Sequence[Row]
-) -> list[dict[str, Any]]:
-    """Of names outside the largest component, theirs: what would connect it stands there."""
-    apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
-    where = [
-        In("run", (run.run,)),
-        In("level", (level,)),
-        In("method", (method,)),
-        _EVERY_TYPE,
-    ]
-    return [row for row in _rows(store, COMPONENTS, where) if row["component"] in apart] if apart else []
-
-
-def _references(store: JobStore, meant: Named) -> list[dict[str, Any]]:
-    if meant.level == "site":
-        return []
-    rows = _rows(store, REFERENCES, [In("cpu_model", meant.names)])
-    return _sorted(rows, "benchmark", "value_per_core")

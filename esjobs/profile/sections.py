@@ -103,11 +103,23 @@ def _sentences(profile: Profile) -> Iterator[str]:
         if row["name"] in profile.needs:
             yield f"{start}What would decide it: {profile.needs[row['name']]}."
         state = standing_of.get(row["name"])
-        if state is not None and state["sentence"]:
-            yield f"{start}{state['sentence']}"
+        if state is not None:
+            yield f"{start}{_flag(state)}"
     for link in profile.links:
         if link["link"]:
             yield f"Component {link['component']}: {link['link']}"
+
+
+def _flag(state: Row) -> str:
+    """What the memory over nights has of a name."""
+    nights = f"{state['nights']:,} night{'s' * (state['nights'] != 1)}"
+    if state["state"] == "resolved":
+        return f"Its flag was resolved on {state['until']}, after {nights} with a deviation."
+    told = f"Its flag is {state['state']} since {state['since']}, {nights} with a deviation."
+    if state["state"] == "acknowledged":
+        note = f": {state['note']}" if state["note"] else ""
+        return f"{told} {state['acknowledged_by']}, until {state['acknowledged_until']}{note}"
+    return told
 
 
 def _types(profile: Profile) -> Section | None:

@@ -39,24 +39,37 @@ class Standing:
     among: int
 
 
-def standings(store: JobStore, meant: Named, window: Window | None) -> list[Standing]:
-    """Each compared metric of what is meant beside that of all others of its kind; none without jobs.
+def standings(store: JobStore, meant: Sequence[Named], window: Window | None) -> list[list[Standing]]:
+    """For each of several names of one kind, each compared metric beside that of all others of its kind.
 
     A WLCG site is held against WLCG sites, a queue against queues, a CPU model against CPU models. All jobs
-    of the window count, whatever their state. Cost: one query to its jobs.
+    of the window count, whatever their state. Cost: one query to its jobs for each kind.
     """
-    key = "rc_site" if meant.of_site else {"site": "queue", "cpu_model": "cpu_model"}[meant.level]
-    names = tuple(COMPARED)
+    rows: dict[str, list[dict[str, Any]]] = {}
+    found = []
+    for each in meant:
+        key = "rc_site" if each.of_site else {"site": "queue", "cpu_model": "cpu_model"}[each.level]
+        if key not in rows:
+            rows[key] = _measured(store, key, window)
+        found.append(_of_one(each.title, key, rows[key]))
+    return found
+
+
+def _measured(store: JobStore, key: str, window: Window | None) -> list[dict[str, Any]]:
     try:
-        rows = query_jobs(store, [key], ["jobs", *names], window=window).to_pylist()
+        rows: list[dict[str, Any]] = query_jobs(store, [key], ["jobs", *COMPARED], window=window).to_pylist()
     except NoJobsError:
         return []
-    mine: Mapping[str, Any] = next((row for row in rows if row[key] == meant.title), {})
-    others = [row for row in rows if row[key] not in (None, meant.title) and row["jobs"] >= LEAST_JOBS]
+    return rows
+
+
+def _of_one(title: str, key: str, rows: Sequence[Mapping[str, Any]]) -> list[Standing]:
+    mine: Mapping[str, Any] = next((row for row in rows if row[key] == title), {})
+    others = [row for row in rows if row[key] not in (None, title) and row["jobs"] >= LEAST_JOBS]
     about = {metric.name: metric for metric in METRICS}
     return [
         _standing(about[name].unit, about[name].meaning, name, mine, others)
-        for name in names
+        for name in COMPARED
         if any(row[name] is not None for row in (mine, *others) if row)
     ]
 

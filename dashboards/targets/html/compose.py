@@ -28,6 +28,7 @@ from dashboards.targets.html.parts import (
     FigurePart,
     FitAccount,
     Part,
+    ProfilesPart,
     Section,
     TermsPart,
     TextPart,
@@ -35,6 +36,7 @@ from dashboards.targets.html.parts import (
     table_part,
     tiles_part,
 )
+from dashboards.targets.html.profile import Fold
 from dashboards.view.books import books_of
 from dashboards.view.earlier import brought_up
 from dashboards.view.rows import (
@@ -70,7 +72,7 @@ class ReportData:
     shown; ``headline``: that on which the run's conclusion rests, where it is another. ``limit``: the
     accepted deviation. ``jobs_in``: jobs stored in the window, counted independently of the books, so that a
     reader sees them balance; ``None`` when nobody counted.
-    ``restriction``: tasks and conditions that the run was restricted to.
+    ``restriction``: tasks and conditions that the run was restricted to. ``profiles``: sites one by one.
     """
 
     factors: Tabular | None = None
@@ -92,6 +94,7 @@ class ReportData:
     limit: float = DEVIATION_LIMIT
     jobs_in: int | None = None
     restriction: Sequence[str] = ()
+    profiles: Sequence[Fold] = ()
 
 
 class Composer:
@@ -132,6 +135,7 @@ class Composer:
             "name-list": self._made_by(name_parts),
             "types": self._types,
             "books": self._books,
+            "profiles": self._profiles,
             "markdown": self._markdown,
             "provenance": self._provenance,
         }
@@ -302,6 +306,10 @@ class Composer:
                 missing = books.binned - used - int(left)
                 accounts.append(FitAccount(level_name(fit["level"]), used, int(left), missing))
         return Block(anchor, each, (BooksPart(books, tuple(accounts)),), len(rows))
+
+    def _profiles(self, each: Panel, _type: str, anchor: str) -> Block:
+        folds = tuple(self.data.profiles)
+        return Block(anchor, each, (ProfilesPart(folds),) if folds else (), len(folds))
 
     def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
         limit = f"{100 * self.data.limit:.3g} %"

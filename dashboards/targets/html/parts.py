@@ -9,6 +9,7 @@ from typing import Any
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
 from dashboards.targets.html.cells import count, numeric, read, value_of
 from dashboards.targets.html.marks import Drawing
+from dashboards.targets.html.profile import Fold
 from dashboards.view.books import Books
 from dashboards.view.rows import Row
 from esjobs.core.text import visible
@@ -64,6 +65,14 @@ class TablePart:
     def filterable(self) -> bool:
         """Whether a filter is worth its place."""
         return len(self.rows) >= _FILTER_FROM
+
+
+@dataclass(frozen=True)
+class ProfilesPart:
+    """Sites with everything that is known of them, each closed until asked for."""
+
+    folds: tuple[Fold, ...]
+    kind: str = "profiles"
 
 
 @dataclass(frozen=True)
@@ -167,7 +176,7 @@ class TypePart:
     kind: str = "type"
 
 
-Part = TablePart | FigurePart | TextPart | TermsPart | TilesPart | BooksPart | TypePart
+Part = TablePart | FigurePart | TextPart | TermsPart | TilesPart | BooksPart | TypePart | ProfilesPart
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """One site on a page of many, closed until asked for. ``names``: its queues, by which links find it."""
+
+    title: str
+    summary: str
+    names: Sequence[str]
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
 class ProfilePage:
     """Everything on the page, as texts."""
 
@@ -131,8 +141,8 @@ def render_profile(page: ProfilePage) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     style = palette_css() + series_css() + "".join(map(_read, ("report.css", "job.css", "profile.css")))
-    template = environment.from_string(_read("profile.html.jinja"))
-    return template.render(page=page, style=Markup(style))  # noqa: S704 - our own files
+    template = environment.from_string(_read("profile_part.jinja") + _read("profile.html.jinja"))
+    return template.render(page=page, style=Markup(style)).lstrip()  # noqa: S704 - our own files
 
 
 def _read(name: str) -> str:

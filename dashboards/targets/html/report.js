@@ -107,6 +107,49 @@
     holder.querySelector(".shown").textContent = words.length ? shown + " of " + rows.length : "";
   }
 
+  function openAround(element) {
+    for (let each = element.closest("details"); each; each = each.parentElement.closest("details")) {
+      each.open = true;
+    }
+  }
+
+  // The state of the page as its address has it: #queue=NAME&type=TYPE, either of them or both.
+  function fromAddress() {
+    const asked = new URLSearchParams(window.location.hash.slice(1));
+    const [queue, type] = [asked.get("queue"), asked.get("type")];
+    if (queue === null && type === null) return;
+    const types = Array.from(document.querySelectorAll("details.type"));
+    const chosen = types.find((each) => each.querySelector("summary b").textContent === type);
+    if (chosen) chosen.open = true;
+    let target = chosen;
+    if (queue !== null) {
+      const inside = chosen || document;
+      const all = Array.from(inside.querySelectorAll(".filter input"));
+      const inputs = all.filter((input) => chosen || !input.closest("details.type"));
+      inputs.forEach((input) => {
+        input.value = queue;
+        filter(input);
+      });
+      const first = inputs.find((input) => input.closest(".table").querySelector("tbody:not([hidden])"));
+      if (first) openAround(first);
+      const profiles = Array.from(document.querySelectorAll("details.profile"));
+      const own = profiles.find((each) => JSON.parse(each.dataset.names).includes(queue));
+      if (own) own.open = true;
+      target = (first && first.closest(".block")) || own || chosen;
+    }
+    drawAll();
+    if (target) target.scrollIntoView();
+  }
+
+  function toAddress(element, text) {
+    const type = element.closest("details.type");
+    const state = new URLSearchParams();
+    if (text) state.set("queue", text);
+    if (type) state.set("type", type.querySelector("summary b").textContent);
+    const hash = state.toString();
+    window.history.replaceState(null, "", hash ? "#" + hash : window.location.pathname + window.location.search);
+  }
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("table.sortable th button");
     if (button) sort(button.closest("th"));
@@ -116,11 +159,15 @@
     if (entry) bringForward(entry);
   });
   document.addEventListener("input", (event) => {
-    if (event.target.closest(".filter")) filter(event.target);
+    if (!event.target.closest(".filter")) return;
+    filter(event.target);
+    toAddress(event.target, event.target.value);
   });
   document.addEventListener("toggle", drawAll, true);
+  window.addEventListener("hashchange", fromAddress);
   window.addEventListener("beforeprint", toPaper);
   window.addEventListener("afterprint", toScreen);
   document.querySelectorAll(".scroll").forEach(watch);
   drawAll();
+  fromAddress();
 })();

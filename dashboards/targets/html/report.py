@@ -45,7 +45,7 @@ def render(data: ReportData) -> str:
     )
     environment.filters["count"] = count
     environment.filters["slug"] = lambda key: key.replace(" ", "-")
-    page = environment.from_string(_read("report.html.jinja")).render(
+    page = environment.from_string(_read("profile_part.jinja") + _read("report.html.jinja")).render(
         sections=sections,
         facts=_facts(composer),
         on_request=_on_request(sections),
@@ -54,7 +54,7 @@ def render(data: ReportData) -> str:
         shapes=SHAPES,
         names=look_names(),
         policy=_policy(scripts),
-        style=Markup(palette_css() + _read("report.css")),  # noqa: S704 - our own files
+        style=Markup(palette_css() + _read("report.css") + _read("profile.css")),  # noqa: S704 - our own files
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
         charts=_embedded(composer.charts),
     )
