@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
+from dashboards.targets.html.profile import Fold
+from dashboards.targets.html.profile import Part as ProfilePart
 from dashboards.targets.html.report import ReportData
 from tests.dashboards.browser import DRAWN, Opened, open_page
-from tests.dashboards.conftest import HOSTILE
+from tests.dashboards.conftest import HOSTILE, MakeData
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -190,6 +193,33 @@ def test_the_filter_leaves_what_matches(opened: Opened) -> None:
     assert holder.locator(".shown").inner_text().endswith("of 59")
     holder.locator("input").fill("")
     assert rows.count() == 59
+
+
+def test_an_address_leads_to_a_queue_and_a_type(
+    browser: "Browser", make_data: MakeData, tmp_path: Path
+) -> None:
+    odd = "O'HARE \"<b>&amp;"
+    fold = Fold("A site", "deviates", [odd, "SITE-00"], [ProfilePart("Verdict", "", ["Said."], [], None)])
+    opened = open_page(browser, replace(make_data(12, types=("all", "simul")), profiles=[fold]), tmp_path)
+    page = opened.page
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = false; })")
+    start = page.url
+    name = page.locator("#flags-site-table tbody td:first-child").all_text_contents()[3]
+    page.goto(f"{start}#{urlencode({'queue': name, 'type': 'simul'})}")
+    shown = (
+        "[...document.querySelectorAll('{} tbody:not([hidden])')].map((e) => e.rows[0].cells[0].textContent)"
+    )
+    page.wait_for_function("document.querySelector('details.type').open")
+    assert set(page.evaluate(shown.format("details.type .filter ~ * table"))) == {name}
+    assert page.locator("#flags-site-table").get_attribute("open") is None
+    page.goto(f"{start}#{urlencode({'queue': odd})}")
+    page.wait_for_function("document.querySelector('details.profile').open")
+    page.evaluate("document.querySelector('#flags-site-table').open = true")
+    page.fill("#flags-site-table .filter input", "SITE 1&2")
+    assert page.evaluate("location.href") == f"{start}#queue=SITE+1%262"
+    page.fill("#flags-site-table .filter input", "")
+    assert page.evaluate("location.href") == start
+    assert opened.complaints == []
 
 
 def test_the_legend_brings_a_verdict_forward(opened: Opened) -> None:
