@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboards.targets.html.profile import Columns, Fold, Label, Part, Point, Tick, Whiskers
 from dashboards.targets.html.report import ReportData
 from esjobs.capabilities import table
+from esjobs.core.text import visible
 from esjobs.core.words import Verdict
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
@@ -345,7 +347,20 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
         runs=_runs(),
         provenance={"Store": "made-up grid", "Versions": {"esjobs": "0.1.0", "altair": "6"}},
         jobs_in=30 * 434,
+        profiles=[_fold(name) for name in (*HOSTILE[:3], "SITE-001")],
     )
+
+
+def _fold(name: str) -> Fold:
+    """A site as the report has it one by one, whatever it is called."""
+    table = Columns(["queue", "jobs"], [[visible(name), "12"]], frozenset({1}))
+    point = Point(40.0, 20.0, 30.0, 50.0, name, "deviates", "own", confirmed=True)
+    labels = [Label(24.0, name, strong=True)]
+    band = (35.0, 45.0)
+    figure = Whiskers(
+        "Deviations", name, 100, 60, 10, 100, 40, band, 40.0, [Tick(40.0, "0 %")], labels, [point]
+    )
+    return Fold(name, "deviates", [name], [Part("Verdict", "About.", [name], [figure], table)])
 
 
 @pytest.fixture(scope="session")
