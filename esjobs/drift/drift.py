@@ -28,6 +28,9 @@ from esjobs.speed.known_tasks import KnownOfTasks
 from esjobs.speed.tables import FACTORS, SPEED
 from esjobs.store.base import Generation, JobStore
 
+_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "mark")
+"""What of the factors of days that are stored a search looks at."""
+
 
 class DriftQuestion(Question):
     """When did names become faster or slower, as seen at the end of a window."""
@@ -67,7 +70,8 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         row["day"]: row["mark"]
         for row in read_table(store, DAYS, [looked_at, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
     }
-    stored = [row for row in read_table(store, DAILY_FACTORS, [looked_at]).to_pylist() if row["day"] in marks]
+    read = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT).to_pylist()
+    stored = [row for row in read if row["day"] in marks]
     wanted = _wanted(stored, {day: mark for day, mark in marks.items() if day >= run.window.first_day})
     made: list[dict[str, Any]] = []
     written = []

@@ -42,18 +42,18 @@ class Search:
 
 def find_changes(rows: Iterable[Mapping[str, Any]], level: str, settings: DriftSettings) -> Search:
     """The changes in the daily factors of a level; ``rows``: those of ``daily_factors``, in any order."""
-    mine = sorted((row for row in rows if row["level"] == level), key=lambda row: (row["day"], row["name"]))
-    days = np.array(sorted({row["day"].toordinal() for row in mine}), np.int64)
-    names = sorted({row["name"] for row in mine})
-    if not len(days):
+    mine = [row for row in rows if row["level"] == level]
+    if not mine:
         return Search((), 0, 0, 0)
-    place_of = {number: at for at, number in enumerate(days.tolist())}
-    name_of = {name: at for at, name in enumerate(names)}
+    days, day_codes = np.unique([row["day"].toordinal() for row in mine], return_inverse=True)
+    names = sorted({row["name"] for row in mine})
+    code_of = {name: at for at, name in enumerate(names)}
+    cells = day_codes, np.array([code_of[row["name"]] for row in mine])
+    k, stat, interaction = (
+        np.array([row[column] for row in mine], np.float64) for column in ("k", "k_err_stat", "k_err_int")
+    )
     value, white, lasting = (np.full((len(days), len(names)), np.nan) for _ in range(3))
-    for row in mine:
-        cell = place_of[row["day"].toordinal()], name_of[row["name"]]
-        value[cell] = np.log(row["k"])
-        white[cell], lasting[cell] = row["k_err_stat"] / row["k"], row["k_err_int"] / row["k"]
+    value[cells], white[cells], lasting[cells] = np.log(k), stat / k, interaction / k
     aligned = fitters.align_days(value, np.hypot(white, lasting))
     noise = fitters.measure_noise(days, aligned, white, lasting)
     changes = []

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import lru_cache
 from typing import Any
 
 from esjobs.core.query import In
@@ -115,7 +116,7 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
             by_run.setdefault(entry["run"], []).append(entry)
     runs = []
     for run, steps in by_run.items():
-        settings = json.loads(steps[0]["settings"])
+        settings = _settings_of(steps[0]["settings"])
         if not kind.asks(settings):
             continue
         window = Window(steps[0]["window_start"], steps[0]["window_end"])
@@ -123,3 +124,10 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
         made = {step["step"]: step["at"] for step in steps}
         runs.append(StoredRun(kind, run, window, settings, made, min(ends, default=None)))
     return sorted(runs, key=lambda run: (run.newest, run.run), reverse=True)
+
+
+@lru_cache(maxsize=256)
+def _settings_of(text: str) -> Mapping[str, Any]:
+    """What a text of settings says: a store has few of them, each beside hundreds of runs."""
+    settings: Mapping[str, Any] = json.loads(text)
+    return settings

@@ -25,24 +25,25 @@ def align_days(values: Floats, errors: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(np.isfinite(values), 1.0 / errors, 0.0)
     for _ in range(_SWEEPS):
-        level = np.array(
-            [_median(column, weight) for column, weight in zip(aligned.T, weights.T, strict=True)]
-        )
-        shift = np.array([_median(row - level, weight) for row, weight in zip(aligned, weights, strict=True)])
+        level = _medians(aligned.T, weights.T)
+        shift = _medians(aligned - level, weights)
         aligned -= shift[:, None]
         if np.nanmax(np.abs(shift), initial=0.0) < 1e-9:
             break
     return aligned + (np.nanmean(values) - np.nanmean(aligned))
 
 
-def _median(values: Floats, weights: Floats) -> float:
-    """Weighted median; NaN without weight."""
+def _medians(values: Floats, weights: Floats) -> Floats:
+    """Weighted median of each row; NaN for one without weight."""
     known = np.isfinite(values) & (weights > 0)
-    if not known.any():
-        return float("nan")
-    order = np.argsort(values[known], kind="stable")
-    value, weight = values[known][order], weights[known][order]
-    total = np.cumsum(weight)
-    half = total[-1] / 2
-    low, high = np.searchsorted(total, [half * (1 - 1e-12), half * (1 + 1e-12)])
-    return float((value[low] + value[min(high, len(value) - 1)]) / 2)
+    value, weight = np.where(known, values, np.inf), np.where(known, weights, 0.0)
+    order = np.argsort(value, axis=1, kind="stable")
+    value = np.take_along_axis(value, order, axis=1)
+    total = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+    half = total[:, -1:] / 2
+    some = known.any(axis=1)
+    last = np.maximum(known.sum(axis=1) - 1, 0)
+    low, high = (np.minimum((total >= half * near).argmax(axis=1), last) for near in (1 - 1e-12, 1 + 1e-12))
+    rows = np.arange(len(value))
+    medians: Floats = np.where(some, (value[rows, low] + value[rows, high]) / 2, np.nan)
+    return medians

@@ -112,21 +112,29 @@ def _found(series: Series, memory: float, scale: float, threshold: float) -> tup
 def stray_days(series: Series, scale: float) -> NDArray[np.bool_]:
     """Days far from the days on both their sides, which agree with each other."""
     stray = np.zeros(len(series.day), np.bool_)
-    for place in range(1, len(series.day) - 1):
-        sides = [
-            [at for at in range(max(place - 2, 0), place) if not stray[at]],
-            list(range(place + 1, min(place + 3, len(series.day)))),
-        ]
-        if not all(sides):
+    total = np.hypot(series.white, series.lasting)
+    for place in _off_what_follows(series.value, scale * total):
+        before = [at for at in range(max(place - 2, 0), place) if not stray[at]]
+        after = list(range(place + 1, min(place + 3, len(series.day))))
+        if not before:
             continue
-        near = [*sides[0], *sides[1]]
-        error = scale * math.hypot(series.white[place], series.lasting[place])
-        error = math.hypot(error, scale * float(np.hypot(series.white[near], series.lasting[near]).max()))
+        error = scale * math.hypot(total[place], float(total[[*before, *after]].max()))
         middle = series.value[place]
-        left, right = (float(np.mean(series.value[side])) for side in sides)
-        off = [(middle - left) / error, (middle - right) / error]
+        off = [(middle - float(np.mean(series.value[side]))) / error for side in (before, after)]
         stray[place] = min(map(abs, off)) > _STRAY and off[0] * off[1] > 0
     return stray
+
+
+def _off_what_follows(value: Floats, error: Floats) -> list[int]:
+    """Days, but for the first and the last, far from the two that follow: few, and only they can be stray."""
+    if len(value) < 3:
+        return []
+    last = np.minimum(np.arange(1, len(value) - 1) + 2, len(value) - 1)
+    middle, following = value[1:-1], (value[2:] + value[last]) / 2
+    spread = np.hypot(error[1:-1], np.maximum(error[2:], error[last]))
+    # a little below the limit: rounding is left to who looks at each
+    chosen: list[int] = (1 + np.flatnonzero(np.abs(middle - following) > 0.999 * _STRAY * spread)).tolist()
+    return chosen
 
 
 class _Scan:
