@@ -1,5 +1,7 @@
 """Fits, lines and verdicts of the windows of a night."""
 
+from dataclasses import replace
+
 from esjobs.core.identity import content_id
 from esjobs.core.query import Days
 from esjobs.core.window import Window
@@ -23,8 +25,14 @@ def fit_window(work: NightWork) -> NightAccount:
 
 
 def fit_inputs(work: NightWork) -> str:
-    """A digest of the buckets of the window, of what is declared, and of the question."""
+    """A digest of the buckets of the window, of what is declared, and of the question; read once a night."""
     window = _window(work)
+    if window not in work.fitted_from:
+        work.fitted_from[window] = _inputs_of(work, window)
+    return work.fitted_from[window]
+
+
+def _inputs_of(work: NightWork, window: Window) -> str:
     days = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "mark", "rules", "resolver"])
     marks = sorted({tuple(map(str, row.values())) for row in days.to_pylist()})
     declared = [
@@ -44,8 +52,6 @@ def fit_stands(work: NightWork) -> bool:
 
 def runs_inputs(work: NightWork) -> str:
     """A digest of what all windows of the night were fitted from: for steps that follow from its runs."""
-    from dataclasses import replace
-
     return content_id({str(window): fit_inputs(replace(work, window=window)) for window in work.windows})
 
 

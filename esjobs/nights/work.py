@@ -21,6 +21,8 @@ class NightWork:
     ``night``: the day that is aggregated. ``windows``: those that are fitted this night, shortest first;
     empty before ``aggregate``, and where the day has no jobs. ``headline``: the one of them whose verdicts
     people and memory follow. ``window``: in a step that is done per window, the one that it is about.
+    ``fitted_from``: of the windows of this attempt, the digest of what each is fitted from; worked out once,
+    so that what follows from a fit is told by what that fit has read, whatever is imported meanwhile.
     """
 
     store: JobStore
@@ -31,6 +33,7 @@ class NightWork:
     windows: tuple[Window, ...] = ()
     headline: Window | None = None
     window: Window | None = None
+    fitted_from: dict[Window, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

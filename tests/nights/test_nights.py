@@ -1,11 +1,15 @@
 """What a trigger does: the night that is due, what is missing, late records, windows, the ledger."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from esjobs.core.errors import StoreBusyError, UsageError
+from esjobs.nights.fitting import fit_window
+from esjobs.nights.steps import NIGHT_STEPS
+from esjobs.nights.work import NightAccount, NightWork
 from esjobs.store.lease import Lease
 from tests.nights.rows import visible_rows
 from tests.nights.stage import FIRST, Hands, Stage, days, staged
@@ -39,6 +43,27 @@ def test_a_second_trigger_of_a_day_does_nothing_again_that_is_done(tmp_path: Pat
         again = {step for step, attempt in after.items() if attempt == 2}
         assert again == {"watch", "notify", "prune"}
         assert visible_rows(stage.store) == before
+
+
+def test_what_is_declared_in_the_middle_of_a_night_is_told_by_all_of_it_next_time(tmp_path: Path) -> None:
+    """What follows from a fit is made from what that fit had read, so both are made again."""
+    declared = tmp_path / "declared.csv"
+    declared.write_text("level,name,corepower,benchmark,valid_from\nsite,X,10,HS06,2025-01-01\n")
+
+    def fit_and_import(work: NightWork) -> NightAccount:
+        account = fit_window(work)
+        if declared.exists():
+            work.session.import_corepower(declared)
+            declared.unlink()
+        return account
+
+    steps = [replace(step, function=fit_and_import) if step.name == "fit" else step for step in NIGHT_STEPS]
+    with staged(tmp_path, steps=steps) as stage:
+        stage.live(FIRST)
+        stage.trigger(FIRST)
+        attempts = {row["step"]: row["attempt"] for row in stage.nights._ledger.steps(FIRST)}
+        assert {attempts[step] for step in ("fit 3d", "drift", "reasons")} == {2}
+        assert {attempts[step] for step in ("aggregate", "score")} == {1}
 
 
 def test_late_records_recompute_their_day_and_the_nights_after_it(tmp_path: Path) -> None:
