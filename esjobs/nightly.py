@@ -4,14 +4,15 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import BooksError, SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import BooksError, EsjobsError, SchemaError, StoreBusyError, StoreError
 from esjobs.nights.condition import Condition, condition
 from esjobs.nights.ledger import Ledger, Row
-from esjobs.nights.nights import Nights
+from esjobs.nights.nights import Nights, last_complete_day
 from esjobs.nights.patience import REAL_TIME, Patience
+from esjobs.nights.unwritten import Unwritten, forget, note, noted
 from esjobs.session import Session
 from esjobs.session import open as open_session
 from esjobs.settings import Settings
@@ -38,18 +39,26 @@ class Trigger:
 
         Waits for a store that another process holds, and for a cluster that does not answer, as long as a
         night may take (``nights.deadline_h``). ``unwritten``: why the trigger before failed, where it could
-        not be written down; the nights that it should have run get it as the reason. Raises
-        :class:`StoreError` when the time is over.
+        not be written down; the nights that it should have run get it as the reason. Without one, what the
+        process before this has noted. Raises :class:`StoreError` when the time is over, and notes it.
         """
+        place = self.settings.place
+        reason = noted(place) if unwritten is None else Unwritten(unwritten, date.max)
 
         def tended() -> tuple[list[Row], Condition]:
             with self._session() as session:
-                rows = Nights(session, self.clock, patience=self.patience).tend(unwritten)
+                rows = Nights(session, self.clock, patience=self.patience).tend(reason)
                 return rows, self.condition_of(session)
 
         chosen = self.settings.nights
         deadline = self.patience.deadline(chosen)
-        return self.patience.until_answered(tended, self._may_pass, deadline, chosen)
+        try:
+            told = self.patience.until_answered(tended, self._may_pass, deadline, chosen)
+        except EsjobsError as error:
+            note(place, str(error), last_complete_day(self.clock()))
+            raise
+        forget(place)
+        return told
 
     def __call__(self, unwritten: str | None = None) -> Tended:
         """The same, as the service wants it told."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from esjobs import __version__
 from esjobs.core.clock import Clock
-from esjobs.core.errors import EsjobsError, SchemaError
+from esjobs.core.errors import EsjobsError, SchemaError, StoreBusyError, StoreError
 from esjobs.core.query import Days
 from esjobs.jobs.tables import DAYS
 from esjobs.nights.fitting import question_of
@@ -253,8 +253,16 @@ class _Attempt:
         return True
 
     def _fail(self, reason: str) -> None:
-        _log.error("night %s failed: %s", self._work.night, reason)
-        self._end("failed", reason)
+        night = self._work.night
+        _log.error("night %s failed: %s", night, reason)
+        try:
+            self._end("failed", reason)
+        except StoreBusyError:
+            raise
+        except StoreError as error:
+            # what failed first is what has to be mended; that it cannot be written is often its consequence
+            also = "" if str(error) == reason else f"; nor could this be written down: {error}"
+            raise StoreError(f"night {night} failed: {reason}{also}") from error
         for step in self._steps:
             name = step.name
             if step.after_failure and self._accounts.get(name, {}).get("state") != "failed":

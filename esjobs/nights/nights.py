@@ -15,6 +15,7 @@ from esjobs.nights.night import NightRunner
 from esjobs.nights.patience import REAL_TIME, Patience
 from esjobs.nights.steps import NIGHT_STEPS
 from esjobs.nights.tables import NIGHTS
+from esjobs.nights.unwritten import Unwritten
 from esjobs.nights.work import NightStep
 from esjobs.runs.publication import rows_table
 from esjobs.store.lease import Lease
@@ -69,11 +70,12 @@ class Nights:
         ]
         return rows_table(NIGHTS, rows)
 
-    def tend(self, unwritten: str | None = None) -> list[Row]:
+    def tend(self, unwritten: Unwritten | None = None) -> list[Row]:
         """What a trigger does: nights with late records and missing ones, oldest first, then the due one.
 
-        ``unwritten``: why the trigger before failed, where that could not be written down. The nights without
-        an account have failed for this reason, which is told before they are made up for.
+        ``unwritten``: why the trigger before failed, where that could not be written down. The nights that it
+        is about and that have no account have failed for this reason, which is told before they are made up
+        for.
         """
 
         def chosen(runner: NightRunner) -> list[date]:
@@ -164,12 +166,13 @@ class Nights:
         rows = self._ledger.nights(min(changed), before)
         return [row["night"] for row in rows if row["state"] == "done"]
 
-    def _mark(self, runner: NightRunner, nights: Sequence[date], unwritten: str | None) -> None:
+    def _mark(self, runner: NightRunner, nights: Sequence[date], unwritten: Unwritten | None) -> None:
         """Give nights that have no account one, so that they can be told."""
         accounts = {row["night"]: row for row in self._ledger.nights()}
         for night in nights:
-            if unwritten is not None and accounts.get(night, {}).get("state") in (None, "running"):
-                runner.note_failure(night, unwritten)
+            known = accounts.get(night, {}).get("state")
+            if unwritten is not None and night <= unwritten.until and known in (None, "running"):
+                runner.note_failure(night, unwritten.reason)
             elif night not in accounts:
                 self._ledger.write({"night": night, "state": "missing", "reason": NOT_RUN, "attempt": 0}, [])
 

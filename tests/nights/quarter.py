@@ -76,7 +76,8 @@ class Quarter:
             assert not service.tick()
 
     def _tend(self, unwritten: str | None) -> Tended:
-        rows = self._nights.tend(unwritten)
+        assert unwritten is None
+        rows = self._nights.tend()
         self.accounts[night_of(self._nights.due)] = rows
         told = tuple((str(row["night"]), row["state"], row["reason"]) for row in rows)
         return Tended(told, condition(self._session.store, self.now, 36.0))
