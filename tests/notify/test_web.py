@@ -4,9 +4,13 @@ import base64
 import hashlib
 import hmac
 import json
+import re
+import textwrap
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +26,7 @@ from tests.notify.servers import Listener, free_port, listener
 from tests.servers.certificates import Authority
 
 PATH = f"/hooks/{TOKEN}"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def failed(url: str, timeout_s: float = 5.0, **given: object) -> DeliveryError:
@@ -99,6 +104,33 @@ def test_a_signature_is_that_of_the_standard() -> None:
     assert own["webhook-signature"] == f"v1,{base64.b64encode(signed).decode()}"
     with pytest.raises(SettingsError, match="no base64"):
         webhook.key_of("whsec_!")
+
+
+def example_of(page: str, name: str) -> Callable[..., bool]:
+    """A function that a page of the documentation defines, in the indented block that it stands in."""
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", (DOCS / page).read_text(), re.MULTILINE)
+    (code,) = (textwrap.dedent(block) for block in blocks if f"def {name}(" in block)
+    scope: dict[str, Any] = {}
+    exec(code, scope)  # noqa: S102  it is ours
+    found: Callable[..., bool] = scope[name]
+    return found
+
+
+@pytest.mark.parametrize("secret", [SECRET, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
+def test_the_documented_check_of_a_signature_tells_ours_from_others(hook: Listener, secret: str) -> None:
+    is_genuine = example_of("notifications.md", "is_genuine")
+    key = webhook.key_of(secret)
+    for age_s in (0, 3600):
+        moment = datetime.fromtimestamp(time.time() - age_s, UTC)
+        body = json.dumps({"queue": "Zürich", "age": age_s}).encode()
+        post(hook.url + PATH, body, webhook.signed("msg_1", moment, body, secret), timeout_s=5)
+    fresh, old = hook.posted
+    assert is_genuine(fresh.headers, fresh.body, key)
+    # played back an hour later, changed, signed by somebody else, under another id
+    assert not is_genuine(old.headers, old.body, key)
+    assert not is_genuine(fresh.headers, fresh.body + b" ", key)
+    assert not is_genuine(fresh.headers, fresh.body, key + b"x")
+    assert not is_genuine({**fresh.headers, "webhook-id": "msg_2"}, fresh.body, key)
 
 
 def test_the_body_of_a_webhook_is_the_same_each_time() -> None:
