@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 
 from esjobs import capabilities
 from esjobs.arguments import Filters, Names, Where, WindowLike, conditions, listed, window_of
+from esjobs.core import fields
+from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import Days, Filter, In
 from esjobs.core.rules import CleaningRules
@@ -23,7 +25,7 @@ from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table
 from esjobs.runs.stored import StoredRun
 from esjobs.speed.tables import FACTORS
-from esjobs.store.base import JobStore
+from esjobs.store.base import JobStore, SpeakingSQL
 
 _COLUMNS = {
     "level": "level",
@@ -44,8 +46,9 @@ class Answers:
     ``s.arrow.query("site")`` is what ``s.query("site")`` makes a frame of.
     """
 
-    def __init__(self, store: JobStore, rules: CleaningRules) -> None:
+    def __init__(self, store: JobStore, rules: CleaningRules, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._rules = rules
 
     def show(self, what: str, *, columns: Sequence[str] = (), **filters: Unpack[Filters]) -> pa.Table:
@@ -57,7 +60,7 @@ class Answers:
         table = capabilities.table(what)
         given: Mapping[str, Any] = filters
         chosen = {column: _chosen(keyword, given.get(keyword)) for keyword, column in _COLUMNS.items()}
-        within = window_of(filters.get("window"))
+        within = window_of(filters.get("window"), self._clock)
         rows = spelling.chosen_rows(
             table, chosen, lambda values: self._rows(table, filters.get("run"), within, values, columns)
         )
@@ -108,9 +111,37 @@ class Answers:
             listed(by),
             listed(metrics),
             where=conditions(where),
-            window=window_of(window),
+            window=window_of(window, self._clock),
             clean=self._rules if clean else None,
         )
+
+    def jobs(
+        self,
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        columns: Names = (),
+        sort: str | None = None,
+        desc: bool = False,
+        top: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """Stored jobs as a stream, sorted where that is asked for; as :meth:`Session.jobs`."""
+        from esjobs.jobs.streams import listed_jobs
+
+        names = listed(columns) or tuple(item.name for item in fields.JOB_FIELDS)
+        order = "" if sort is None else f"-{sort}" if desc else sort
+        if top is not None and sort is None:
+            order = "-end_time"
+        return listed_jobs(self._store, conditions(where), window_of(window, self._clock), names, order, top)
+
+    def sql(self, text: str, *, timeout_s: float = 300.0) -> pa.RecordBatchReader:
+        """The rows of one SELECT as a stream; as :meth:`Session.sql`."""
+        if not isinstance(self._store, SpeakingSQL):
+            raise UsageError(
+                "SQL is for the embedded store; ask a cluster by esjobs query, jobs and show, or in its own "
+                "language on the indices: docs/elasticsearch.md"
+            )
+        return self._store.sql(text, timeout_s)
 
     def compare(
         self,
@@ -127,7 +158,9 @@ class Answers:
         """What changed between two runs; as :meth:`Session.compare`."""
         from esjobs.speed.compare import compare_runs
 
-        changes = compare_runs(self._store, run_a, run_b, since=window_of(since), methods=listed(method))
+        changes = compare_runs(
+            self._store, run_a, run_b, since=window_of(since, self._clock), methods=listed(method)
+        )
         chosen = {
             column: _chosen(keyword, values)
             for keyword, column, values in (
@@ -152,7 +185,7 @@ class Answers:
         """Stored jobs, or the rows of a table, as a stream; as :meth:`Session.batches`."""
         from esjobs.jobs.streams import streamed_jobs, streamed_rows
 
-        chosen, names = window_of(window), listed(columns)
+        chosen, names = window_of(window, self._clock), listed(columns)
         if what == "jobs":
             if run is not None:
                 raise UsageError("jobs belong to no run; leave the run out")
@@ -175,7 +208,7 @@ class Answers:
         """
         table = capabilities.table(what)
         kind = capabilities.kind_of(table)
-        within = window_of(window)
+        within = window_of(window, self._clock)
         return None if kind is None else self._find(kind, table, run, within)
 
     def _rows(

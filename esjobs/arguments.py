@@ -1,6 +1,6 @@
 """What the Python interface takes in several forms: windows, names, conditions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,8 @@ from esjobs.core.text import kind_of
 from esjobs.core.window import Window
 
 WindowLike = Window | str | tuple[str | date, str | date] | None
-"""A window, its text, a pair of times (pandas' too), a pandas Period; None where there is a usual one."""
+"""A window, its text (``2018-08-01/2018-09-01``, ``2018-W31``, ``last-week``, ``7d``), a pair of times
+(pandas' too), a pandas Period; None where there is a usual one."""
 Names = str | Iterable[str]
 """One name or several."""
 Where = str | Iterable[str | tuple[str, object] | tuple[str, str, object]] | Mapping[str, object]
@@ -37,9 +38,9 @@ class Filters(TypedDict, total=False):
     min_severity: str | None
 
 
-def window_of(window: WindowLike) -> Window | None:
-    """The window, if one is given."""
-    return None if window is None else Window.of(window)
+def window_of(window: WindowLike, now: Callable[[], datetime] | None = None) -> Window | None:
+    """The window, if one is given; ``now``: the clock that ``yesterday`` and its like are relative to."""
+    return None if window is None else Window.of(window, None if now is None else now())
 
 
 def day_of(day: date | str) -> date:

@@ -123,7 +123,7 @@ class Session(ResultTables):
     @property
     def arrow(self) -> Answers:
         """The same questions with Arrow tables for answers: for large ones, and where no pandas is needed."""
-        return Answers(self.store, self.settings.rules)
+        return Answers(self.store, self.settings.rules, self._clock)
 
     def __repr__(self) -> str:
         return f"<esjobs.Session {', '.join(self._facts().values())}>"
@@ -438,7 +438,7 @@ class Session(ResultTables):
         """The same as an Arrow table with its notes."""
         from esjobs.efficiency.rank import rank
 
-        within = window_of(window)
+        within = window_of(window, self._clock)
         return rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
 
     def detect(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
@@ -621,14 +621,36 @@ class Session(ResultTables):
         """The two runs that :meth:`compare` holds against each other."""
         from esjobs.speed.compare import runs_compared
 
-        return runs_compared(self.store, run_a, run_b, since=window_of(since))
+        return runs_compared(self.store, run_a, run_b, since=window_of(since, self._clock))
 
-    def jobs(self, *, where: Where = (), window: WindowLike = None) -> "pd.DataFrame":
+    def jobs(
+        self,
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        columns: Names = (),
+        sort: str | None = None,
+        desc: bool = False,
+        top: int | None = None,
+    ) -> "pd.DataFrame":
         """Stored jobs in canonical columns; mind the memory, and choose with ``where`` and ``window``.
 
-        Of more jobs than fit, :meth:`batches` gives one piece after the other.
+        ``columns``: only these fields, derived and resolved ones too. ``sort``: the field to sort by, the
+        smallest first, or the largest with ``desc``; jobs without a value come last, equal ones by source and
+        job_id. ``top``: the first so many; without ``sort`` those that ended last. Of more jobs than fit,
+        :meth:`batches` gives one piece after the other.
         """
-        return frame_of(self.batches("jobs", where=where, window=window).read_all())
+        asked = self.arrow.jobs(where=where, window=window, columns=columns, sort=sort, desc=desc, top=top)
+        return frame_of(asked.read_all())
+
+    def sql(self, text: str, *, timeout_s: float = 300.0) -> "pd.DataFrame":
+        """The rows of one SELECT over the embedded store: ``jobs``, result tables, ``latest_factors``, ...
+
+        Nothing can be changed by it and no file be read; from the first call on, no other statement of this
+        session's database can reach files either. Raises :class:`UsageError` for anything but one SELECT, and
+        on a cluster; :class:`StoreError` when it takes longer than ``timeout_s`` seconds.
+        """
+        return frame_of(self.arrow.sql(text, timeout_s=timeout_s).read_all())
 
     def batches(
         self,
@@ -671,7 +693,7 @@ class Session(ResultTables):
         from esjobs.jobs.export import export_jobs
         from esjobs.output.pseudonyms import Pseudonyms, read_key
 
-        chosen = window_of(window)
+        chosen = window_of(window, self._clock)
         return export_jobs(
             self.store,
             str(out),
@@ -758,7 +780,7 @@ class Session(ResultTables):
 
     def _days(self, window: WindowLike) -> Window:
         if window is not None:
-            return Window.of(window).require_whole_days("this step")
+            return Window.of(window, self._clock()).require_whole_days("this step")
         return self.stored_window()
 
 

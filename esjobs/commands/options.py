@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from esjobs.core.clock import Clock, system_clock
+from esjobs.core.text import visible
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -34,6 +37,7 @@ class Context:
         yes: bool = False,
         quiet: bool,
         own_process: bool = False,
+        clock: Clock = system_clock,
     ) -> None:
         self.store = store
         self.config = config
@@ -42,6 +46,7 @@ class Context:
         self.yes = yes
         self.quiet = quiet
         self.own_process = own_process
+        self.clock = clock
 
     @contextmanager
     def session(self, *, create: bool = False, late: bool = False) -> Iterator["Session"]:
@@ -106,8 +111,25 @@ def rows_options(function: _Function) -> _Function:
     )(checked)  # type: ignore[return-value]
 
 
+def _meant(ctx: click.Context, _option: click.Parameter, window: str | None) -> str | None:
+    """A period in words as the window that it is, which is said: nobody has to guess what it meant."""
+    if window is None or "/" in window:
+        return window
+    from esjobs.core.window import Window
+
+    context: Context = ctx.obj
+    meant = Window.parse(window, context.clock())
+    if not context.quiet:
+        click.echo(f"window: {meant} UTC ({visible(window)})", err=True)
+    return str(meant)
+
+
 window_option = click.option(
-    "--window", metavar="A/B", help="Half-open, UTC, ISO dates or times; default: all that is stored."
+    "--window",
+    metavar="A/B|PERIOD",
+    callback=_meant,
+    help="Half-open, UTC, ISO dates or times; or 2025-W26, 2025-06, 2025, a day, yesterday, 7d, last-week, "
+    "this-month; default: all that is stored.",
 )
 
 

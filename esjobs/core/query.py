@@ -231,12 +231,22 @@ class Select:
     """Stream jobs: which fields (empty: all stored ones), of which window, under which filters.
 
     ``drops``: only the jobs that pass all these rules, the same as a :class:`Query` with them would bin.
+    ``order``: a field to sort by, the largest first behind ``-``; jobs without a value, or with NaN, come
+    last either way, equal ones by source and job_id. ``limit``: so many jobs at most. Without an order jobs
+    come as they are, and a limit takes any.
     """
 
     fields: tuple[str, ...] = ()
     window: Window | None = None
     where: tuple[Filter, ...] = ()
     drops: tuple[DropRule, ...] = ()
+    order: str = ""
+    limit: int | None = None
+
+    @property
+    def sorted_by(self) -> tuple[str, ...]:
+        """The field to sort by, if there is one."""
+        return (self.order.removeprefix("-"),) if self.order else ()
 
 
 def metric_fields(metric: Metric) -> tuple[str, ...]:

@@ -52,11 +52,16 @@ def select(
     *,
     where: Sequence[Filter] = (),
     drops: Sequence[DropRule] = (),
+    order: str = "",
+    limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Stream jobs in any fields of the catalogue, in the order asked for; ``where``: on stored fields."""
+    """Stream jobs in any fields of the catalogue, in the order asked for; ``where``: on stored fields.
+
+    ``order``, ``limit``: as of :class:`Select`.
+    """
     known = resolvers(store, names, window)
     schema = fields_schema(names)
-    batches = store.select(Select(store_keys(names), window, tuple(where), tuple(drops)))
+    batches = store.select(Select(store_keys(names), window, tuple(where), tuple(drops), order, limit))
 
     def completed() -> Iterator[pa.RecordBatch]:
         for batch in batches:

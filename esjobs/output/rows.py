@@ -48,15 +48,41 @@ def write_rows(
             write_table(rows, text, title=title, prose=prose)
 
 
+def write_batches(
+    rows: pa.RecordBatchReader, form: str, out: str, *, title: str = "", spreadsheet: bool = False
+) -> None:
+    """Write a stream as ``csv``, ``json``, ``jsonl`` (an object a line) or ``parquet``, a batch at a time.
+
+    A ``table`` is held in memory. The cells are those of :func:`write_rows`.
+    """
+    if form == "table":
+        write_rows(rows.read_all(), form, out, title=title)
+    elif form == "parquet":
+        from pyarrow import parquet
+
+        with writing(out) as stream, parquet.ParquetWriter(stream, rows.schema) as writer:
+            for batch in rows:
+                writer.write_batch(batch)
+    else:
+        with writing_text(out) as text:
+            if form == "csv":
+                _write_csv(rows, text, spreadsheet=spreadsheet)
+            elif form == "jsonl":
+                for record in _records(rows):
+                    text.write(_json_object(record) + "\n")
+            else:
+                _write_json(rows, text)
+
+
 def _write_parquet(rows: pa.Table, stream: IO[bytes]) -> None:
     from pyarrow import parquet
 
     parquet.write_table(rows, stream)
 
 
-def _write_csv(rows: pa.Table, stream: IO[str], *, spreadsheet: bool) -> None:
+def _write_csv(rows: pa.Table | pa.RecordBatchReader, stream: IO[str], *, spreadsheet: bool) -> None:
     written = _cell if spreadsheet else _exact
-    stream.write(_csv_line(map(written, rows.column_names)))
+    stream.write(_csv_line(map(written, rows.schema.names)))
     for row in _records(rows):
         stream.write(_csv_line(map(written, row.values())))
 
@@ -97,17 +123,22 @@ def plain(value: Any) -> Any:
     return _plain(_finite(value))
 
 
-def _write_json(rows: pa.Table, stream: IO[str]) -> None:
+def _write_json(rows: pa.Table | pa.RecordBatchReader, stream: IO[str]) -> None:
     stream.write("[")
+    number = -1
     for number, record in enumerate(_records(rows)):
-        plain = {name: _plain(value) for name, value in record.items()}
         stream.write(",\n " if number else "\n ")
-        stream.write(json.dumps(plain, ensure_ascii=False, allow_nan=False))
-    stream.write("\n]\n" if rows.num_rows else "]\n")
+        stream.write(_json_object(record))
+    stream.write("]\n" if number < 0 else "\n]\n")
 
 
-def _records(rows: pa.Table) -> Iterable[dict[str, Any]]:
-    for batch in rows.to_batches(max_chunksize=10_000):
+def _json_object(record: dict[str, Any]) -> str:
+    plain = {name: _plain(value) for name, value in record.items()}
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+
+
+def _records(rows: pa.Table | pa.RecordBatchReader) -> Iterable[dict[str, Any]]:
+    for batch in rows.to_batches(max_chunksize=10_000) if isinstance(rows, pa.Table) else rows:
         for record in batch.to_pylist(maps_as_pydicts="strict"):
             yield {name: _finite(value) for name, value in record.items()}
 

@@ -254,6 +254,16 @@ class Forgetting(Protocol):
         """Of some days that have no jobs, those whose jobs went so, as far as can be told."""
 
 
+@runtime_checkable
+class SpeakingSQL(Protocol):
+    """A store that answers SQL: one SELECT, which changes nothing and reaches nothing but the store."""
+
+    def sql(self, text: str, timeout_s: float) -> pa.RecordBatchReader:
+        """The rows as a stream. Raises :class:`UsageError` for anything but one SELECT, and what is wrong
+        in one, :class:`StoreError` when it takes longer than ``timeout_s`` seconds.
+        """
+
+
 def require_store(given: object) -> JobStore:
     """The object as a store, or :class:`UsageError` that names the methods it lacks."""
     methods = [name for name, value in vars(JobStore).items() if callable(value) and name[0] != "_"]

@@ -83,7 +83,22 @@ def compile_select(select: Select) -> Compiled:
     columns = [f"{_column(name).sql} AS {quote(name)}" for name in names]
     kept = [_keeps(rule, bound) for rule in select.drops]
     where = _where(_window(select.window, bound) + _filters(select.where, _column, bound) + kept)
-    return _compiled(f"SELECT\n  {_listed(columns)}\nFROM jobs{where}", bound)
+    sql = f"SELECT\n  {_listed(columns)}\nFROM jobs{where}"
+    if select.order:
+        first = _job_order(_column(select.sorted_by[0]), descending=select.order.startswith("-"))
+        sql += f"\nORDER BY {first}, source NULLS LAST, job_id"
+    if select.limit is not None:
+        sql += f"\nLIMIT {bound.bind(select.limit)}"
+    return _compiled(sql, bound)
+
+
+def _job_order(column: Column, *, descending: bool) -> str:
+    """What jobs are sorted by: NaN, which DuckDB takes for the largest number, is as good as missing."""
+    if column.type in ("map", "list", "text", "bytes"):
+        raise UsageError(f"jobs cannot be sorted by '{column.name}', which is a {column.type}")
+    known = f"CASE WHEN NOT isnan({column.sql}) THEN {column.sql} END"
+    key = known if column.type == "number" else column.sql
+    return f"{key} {'DESC' if descending else 'ASC'} NULLS LAST"
 
 
 def compile_aggregate(query: Query) -> Compiled:

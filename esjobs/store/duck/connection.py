@@ -37,6 +37,7 @@ class DuckConnection:
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         self._closed = False
         self._within = False
+        self._fenced = False
         spill = Path(tempfile.gettempdir()) / f"esjobs-{uuid.uuid4().hex}.tmp" if in_memory else None
         config: dict[str, Any] = {
             "memory_limit": memory_limit,
@@ -77,7 +78,7 @@ class DuckConnection:
     def stream(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
         """Execute a query on a snapshot of its own and yield batches of this schema as they are made."""
         with self.translated():
-            cursor = _quiet(self._open().cursor())
+            cursor = self._cursor()
             reader = cursor.sql(sql, params=list(params)).to_arrow_reader(_BATCH_ROWS)
         stream = _Stream(self, cursor, reader, schema)
         self._streams.add(stream)
@@ -86,9 +87,35 @@ class DuckConnection:
     def insert(self, sql: str, rows: pa.Table, params: Sequence[object] = ()) -> None:
         """Execute a statement that reads the rows under the name ``incoming``."""
         with self.translated():
-            # Read by name from this frame: a registered table would be kept in memory until the commit.
-            incoming = _without_zone(rows)  # noqa: F841
-            self._open().execute(sql, list(params))
+            incoming = _without_zone(rows)
+            if not self._fenced:
+                # Read by name from this frame: a registered table would be kept in memory until the commit.
+                self._open().execute(sql, list(params))
+                return
+            self._open().register("incoming", incoming)
+            try:
+                self._open().execute(sql, list(params))
+            finally:
+                self._open().unregister("incoming")
+
+    def fenced_cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor for statements of others; close it.
+
+        From now on nothing that runs here reaches files but those of the store, loads an extension, reads
+        variables of this program, or changes the configuration.
+        """
+        with self.translated():
+            cursor = self._cursor()
+            if not self._fenced:
+                cursor.execute("SET enable_external_access = false")
+                cursor.execute("SET lock_configuration = true")
+                self._fenced = True
+            return cursor
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor = self._open().cursor()
+        # a locked configuration keeps what it was, which is no progress bar outside of notebooks
+        return cursor if self._fenced else _quiet(cursor)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

@@ -31,6 +31,7 @@ from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck import results as duck_results
 from esjobs.store.duck import schema
+from esjobs.store.duck import sql as duck_sql
 from esjobs.store.duck.connection import DuckConnection
 
 _ACCOUNT = "loads"
@@ -92,6 +93,10 @@ class DuckStore:
         if query.over is not None:
             require_known(self._tables, query.over)
         return duck_aggregate.aggregate(self._connection, query)
+
+    def sql(self, text: str, timeout_s: float) -> pa.RecordBatchReader:
+        """The rows of one SELECT over the tables and views; see `sql`."""
+        return duck_sql.rows_of(self._connection, text, timeout_s)
 
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""

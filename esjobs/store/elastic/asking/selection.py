@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from esjobs.core.query import Select, filter_fields
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.composite import distinct
+from esjobs.store.elastic.asking.foremost import foremost
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
@@ -26,10 +28,17 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
     """
     names = select.fields or tuple(field.name for field in fields.JOB_FIELDS)
     needed = stored_fields(
-        [*names, *filter_fields(select.where), *(rule.keep.field for rule in select.drops)]
+        [
+            *names,
+            *filter_fields(select.where),
+            *(rule.keep.field for rule in select.drops),
+            *select.sorted_by,
+            *(("source", "job_id") if select.order else ()),
+        ]
     )
-    anytime = Select(select.fields, None, select.where, select.drops)
-    plain = not select.where and not select.drops and set(names) <= _STORED
+    anytime = replace(select, window=None)
+    at_once = bool(select.order) or select.limit is not None
+    plain = not select.where and not select.drops and set(names) <= _STORED and not at_once
     schema = schema_of(fields.field(name) for name in names)
     if jobs.most_read is not None:
         sizes = [
@@ -56,8 +65,11 @@ def selected(cluster: Cluster, jobs: JobSource, select: Select) -> Iterator[pa.R
                         yield pa.RecordBatch.from_arrays(columns, schema=schema)
                         continue
                     scratch.add(documents.jobs)
-                    yield from scratch.select(anytime)
-                    scratch.clear()
+                    if not at_once:
+                        yield from scratch.select(anytime)
+                        scratch.clear()
+            if at_once:
+                yield from scratch.select(anytime)
 
     return batches()
 
@@ -72,6 +84,10 @@ def _matching(at: PointInTime | None, part: JobIndex, select: Select, needed: fr
     kept = [clauses.keep(rule) for rule in select.drops]
     narrow = [*clauses.narrowing(select.where), *(clause for clause in kept if clause is not None)]
     base = part.inside(select.window)
+    exact = clauses.filters(select.where) is not None and None not in kept
+    if at is not None and exact and select.limit is not None and select.order:
+        sane = all_of([*base, *narrow], part.odd(needed))
+        narrow += foremost(at, part, select, sane)
     return all_of([*base, any_of([*part.odd(needed), all_of(narrow)])] if narrow else base)
 
 

@@ -1,0 +1,110 @@
+"""Commands about single jobs as rows: the list of those that meet conditions, and SQL over the store."""
+
+import click
+
+from esjobs.commands.options import Context, spreadsheet_option, where_option, window_option
+
+_SHOWN = "job_id,queue,processing_type,state,end_time,cores,events,wall_s,efficiency,cpu_model"
+_ROWS_OF_TABLE = 50
+_FORMATS = click.Choice(["table", "csv", "json", "jsonl", "parquet"])
+
+
+@click.command("jobs")
+@where_option
+@window_option
+@click.option(
+    "--columns", default=_SHOWN, show_default=True, metavar="FIELD[,FIELD]", help="Fields of a job to give."
+)
+@click.option("--sort", metavar="FIELD", help="The smallest first; jobs without a value come last.")
+@click.option("--desc", is_flag=True, help="The largest first.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The first N; without --sort those that ended last. Default: 50 of a table, else all; 0: all.",
+)
+@click.option(
+    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How rows are written."
+)
+@click.option(
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+)
+@spreadsheet_option
+@click.pass_obj
+def jobs(
+    obj: Context,
+    where: tuple[str, ...],
+    window: str | None,
+    columns: str,
+    sort: str | None,
+    desc: bool,
+    top: int | None,
+    form: str,
+    out: str,
+    spreadsheet: bool,
+) -> None:
+    """The stored jobs themselves: esjobs jobs --where queue=X --where 'efficiency<10%' --top 10.
+
+    Any field of the catalogue (esjobs fields). CSV and JSON without --sort and --top are written as the jobs
+    come, however many there are. To move jobs to another store, use export.
+    """
+    from esjobs.output.rows import write_batches
+
+    names = [name.strip() for name in columns.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--columns names no field; see: esjobs fields")
+    if desc and sort is None:
+        raise click.UsageError("--desc says how to sort; name the field, too: --sort FIELD")
+    _require_csv(form, spreadsheet=spreadsheet)
+    limit = _ROWS_OF_TABLE if top is None and form == "table" else top or None
+    with obj.session() as session:
+        title = ""
+        if form == "table":
+            # also says where the stored jobs lie when there are none
+            counted = session.arrow.query((), ("jobs",), where=where, window=window)
+            title = _title(counted.column("jobs")[0].as_py(), limit, sort, desc=desc)
+        rows = session.arrow.jobs(where=where, window=window, columns=names, sort=sort, desc=desc, top=limit)
+        write_batches(rows, form, out, title=title, spreadsheet=spreadsheet)
+
+
+def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> str:
+    if limit is None or limit >= n_jobs:
+        return f"{n_jobs:,} jobs"
+    order = f"by {sort}, the {'largest' if desc else 'smallest'} first" if sort else "those that ended last"
+    return f"{limit:,} of {n_jobs:,} jobs, {order}; all with --top 0"
+
+
+@click.command("sql")
+@click.argument("statement", metavar="'SELECT ...'")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+)
+@click.option(
+    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How rows are written."
+)
+@click.option(
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+)
+@spreadsheet_option
+@click.pass_obj
+def sql(obj: Context, statement: str, timeout_s: float, form: str, out: str, spreadsheet: bool) -> None:
+    """One SELECT over the embedded store: esjobs sql 'select site, count(*) from jobs group by all'.
+
+    There are jobs, the result tables as docs/tables.md has them, and latest_factors, latest_flags, ... with
+    the rows of the latest run. Nothing can be changed, no file read or written. On a cluster: query and jobs.
+    """
+    from esjobs.output.rows import write_batches
+
+    _require_csv(form, spreadsheet=spreadsheet)
+    with obj.session() as session:
+        write_batches(session.arrow.sql(statement, timeout_s=timeout_s), form, out, spreadsheet=spreadsheet)
+
+
+def _require_csv(form: str, *, spreadsheet: bool) -> None:
+    if spreadsheet and form != "csv":
+        raise click.UsageError("--spreadsheet changes cells of CSV only; give --format csv, too")

@@ -1,0 +1,132 @@
+"""SQL of others over the tables and views of the embedded store: one SELECT, read-only, bounded in time.
+
+Four fences, any of which would do: a statement that is no SELECT is refused before it runs; it runs in a
+transaction that cannot write; files, the network, extensions and variables of this program are out of reach
+of the database for good; its configuration is locked.
+"""
+
+import threading
+from collections.abc import Iterator
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.errors import StoreError, UsageError
+from esjobs.store.duck.connection import DuckConnection
+
+_BATCH_ROWS = 10_000
+_PLAIN = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_string,
+    pa.types.is_date,
+)
+
+
+def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.RecordBatchReader:
+    """The rows of one SELECT as a stream, of types that every output format has.
+
+    Times are UTC; decimals are doubles, or integers where they have no decimals; what else output formats
+    lack (intervals, structs, ...) is text. From the first call on the connection cannot reach files other
+    than its own. Raises :class:`UsageError` for what is no SELECT, or what DuckDB refuses, and
+    :class:`StoreError` for a query that takes longer than ``timeout_s`` seconds, reading included.
+    """
+    cursor = connection.fenced_cursor()
+    clock = threading.Timer(timeout_s, cursor.interrupt)
+    clock.daemon = True
+    try:
+        _require_one_select(cursor, text)
+        clock.start()
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        reader = cursor.execute(text).to_arrow_reader(_BATCH_ROWS)
+    except duckdb.Error as error:
+        clock.cancel()
+        cursor.close()
+        raise _told(error, timeout_s) from error
+    except BaseException:
+        clock.cancel()
+        cursor.close()
+        raise
+    names = _distinct(reader.schema.names)
+    schema = pa.schema([(name, _type(item.type)) for name, item in zip(names, reader.schema, strict=True)])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in reader:
+                columns = [
+                    _cast(column, item.type) for column, item in zip(batch.columns, schema, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise _told(error, timeout_s) from error
+        finally:
+            clock.cancel()
+            cursor.close()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _require_one_select(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
+    statements = cursor.extract_statements(text)
+    if len(statements) != 1:
+        raise UsageError(f"SQL: expected one SELECT, got {len(statements)} statements")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        raise UsageError(
+            f"SQL: only SELECT is answered, not {statements[0].type.name}; nothing here changes the store"
+        )
+
+
+def _told(error: Exception, timeout_s: float) -> UsageError | StoreError:
+    """An error of DuckDB in one line of ours."""
+    line = " ".join(str(error).split("\n\n")[0].split())
+    if isinstance(error, duckdb.InterruptException) or "Interrupt" in line:
+        return StoreError(f"SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return StoreError(f"SQL: {line}; ask for less, or give more memory in the settings")
+    return UsageError(f"SQL: {line}")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names of columns, each once: a repeated one is numbered."""
+    taken: set[str] = set()
+    distinct = []
+    for name in names:
+        unique, number = name, 1
+        while unique in taken:
+            number += 1
+            unique = f"{name}_{number}"
+        taken.add(unique)
+        distinct.append(unique)
+    return distinct
+
+
+def _type(kind: pa.DataType) -> pa.DataType:
+    """The type in which a column is handed out."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_decimal(kind):
+        return pa.int64() if kind.scale == 0 and kind.precision <= _INTEGER_DIGITS else pa.float64()
+    if pa.types.is_uint64(kind) or pa.types.is_float32(kind) or pa.types.is_float16(kind):
+        return pa.float64()
+    if pa.types.is_integer(kind):
+        return pa.int64()
+    if pa.types.is_binary(kind) or any(plain(kind) for plain in _PLAIN):
+        return kind
+    return pa.string()
+
+
+_INTEGER_DIGITS = 18
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        return pc.cast(column.dictionary_decode(), kind)
+    if kind == pa.string():
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], kind)
+    if pa.types.is_timestamp(kind) and column.type.tz is None:
+        return pc.cast(column, pa.timestamp("us"), safe=False).cast(kind)
+    return pc.cast(column, kind, safe=False)

@@ -1,0 +1,51 @@
+"""The first jobs in some order: the index tells the value of the last of them, and only these are read."""
+
+from datetime import timedelta
+
+from esjobs.core.query import Select
+from esjobs.store.elastic.asking.clauses import NONE, Clause
+from esjobs.store.elastic.asking.days import between, moment_of
+from esjobs.store.elastic.jobs.job_index import JobIndex
+from esjobs.store.elastic.transport.scan import PAGE, PointInTime
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def foremost(at: PointInTime, part: JobIndex, select: Select, sane: Clause) -> list[Clause]:
+    """The clause that the first ``select.limit`` jobs of ``sane`` meet; none where the index cannot tell.
+
+    ``sane``: exactly the jobs that the filters let through, but for those that the index cannot judge. All
+    jobs that have the value of the last one meet it: which of them come first is decided on what is read.
+    """
+    (name,), limit = select.sorted_by, select.limit
+    live = part.live.get(name)
+    if live is None or not live.plain or live.field.type not in ("integer", "number", "time"):
+        return []
+    if limit is None or limit > PAGE:
+        return []
+    if limit == 0:
+        return [NONE]
+    path, descending = live.paths[0], select.order.startswith("-")
+    is_time = live.field.type == "time"
+    how = {"order": "desc" if descending else "asc", "missing": "_last"}
+    how |= {"numeric_type": "date"} if is_time else {"unmapped_type": "double"}
+    # jobs without a value come last: they would have to be read when there are fewer than the limit with one
+    query = {"bool": {"filter": [sane, {"exists": {"field": path}}]}}
+    body = {
+        "size": 1,
+        "from": limit - 1,
+        "query": query,
+        "sort": [{path: how}],
+        "_source": False,
+        "track_total_hits": False,
+    }
+    answer = at.search(body)
+    hits = answer["hits"]["hits"] if answer else []
+    if not hits:
+        return []
+    value = hits[0]["sort"][0]
+    if is_time:
+        # known to the millisecond here: what is finer is read with it
+        moment = moment_of(value)
+        return [between(path, moment, None) if descending else between(path, None, moment + _MILLISECOND)]
+    return [{"range": {path: {"gte" if descending else "lte": value}}}]
