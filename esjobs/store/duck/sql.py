@@ -40,7 +40,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
         _require_one_select(cursor, text)
         clock.start()
         cursor.execute("BEGIN TRANSACTION READ ONLY")
-        reader = cursor.execute(text).to_arrow_reader(_BATCH_ROWS)
+        reader: pa.RecordBatchReader = cursor.sql(text).to_arrow_reader(_BATCH_ROWS)
     except duckdb.Error as error:
         clock.cancel()
         cursor.close()

@@ -1,0 +1,125 @@
+"""SQL of others over the embedded store: what is answered, and what nobody gets at."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import esjobs
+from esjobs.core.errors import EsjobsError, StoreError, UsageError
+from esjobs.session import Session
+from tests.contract.jobs import batch, hours, job
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with esjobs.open(f"duckdb:{tmp_path / 'jobs.duckdb'}") as opened:
+        rows = [job(n, site="A" if n % 3 else "B", end_time=hours(n), cpu_s=float(n)) for n in range(30)]
+        opened.store.put_jobs([batch(rows)], "a")
+        yield opened
+
+
+def test_jobs_and_result_tables_answer(session: Session) -> None:
+    counted = session.sql("SELECT site, count(*) AS n, sum(cores) AS cores FROM jobs GROUP BY ALL ORDER BY n")
+    assert counted.to_dict("records") == [
+        {"site": "B", "n": 10, "cores": 80},
+        {"site": "A", "n": 20, "cores": 160},
+    ]
+    assert len(session.sql("select * from latest_factors")) == 0
+    assert session.sql("with x as (select 1 as a) select a, a from x").columns.tolist() == ["a", "a_2"]
+
+
+def test_every_type_becomes_one_that_is_written(session: Session) -> None:
+    text = (
+        "SELECT 1.25::DECIMAL(5, 2), INTERVAL 1 DAY, TIME '12:00', {'a': 1}, [1, 2], DATE '2018-08-01', "
+        "TIMESTAMP '2018-08-01 12:00', 'x'::ENUM('x', 'y'), 255::UTINYINT, NULL, "
+        "18446744073709551615::UBIGINT, uuid(), MAP {'a': 1.5}, 1::HUGEINT, 'nan'::DOUBLE, 'abc'::BLOB, true"
+    )
+    table = session.arrow.sql(text).read_all()
+    assert table.num_rows == 1
+    for form in ("csv", "json", "jsonl", "parquet", "table"):
+        from esjobs.output.rows import write_batches
+
+        path = session.settings.place.removeprefix("duckdb:") + f".{form}"
+        write_batches(session.arrow.sql(text), form, path)
+        assert Path(path).stat().st_size
+
+
+FORBIDDEN = [
+    "",
+    ";",
+    "select 1; select 2",
+    "select 1; drop table jobs",
+    "drop table jobs",
+    "delete from jobs",
+    "insert into jobs (job_id) values ('x')",
+    "update jobs set site = 'x'",
+    "create table x (a int)",
+    "create temp table x (a int)",
+    "copy jobs to '{place}/out.csv'",
+    "copy (select 1) to '{place}/out.csv'",
+    "export database '{place}/out'",
+    "attach '{place}/other.duckdb' as other",
+    "detach jobs",
+    "install httpfs",
+    "load httpfs",
+    "pragma database_list",
+    "set memory_limit = '100GB'",
+    "reset memory_limit",
+    "call pragma_version()",
+    "checkpoint",
+    "begin transaction",
+    "prepare x as select 1",
+    "explain analyze delete from jobs",
+    "select * from read_csv('{place}/secret.csv')",
+    "select * from read_text('{place}/secret.csv')",
+    "select * from read_blob('{place}/*')",
+    "select * from glob('{place}/*')",
+    "select * from '{place}/secret.csv'",
+    "select * from read_parquet('https://example.org/x.parquet')",
+    "select * from query('delete from jobs')",
+    "with gone as (delete from jobs returning *) select * from gone",
+    "select * from secret",
+    "select getenv('HOME')",
+    "select nonsense",
+    "selekt 1",
+    "select * from jobs where",
+    "select '\x00' from",
+]
+
+
+def test_nothing_else_is_answered_and_nothing_changes(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\nsecret\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    secret = session.arrow.query("site")  # a table in a variable is no table of the database
+    assert secret.num_rows == 2
+    for text in FORBIDDEN:
+        with pytest.raises(EsjobsError) as caught:
+            session.arrow.sql(text.replace("{place}", str(tmp_path))).read_all()
+        assert str(caught.value).startswith("SQL: "), text
+        assert "\n" not in str(caught.value), text
+    assert session.sql("select count(*) as n from jobs")["n"].tolist() == [30]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_the_session_goes_on_after_sql(session: Session) -> None:
+    session.sql("select 1")
+    session.store.put_jobs([batch([job(100), job(101)])], "b")
+    assert session.store.span().jobs == 32
+    assert len(session.jobs(where="job_id=100,101")) == 2
+    assert session.store.undo_load("b") == 2
+
+
+def test_a_question_without_end_is_ended(session: Session) -> None:
+    with pytest.raises(StoreError, match=r"not done after 0\.5 s"):
+        session.arrow.sql("select count(*) from range(10000000000000) a", timeout_s=0.5).read_all()
+    assert session.sql("select 1 as a")["a"].tolist() == [1]
+
+
+def test_only_the_embedded_store_speaks_sql() -> None:
+    from esjobs.answers import Answers
+    from esjobs.core.clock import system_clock
+    from esjobs.core.rules import CleaningRules
+
+    with pytest.raises(UsageError, match="embedded store"):
+        Answers(object(), CleaningRules(), system_clock).sql("select 1")  # type: ignore[arg-type]
