@@ -31,7 +31,13 @@ from tests.contract import model
 from tests.contract.jobs import Row, books, groups, job, selected
 from tests.elastic.answers import counted, require_same, rows
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
+from tests.servers.plugin import server_params
 from tests.servers.server import Server
+
+ONE_OF_EACH_VENDOR = pytest.mark.parametrize(
+    "server", server_params("elasticsearch8", "opensearch3"), indirect=True
+)
+"""For tests of which indices we ask, and when; what they answer to one question is asked of all versions."""
 
 MAP = load_field_map("esjobs")
 RULES = CleaningRules().drops()
@@ -166,6 +172,7 @@ def test_months_that_differ_are_asked_apart(
     with_store.close()
 
 
+@ONE_OF_EACH_VENDOR
 def test_months_that_differ_are_asked_side_by_side(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +253,7 @@ def requests_of(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[l
         yield asked
 
 
+@ONE_OF_EACH_VENDOR
 def test_a_day_is_asked_of_its_index_alone(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +315,7 @@ def test_what_an_alias_filters_stays_out(server: Server, index_prefix: str, whol
     cluster.close()
 
 
+@ONE_OF_EACH_VENDOR
 def test_a_pattern_never_stands_for_our_own_indices(server: Server, index_prefix: str) -> None:
     make_index(server, f"{index_prefix}jobs", CATALOGUE, [plain(job(1))])
     make_index(server, f"{index_prefix}x", CATALOGUE, [plain(job(2))])
@@ -326,6 +335,7 @@ def test_a_pattern_never_stands_for_our_own_indices(server: Server, index_prefix
     named.close()
 
 
+@ONE_OF_EACH_VENDOR
 def test_marks_do_not_depend_on_which_indices_are_asked_together(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,6 +359,7 @@ def test_marks_do_not_depend_on_which_indices_are_asked_together(
     store.close()
 
 
+@ONE_OF_EACH_VENDOR
 def test_documents_without_a_time_and_without_any_index(server: Server, index_prefix: str) -> None:
     make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), {"site": "CERN"}])
     make_index(server, f"{index_prefix}jobs-2", {"other": {"type": "keyword"}}, [{"other": "x"}])
@@ -365,6 +376,7 @@ def test_documents_without_a_time_and_without_any_index(server: Server, index_pr
     store.close()
 
 
+@ONE_OF_EACH_VENDOR
 def test_a_job_is_one_or_none_for_all_questions_of_a_run(server: Server, index_prefix: str) -> None:
     """Whatever they read of it; a value that no job has, of what buckets do not know, is a missing one."""
     documents = [
@@ -407,6 +419,7 @@ def settings_of(server: Server, prefix: str, **given: Any) -> Settings:
     return Settings(store=server.url, cluster=cluster)
 
 
+@ONE_OF_EACH_VENDOR
 def test_documents_without_an_end_time_are_counted(server: Server, index_prefix: str) -> None:
     lost = [{"site": "CERN"}, {"site": "RAL", "job_id": "9"}]
     make_index(server, f"{index_prefix}jobs-1", CATALOGUE, [plain(job(1)), *lost])
@@ -426,6 +439,7 @@ def test_documents_without_an_end_time_are_counted(server: Server, index_prefix:
         assert not any(item.effect for item in check_fields(session.store) if item.field == "end_time")
 
 
+@ONE_OF_EACH_VENDOR
 def test_reading_many_documents_wants_a_word(
     server: Server, index_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:

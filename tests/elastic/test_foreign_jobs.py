@@ -26,7 +26,13 @@ from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
 from tests.contract.jobs import groups, hours, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, reader, write
+from tests.servers.plugin import server_params
 from tests.servers.server import Server
+
+ONE_OF_EACH_VENDOR = pytest.mark.parametrize(
+    "server", server_params("elasticsearch8", "opensearch3"), indirect=True
+)
+"""For tests of what we make of the documents; what fields there are is asked of all versions."""
 
 WINDOW = "2018-08-01/2018-09-01"
 FILL = {"processing_type": "simul", "end_time": "2018-08-15T12:00:00Z"}
@@ -83,6 +89,7 @@ def rows(session: Session, what: str, *key: str) -> pd.DataFrame:
     return session.show(what).set_index(list(key)).sort_index()
 
 
+@ONE_OF_EACH_VENDOR
 def test_the_main_job_on_the_index_of_panda(
     server: Server, index_prefix: str, panda_files: list[Path]
 ) -> None:
@@ -123,6 +130,7 @@ def test_the_main_job_on_the_index_of_panda(
     assert sum(each["index_total"] for each in stats) == len(documents)
 
 
+@ONE_OF_EACH_VENDOR
 def test_a_night_makes_only_what_changed(server: Server, index_prefix: str) -> None:
     name = f"{index_prefix}jobs"
     days = [f"2018-08-{day:02}" for day in range(1, 6)]
@@ -142,6 +150,7 @@ def test_a_night_makes_only_what_changed(server: Server, index_prefix: str) -> N
         assert session.show("buckets")["cpu_s"].sum() == pytest.approx((14 * 2.0 + 1.5) * 3600)
 
 
+@ONE_OF_EACH_VENDOR
 def test_an_index_that_was_deleted_and_loaded_again_in_the_same_order(
     server: Server, index_prefix: str
 ) -> None:
@@ -160,6 +169,7 @@ def test_an_index_that_was_deleted_and_loaded_again_in_the_same_order(
         assert session.aggregate(window).counts["days recomputed"] == 0
 
 
+@ONE_OF_EACH_VENDOR
 def test_marks_tell_documents_apart_without_the_right_to_ask_for_an_index(
     server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +223,7 @@ def _cms(number: int, day: str = "2018-08-01", **values: Any) -> dict[str, Any]:
     }
 
 
+@ONE_OF_EACH_VENDOR
 def test_units_states_and_fields_that_stand_in_for_others(server: Server, index_prefix: str) -> None:
     name = f"{index_prefix}jobs"
     documents = [
@@ -317,6 +328,7 @@ def run(server: Server, prefix: str, *arguments: str) -> Result:
     )
 
 
+@ONE_OF_EACH_VENDOR
 def test_a_map_is_held_against_the_index(server: Server, index_prefix: str) -> None:
     changed = {**CATALOGUE, "cpu_raw": {"type": "text"}, "cpu_s": {"type": "keyword"}}
     del changed["hs06_s"], changed["user"]

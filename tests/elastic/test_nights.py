@@ -47,17 +47,18 @@ def writes(request: Request) -> bool:
 def test_nights_are_those_of_the_embedded_store(server: Server, index_prefix: str, tmp_path: Path) -> None:
     hands = Hands()
     with clustered(server.url, index_prefix, hands) as cluster:
-        cluster.live(*days(FIRST, 4))
-        cluster.arrive(FIRST + timedelta(days=2), seed=7, jobs=40)
-        late = cluster.live(FIRST + timedelta(days=4))
+        cluster.live(*days(FIRST, 2))
+        cluster.arrive(FIRST + timedelta(days=1), seed=7, jobs=40)
+        late = cluster.live(FIRST + timedelta(days=2))
         found = visible_rows(cluster.store)
     with staged(tmp_path) as embedded:
-        embedded.live(*days(FIRST, 4))
-        embedded.arrive(FIRST + timedelta(days=2), seed=7, jobs=40)
-        assert [row["night"] for row in embedded.live(FIRST + timedelta(days=4))] == [
+        embedded.live(*days(FIRST, 2))
+        embedded.arrive(FIRST + timedelta(days=1), seed=7, jobs=40)
+        assert [row["night"] for row in embedded.live(FIRST + timedelta(days=2))] == [
             row["night"] for row in late
         ]
         expected = visible_rows(embedded.store)
+    assert all(expected[name] for name in RESULTS)
     assert {name: found[name] for name in RESULTS} == {name: expected[name] for name in RESULTS}
 
 
