@@ -242,7 +242,7 @@ def test_one_index_for_all_months_stays_readable(
     assert store.sweep() == 2
     state = Names(f"{index_prefix}own").state
     # a version that knows nothing of months refuses it
-    assert server.json("GET", f"{state}/_mapping")[state]["mappings"]["_meta"] == {"layout": "3"}
+    assert server.json("GET", f"{state}/_mapping")[state]["mappings"]["_meta"] == {"layout": layout.LAYOUT}
     store.publish([Retired(BUCKETS, str(day)) for day in days])
     assert visible(store, BUCKETS) == []
     store.close()

@@ -1,7 +1,7 @@
 """The catalogue as indices: names, mappings, the number of the layout. Pure values, no connection.
 
 - ``PREFIX-jobs-2026-11``: versions of jobs of a month, one document each: the catalogue's stored fields,
-  where the row came from, and ``born``, ``from``, ``until``, ``load``, ``row``, ``identity`` (see `jobs`).
+  where the row came from, and ``from``, ``until``, ``born``, ``load``, ``row``, ``identity`` (see `loads`).
   The alias ``PREFIX-jobs`` shows the visible ones. Earlier versions had one index of that name.
 - ``PREFIX-TABLE-000001``: rows of a result table, whatever generation; the alias ``PREFIX-TABLE`` shows the
   published ones, ``PREFIX-latest-TABLE`` those of the latest run alone, ``PREFIX-latest-TABLE-30d`` those of
@@ -25,11 +25,15 @@ from esjobs.core.fields import JOB_FIELDS, FieldType
 from esjobs.core.query import Days
 from esjobs.core.tables import Table
 
-LAYOUT = "3"
+LAYOUT = "4"
 """Number of the layout; changed when versions of before must not go on writing."""
 
-READABLE = frozenset({"2", LAYOUT})
-"""Layouts whose indices are used as they are: 2 had an index for all months."""
+READABLE = frozenset({"2", "3", LAYOUT})
+"""Layouts whose indices are used as they are.
+
+2 had an index for all months. 3 wrote into each job what 4 leaves out: its identity where that is the id of
+the document, ``born`` where that is ``from``, and 31 bits more of its mark.
+"""
 
 TEMPLATE_PRIORITY = 500
 """Above what installations give patterns of their own."""
@@ -266,7 +270,7 @@ def jobs_index(how: IndexSettings = USUAL, *, monthly: bool = False) -> dict[str
     fields = {field.name: _TYPES[field.type] for field in JOB_FIELDS}
     fields |= {"origin_file": _TYPES["keyword"], "origin_line": _LONG, "identity": _SOUGHT}
     fields |= {"load": _LONG, "row": _KEPT, "born": _LONG, "from": _LONG, "until": _LONG}
-    fields |= {"mark_low": _SUMMED, "mark_high": _SUMMED}
+    fields |= {"mark_low": _SUMMED}
     # results name a queue so: a dashboard's filter on one finds its jobs, too
     fields |= {"name": {"type": "alias", "path": "site"}}
     return _index(fields, how.of_index(monthly=monthly) | _NO_REFRESH)

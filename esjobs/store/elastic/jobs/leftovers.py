@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 from itertools import pairwise
 from typing import Any
 
-from esjobs.store.elastic.jobs.versions import MERGED
+from esjobs.store.elastic.jobs.versions import MERGED, born_by, identity_of
 from esjobs.store.elastic.transport.writing import Action, delete, update
 
 KEPT_PLACE = 0
@@ -30,12 +30,13 @@ def removal(index: str, name: str, identity: str, others: Set[str]) -> Action:
 def restored(hit: Mapping[str, Any], number: int, loads: Set[int]) -> Action:
     """What makes a leftover again what it was at commit ``number``, with these loads."""
     document, index, name = hit["_source"], hit["_index"], hit["_id"]
-    if document["born"] > number or (
+    if born_by(document) > number or (
         document["load"] == MERGED and document.get("until", number + 1) <= number
     ):
         return delete(index, name)
     if document["load"] not in {*loads, MERGED}:  # other versions of the job may need its place
-        return removal(index, name, document["identity"], {document["identity"]})
+        identity = identity_of(hit)
+        return removal(index, name, identity, {identity})
     if document["from"] > number:
         return update(index, name, {"from": 0, "until": 0})
     return update(index, name, {"until": None})

@@ -1,10 +1,10 @@
 """Jobs in the cluster: loads, duplicates, undoing, fingerprints, all or nothing without transactions.
 
 Every version of a job is a document. It is visible from commit ``from`` on (inclusive) and until commit
-``until`` (exclusive; absent: to this day); ``born`` is the commit that brought the document. What a load
-writes is of the next commit, which readers do not see until one document says that it is now. What a
-process left behind before that is cleared away by whoever writes next: documents born later are deleted,
-shown or hidden ones are put back.
+``until`` (exclusive; absent: to this day); ``born`` is the commit that brought the document (absent: that of
+``from``, as in nearly all of them). What a load writes is of the next commit, which readers do not see until
+one document says that it is now. What a process left behind before that is cleared away by whoever writes
+next: documents born later are deleted, shown or hidden ones are put back.
 
 Which version of a job is visible, or what several show together, `versions` says. The others wait hidden for
 a load to be undone.
@@ -29,7 +29,16 @@ from esjobs.store.elastic.asking.days import fingerprints, within
 from esjobs.store.elastic.jobs.leftovers import KEPT_PLACE, leftovers, removal, restored
 from esjobs.store.elastic.jobs.months import Brought, JobMonths
 from esjobs.store.elastic.jobs.stamps import stamped
-from esjobs.store.elastic.jobs.versions import MERGED, Contest, Document, Version, settled
+from esjobs.store.elastic.jobs.versions import (
+    MERGED,
+    Contest,
+    Document,
+    Version,
+    born_by,
+    identity_of,
+    named,
+    settled,
+)
 from esjobs.store.elastic.layout import USUAL, IndexSettings, Names
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines, documents
 from esjobs.store.elastic.state import Commit, State
@@ -70,10 +79,10 @@ class Jobs:
     def put(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Write the rows of a load as the next commit, settle which version of each job is visible, commit.
 
-        Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, and the
-        cluster says which ids the index of the month knows already, of other loads or of this one. Other
-        months are asked, once per 4096 rows, if they have jobs. Memory holds two requests, 8 bytes of each
-        row and the rows of jobs that have several versions.
+        Jobs that are new, nearly all of them, cost one bulk item each: their id is their identity, which the
+        document does not repeat, and the cluster says which ids the index of the month knows already, of
+        other loads or of this one. Other months are asked, once per 4096 rows, if they have jobs. Memory
+        holds two requests, 8 bytes of each row and the rows of jobs that have several versions.
         """
         old = self._begin()
         try:
@@ -90,7 +99,8 @@ class Jobs:
 
     def _put(self, old: Commit, batches: Iterable[pa.RecordBatch], load_id: str) -> tuple[PutCounts, Commit]:
         number, load = old.number + 1, old.loads.get(load_id, old.next_load)
-        common = {"load": load, "born": number, "from": number}
+        usual = {"load": load, "from": number}
+        common = {**usual, "born": number}
         rows = 0
         again: list[pa.RecordBatch] = []
         brought = Brought()
@@ -112,7 +122,8 @@ class Jobs:
                         known = pc.or_(known, pc.is_in(some["identity"], self._months.elsewhere(some, index)))
                     if pc.any(known).as_py():
                         again.append(some.filter(known))
-                    for first, lines in create_lines(index, some["identity"], some, common):
+                    bodies = some.drop_columns(["identity"])
+                    for first, lines in create_lines(index, some["identity"], bodies, usual):
                         at = first
                         for part in parts(lines):
                             yield part, some.slice(at, len(part))
@@ -189,13 +200,13 @@ class Jobs:
         ``gone``: a load to leave out.
         """
         for start in range(0, len(names), _CHUNK):
-            query: dict[str, Any] = {"filter": [{"terms": {"identity": list(names[start : start + _CHUNK])}}]}
+            query: dict[str, Any] = {"filter": [named(names[start : start + _CHUNK])]}
             if gone is not None:
                 query["must_not"] = [{"term": {"load": gone}}]
             for hits in at.pages({"bool": query}):
                 for hit in hits:
                     document = hit["_source"]
-                    visible, fresh = _was_visible(document, number), document["born"] == number
+                    visible, fresh = _was_visible(document, number), born_by(document) == number
                     if not (visible if document["load"] == MERGED else fresh or document["load"] in loads):
                         continue  # of a load that was taken back, or merged and out of date
                     yield _version(hit, visible, stored=not fresh)
@@ -332,7 +343,10 @@ class Jobs:
         )
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
-        """Jobs per day and sums of their marks: independent of order, moved by any change."""
+        """Jobs per day and sums of their marks: independent of order, moved by any change.
+
+        Jobs that an earlier version stored have a second mark, which counts for them as it did then.
+        """
         sums = {name: {"sum": {"field": name}} for name in ("mark_low", "mark_high")}
         clauses = [self.visible(), *within("end_time", window)]
         with PointInTime(self._cluster, self.index_of(window)) as at:
@@ -349,7 +363,7 @@ def _version(hit: Mapping[str, Any], visible: bool, *, stored: bool) -> Version:
     return Version(
         hit["_index"],
         hit["_id"],
-        document["identity"],
+        identity_of(hit),
         document["end_time"],
         document["load"],
         document["row"],

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.window import Window
 from esjobs.store.elastic.indices import ensure_index
+from esjobs.store.elastic.jobs.versions import identity_of, named
 from esjobs.store.elastic.layout import LONGEST_TARGET, IndexSettings, Names, jobs_index, listed
 from esjobs.store.elastic.transport.cluster import Cluster, ask
 from esjobs.store.elastic.transport.scan import PointInTime
@@ -120,12 +121,12 @@ class JobMonths:
 
     def elsewhere(self, rows: pa.RecordBatch, index: str) -> pa.Array:
         """The identities among those of some rows that other indices have documents of, too."""
-        of_rows = {"terms": {"identity": rows["identity"].to_pylist()}}
+        of_rows = named(rows["identity"].to_pylist())
         query: dict[str, Any] = {"filter": [of_rows], "must_not": [{"term": {"_index": index}}]}
         known: set[str] = set()
         with PointInTime(self._cluster, self.target()) as at:
             for hits in at.pages({"bool": query}, ["identity"]):
-                known.update(hit["_source"]["identity"] for hit in hits)
+                known.update(map(identity_of, hits))
         return pa.array(sorted(known), pa.string())
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, str, pa.RecordBatch]]:

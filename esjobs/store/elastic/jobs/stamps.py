@@ -16,10 +16,11 @@ _LONGEST = 400
 
 
 def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
-    """Rows with ``identity``, ``row`` (counted from ``first_row``), ``mark_low`` and ``mark_high``.
+    """Rows with ``identity``, ``row`` (counted from ``first_row``) and ``mark_low``.
 
-    The marks are a hash of what the catalogue knows of a job, 31 bits each, so that sums of millions stay
-    exact as doubles. Raises :class:`StoreError` for a row that lacks what every job needs.
+    The mark is a hash of what the catalogue knows of a job, of 31 bits, so that sums of millions stay exact
+    as doubles. A change leaves the sum of a day as it was once in two thousand million times. Raises
+    :class:`StoreError` for a row that lacks what every job needs.
     """
     for name in _REQUIRED:
         if rows.column(name).null_count:
@@ -29,7 +30,6 @@ def stamped(rows: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         "identity": identities(rows.column("source"), rows.column("job_id")),
         "row": pa.array(np.arange(first_row, first_row + rows.num_rows)),
         "mark_low": pa.array((marks & np.uint64(0x7FFFFFFF)).astype(np.int64)),
-        "mark_high": pa.array((marks >> np.uint64(33)).astype(np.int64)),
     }
     return pa.RecordBatch.from_arrays([*rows.columns, *added.values()], [*rows.schema.names, *added])
 

@@ -6,7 +6,7 @@ version says it all, and is shown. Where it lacks what another one knows, a merg
 belongs to no load, and all versions wait hidden, so that any load can be undone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,6 +27,22 @@ Known = dict[str, Any]
 """The fields of a job that have a value, as documents spell it; NaN and the infinities as text."""
 
 _NAMES = frozenset(JOB_SCHEMA.names)
+
+
+def identity_of(hit: Mapping[str, Any]) -> str:
+    """Whose version a document is; the first of a job in an index has the identity as its own name."""
+    return str(hit["_source"].get("identity", hit["_id"]))
+
+
+def named(identities: Sequence[str]) -> dict[str, Any]:
+    """The query of all versions of some jobs."""
+    names = list(identities)
+    return {"bool": {"should": [{"ids": {"values": names}}, {"terms": {"identity": names}}]}}
+
+
+def born_by(document: Mapping[str, Any]) -> int:
+    """The commit that brought a document: that which shows it, unless it names another one."""
+    return int(document.get("born", document["from"]))
 
 
 @dataclass
@@ -130,7 +146,8 @@ class Contest:
         if self.merged is not None and (shown is not None or merged is not None):
             yield update(self.merged.where, self.merged.name, {"until": number})
         if shown is not None and shown.stored and not shown.visible:
-            yield update(shown.where, shown.name, {"from": number, "until": None})
+            again = {"born": born_by(shown.document), "from": number, "until": None}
+            yield update(shown.where, shown.name, again)
         if self.loaded:
             yield from self._best_of_load(number, folded, is_shown=shown is self.loaded[0])
         if merged is not None:
@@ -155,7 +172,7 @@ class Contest:
         if fresh is None:
             yield create(best.where, best.name, {**document, **span})
         elif fresh is best and folded is None:
-            yield update(best.where, best.name, span)
+            yield update(best.where, best.name, {"born": number, **span})
         else:  # nobody sees it yet
             yield index(fresh.where, fresh.name, {**document, **span})
 

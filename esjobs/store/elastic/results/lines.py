@@ -21,6 +21,9 @@ from esjobs.store.elastic.layout import LONGEST_TERM, NOT_FINITE, SCAN_ONLY
 PIECE_ROWS, PIECE_BYTES = 4096, 850_000
 """Rows, and bytes of Arrow data, turned into text at a time: most of a request, as JSON is longer."""
 
+Parts = list[pa.Array | str]
+"""Texts of all rows and constants, which joined row by row make a text; null where one of them is."""
+
 _ESCAPED = bytes(range(32)) + b'"\\'
 """What a JSON string cannot hold as it is."""
 
@@ -40,13 +43,14 @@ def create_lines(
     Arrow data, or the largest row.
     """
     action = f'{{"create":{{"_index":{_json(index)},"_id":'
-    shared = pa.scalar(_json(common)[1:-1])
+    shared = f"}}}}\n{_json(common)[:-1]}"
     size = max(1, int(PIECE_BYTES * rows.num_rows / max(rows.nbytes, 1)))
     for start in range(0, rows.num_rows, size):
         piece = rows.slice(start, size)
-        document = _joined([shared, *_members(piece, milliseconds=milliseconds)], ",")
-        text = _joined([action, _quoted(names.slice(start, size)), "}}\n{", document, "}\n"], "")
-        yield start, _cut(text)
+        name = _parts(names.slice(start, size))
+        # one join over all: each part of a line is copied once
+        members = _members(piece, milliseconds=milliseconds)
+        yield start, _cut(_joined(_merged([action, *name, shared, *members, "}\n"]), ""))
 
 
 def documents(rows: pa.RecordBatch, common: Mapping[str, int | str]) -> list[dict[str, Any]]:
@@ -56,9 +60,10 @@ def documents(rows: pa.RecordBatch, common: Mapping[str, int | str]) -> list[dic
     return [orjson.loads(line.partition(b"\n")[2]) for line in lines]
 
 
-def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> list[pa.Array]:
-    """Per column, ``"name":value`` of each row; null where the value is."""
-    found, strange = [], []
+def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> Parts:
+    """The parts of ``,"name":value`` of each column, to be joined; nothing where a value is null."""
+    members: Parts = []
+    strange = []
     unknown = pa.array(np.zeros(rows.num_rows, np.bool_))
     for item in rows.schema:
         column = rows.column(item.name)
@@ -77,37 +82,56 @@ def _members(rows: pa.RecordBatch, *, milliseconds: bool) -> list[pa.Array]:
                 strange.append((item.name, pc.if_else(finite, None, column)))
                 unknown = pc.or_(unknown, pc.fill_null(pc.invert(finite), False))
                 column = pc.if_else(finite, column, None)
-        found.append(_joined([f"{_json(item.name)}:", _text(column)], ""))
+        members += _member(item.name, _parts(column))
     if strange:
-        found.append(_not_finite(strange, rows.num_rows))
+        members += _member(NOT_FINITE, [_not_finite(strange, rows.num_rows)])
     if pc.any(unknown).as_py():
-        found.append(pc.if_else(unknown, f"{_json(SCAN_ONLY)}:true", None))
-    return found
+        members.append(pc.if_else(unknown, f",{_json(SCAN_ONLY)}:true", ""))
+    return members
 
 
-def _text(column: pa.Array) -> pa.Array:
-    """The values as JSON."""
+def _member(name: str, value: Parts) -> Parts:
+    """The parts of ``,"name":value``, of which none is null: nothing where the value is."""
+    parts = [f",{_json(name)}:", *value]
+    if any(isinstance(part, pa.Array) and part.null_count for part in parts):
+        return [pc.fill_null(_joined(_merged(parts), ""), "")]
+    return parts
+
+
+def _merged(parts: Parts) -> Parts:
+    """The same with neighbouring constants as one."""
+    merged: Parts = []
+    for part in parts:
+        if merged and isinstance(part, str) and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return merged
+
+
+def _parts(column: pa.Array) -> Parts:
+    """The values as JSON, in parts to be joined."""
     kind = column.type
     if pa.types.is_string(kind):
-        return _quoted(column)
+        return [_quoted(column)] if _has_escaped(column) else ['"', column, '"']
     if pa.types.is_timestamp(kind):
         # cast, not strftime: eight times as fast
         moment = column.cast(pa.timestamp("us")).cast(pa.string())
-        return _joined(['"', pc.replace_substring(moment, " ", "T", max_replacements=1), 'Z"'], "")
+        return ['"', pc.replace_substring(moment, " ", "T", max_replacements=1), 'Z"']
     if pa.types.is_date(kind):
-        return _joined(['"', column.cast(pa.string()), '"'], "")
+        return ['"', column.cast(pa.string()), '"']
     if pa.types.is_map(kind):
         entries = column.cast(pa.list_(kind.field(0).type))
         names, numbers = entries.flatten().flatten()
         members = _joined([_quoted(names), _numbers(numbers)], ":")
-        return _joined(["{", _row_by_row(entries, members), "}"], "")
+        return ["{", _row_by_row(entries, members), "}"]
     if pa.types.is_list(kind):
-        return _joined(["[", _row_by_row(column, _numbers(column.flatten())), "]"], "")
+        return ["[", _row_by_row(column, _numbers(column.flatten())), "]"]
     if pa.types.is_binary(kind):
         encoded = (None if value is None else b64encode(value) for value in column.to_pylist())
-        return _joined(['"', pa.array(encoded, pa.binary()).cast(pa.string()), '"'], "")
+        return ['"', pa.array(encoded, pa.binary()).cast(pa.string()), '"']
     text = column.cast(pa.string())
-    return _signed_zero(text) if pa.types.is_floating(kind) else text
+    return [_signed_zero(text) if pa.types.is_floating(kind) else text]
 
 
 def _signed_zero(text: pa.Array) -> pa.Array:
@@ -155,19 +179,16 @@ def _has_escaped(strings: pa.Array) -> bool:
 
 
 def _not_finite(columns: list[tuple[str, pa.Array]], rows: int) -> pa.Array:
-    """The hidden object of each row that has a number which JSON cannot write."""
+    """The hidden object of each row that has a number which JSON cannot write; null for the others."""
     objects: list[dict[str, str]] = [{} for _ in range(rows)]
     for name, column in columns:
         for row in pc.indices_nonzero(column.is_valid()).to_pylist():
             objects[row][name] = repr(column[row].as_py())
-    members = (
-        f"{_json(NOT_FINITE)}:{_json(members_of_row)}" if members_of_row else None
-        for members_of_row in objects
-    )
-    return pa.array(members, pa.string())
+    known = (_json(of_row) if of_row else None for of_row in objects)
+    return pa.array(known, pa.string())
 
 
-def _joined(parts: list[pa.Array | pa.Scalar | str], between: str) -> pa.Array:
+def _joined(parts: Parts, between: str) -> pa.Array:
     """Text row by row. Joined by nothing, one null makes the row null; else nulls are left out."""
     how = "skip" if between else "emit_null"
     return pc.binary_join_element_wise(*parts, between, null_handling=how)

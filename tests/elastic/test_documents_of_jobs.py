@@ -1,0 +1,179 @@
+"""What the document of a job says and leaves out, and documents of a version that left out nothing."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from esjobs.core.errors import SchemaError, StoreError
+from esjobs.store.elastic import indices, layout
+from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.store import ElasticStore
+from esjobs.store.elastic.transport.access import Access
+from esjobs.store.elastic.transport.connect import connect
+from tests.contract.jobs import Row, hours, job, put, selected
+from tests.servers.plugin import server_params
+from tests.servers.server import Server
+
+pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8", "opensearch3"), indirect=True)
+
+AUGUST, SEPTEMBER = hours(1), hours(24 * 40)
+BOOKKEEPING = {"load", "row", "from", "mark_low"}
+
+
+def opened(server: Server, prefix: str) -> ElasticStore:
+    return ElasticStore(connect(Access(server.url)), f"{prefix}own", tables=())
+
+
+def of_store(server: Server, prefix: str) -> list[Any]:
+    """All documents of jobs, whoever sees them."""
+    names = Names(f"{prefix}own")
+    indices_of_jobs = [name for name in server.json("GET", f"{names.jobs}/_alias") if names.is_jobs(name)]
+    target = ",".join(indices_of_jobs)
+    server.json("POST", f"{target}/_refresh")
+    hits: list[Any] = server.json("GET", f"{target}/_search?size=1000")["hits"]["hits"]
+    return hits
+
+
+def made_earlier(server: Server, prefix: str) -> None:
+    """Write all documents as the version of before did, and give their indices its layout."""
+    hits = of_store(server, prefix)
+    old = {"_meta": {"layout": "3"}, "properties": {"mark_high": {"type": "long", "index": False}}}
+    for name in {hit["_index"] for hit in hits}:
+        server.json("PUT", f"{name}/_mapping", old)
+    state = Names(f"{prefix}own").state
+    server.json("PUT", f"{state}/_mapping", {"_meta": {"layout": "3"}})
+    for hit in hits:
+        more = {"identity": hit["_id"], "born": hit["_source"]["from"], "mark_high": 7}
+        place = f"{hit['_index']}/_doc/{hit['_id']}?refresh=true"
+        server.json("PUT", place, {**more, **hit["_source"]})
+
+
+def jobs_of_days(store: ElasticStore) -> dict[Any, int]:
+    return {row["day"]: row["n_jobs"] for row in store.day_fingerprints(None).to_pylist()}
+
+
+@contextmanager
+def broken_off(store: ElasticStore, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Everything is written but the commit, and nothing is cleared away, as by a process that is killed."""
+
+    def killed(*_: object) -> None:
+        raise StoreError("killed")
+
+    with patch.context() as at_the_end:
+        at_the_end.setattr(store._state, "advance", killed)
+        at_the_end.setattr(store._jobs, "_take_back", lambda: None)
+        yield
+
+
+def test_a_job_that_is_new_says_nothing_twice(server: Server, index_prefix: str) -> None:
+    store = opened(server, index_prefix)
+    row = job(1)
+    assert put(store, "a", row) == (1, 0, 0)
+    (hit,) = of_store(server, index_prefix)
+    assert hit["_id"] == "5:panda:1"
+    assert set(hit["_source"]) == {*row, *BOOKKEEPING}
+    store.close()
+
+
+@pytest.mark.parametrize("change", ["undo", "put"])
+def test_a_document_that_a_killed_process_showed_again_stays(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """It is older than the commit that shows it: whoever clears away must not take it for a new one."""
+    store = opened(server, index_prefix)
+    put(store, "a", job(1, events=1, end_time=SEPTEMBER), job(2, events=1))
+    put(store, "b", job(1, events=2, end_time=SEPTEMBER), job(2, events=2))
+    store.undo_load("b")
+    put(store, "c", job(1, events=3, end_time=SEPTEMBER), job(2, events=3))
+    again = [job(1, events=4, end_time=SEPTEMBER), job(3)]
+    act = partial(store.undo_load, "c") if change == "undo" else partial(put, store, "c", *again)
+    with broken_off(store, monkeypatch), pytest.raises(StoreError, match="killed"):
+        act()
+    assert selected(store, "job_id", "events") == [("1", 3), ("2", 3)]
+    assert put(store, "d", job(4)) == (1, 0, 0)
+    assert selected(store, "job_id", "events") == [("1", 3), ("2", 3), ("4", 100)]
+    store.undo_load("c")
+    assert selected(store, "job_id", "events") == [("1", 1), ("2", 1), ("4", 100)]
+    store.close()
+
+
+def test_new_jobs_of_a_killed_process_go(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(server, index_prefix)
+    put(store, "a", job(1))
+    with broken_off(store, monkeypatch), pytest.raises(StoreError, match="killed"):
+        # two versions in one load, of which the older one came first and the other way round
+        put(store, "b", job(2), job(3, end_time=hours(2)), job(3), job(4), job(4, end_time=hours(2)))
+    assert selected(store, "job_id") == ["1"]
+    assert put(store, "c", job(5)) == (1, 0, 0)
+    assert sorted(hit["_id"] for hit in of_store(server, index_prefix)) == ["5:panda:1", "5:panda:5"]
+    store.close()
+
+
+HISTORY: tuple[tuple[str, Sequence[Row]], ...] = (
+    ("b", [job(1, events=2), job(3), job(4, end_time=AUGUST, user=None, events=5)]),
+    ("c", [job(1, events=3, end_time=SEPTEMBER), job(2, events=None, project="p")]),
+    ("a", [job(5), job(2, events=9, end_time=hours(0))]),
+)
+FIRST = [job(1), job(2, user="ann"), job(4, user="eve", end_time=SEPTEMBER)]
+
+
+def test_documents_of_an_earlier_version_are_found_and_replaced(server: Server, index_prefix: str) -> None:
+    """The same history, begun by the version of before and by this one, shows the same at each step."""
+    prefixes = [f"{index_prefix}{name}-" for name in ("then", "now")]
+    stores = [opened(server, prefix) for prefix in prefixes]
+    wanted = ("job_id", "events", "user", "project", "end_time")
+    for store in stores:
+        assert put(store, "a", *FIRST) == (3, 0, 0)
+    made_earlier(server, prefixes[0])
+    then, now = stores
+    assert selected(then, *wanted) == selected(now, *wanted)
+    for load, rows in HISTORY:
+        assert put(then, load, *rows) == put(now, load, *rows)
+        assert selected(then, *wanted) == selected(now, *wanted)
+    assert jobs_of_days(then) == jobs_of_days(now)
+    for load in ("c", "a", "b"):
+        assert then.undo_load(load) == now.undo_load(load)
+        assert selected(then, *wanted) == selected(now, *wanted)
+    assert selected(now, *wanted) == []
+    for store in stores:
+        store.close()
+
+
+def test_marks_of_an_earlier_version_stay(server: Server, index_prefix: str) -> None:
+    store = opened(server, index_prefix)
+    put(store, "a", job(1), job(2))
+    (before,) = store.day_fingerprints(None).to_pylist()
+    made_earlier(server, index_prefix)
+    (stored,) = store.day_fingerprints(None).to_pylist()
+    assert before["mark"] == f"{stored['mark'].partition('.')[0]}.0"
+    assert stored["mark"].endswith(".14")
+    put(store, "b", job(3, end_time=SEPTEMBER))
+    assert store.day_fingerprints(None).to_pylist()[0] == stored
+    store.close()
+
+
+def test_an_earlier_version_refuses_what_this_one_wrote(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its searches would not find jobs whose documents do not say their identity; also if it is open."""
+    with monkeypatch.context() as before:
+        before.setattr(indices, "LAYOUT", "3")
+        before.setattr(layout, "LAYOUT", "3")
+        before.setattr(indices, "READABLE", frozenset({"2", "3"}))
+        earlier = opened(server, index_prefix)
+        put(earlier, "a", job(1))
+    store = opened(server, index_prefix)
+    assert put(store, "b", job(2)) == (1, 0, 0)
+    with monkeypatch.context() as before:
+        before.setattr(indices, "READABLE", frozenset({"2", "3"}))
+        for ask in (lambda: put(earlier, "c", job(2)), lambda: opened(server, index_prefix)):
+            with pytest.raises(SchemaError, match="has layout 4"):
+                ask()
+    assert selected(store, "job_id") == ["1", "2"]
+    earlier.close()
+    store.close()
