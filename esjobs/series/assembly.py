@@ -162,13 +162,19 @@ class _Layout:
     def _names(
         self, jobs: Ints, rows: Ints, local: Ints
     ) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-        names = pc.take(self.rows.column("unit"), pa.array(rows)).to_pylist()
-        ends = np.searchsorted(local[self.job[rows]], np.arange(len(jobs) + 1)).tolist()
-        units = tuple(tuple(names[start:end]) for start, end in pairwise(ends))
-        scopes = tuple(
-            SCOPES[self.scope[rows[start]]] if end > start else "" for start, end in pairwise(ends)
-        )
-        return units, scopes
+        names = pc.take(self.rows.column("unit"), pa.array(rows)).combine_chunks()
+        ends = np.searchsorted(local[self.job[rows]], np.arange(len(jobs) + 1))
+        begins, counts = ends[:-1], np.diff(ends)
+        scope = np.full(len(jobs), len(SCOPES))
+        scope[counts > 0] = self.scope[rows[begins[counts > 0]]]
+        scopes = tuple(map((*SCOPES, "").__getitem__, scope.tolist()))
+        if (counts == 1).all():
+            # a series a job: jobs whose units are called alike share the name
+            encoded = names.dictionary_encode()
+            single = [(name,) for name in encoded.dictionary.to_pylist()]
+            return tuple(map(single.__getitem__, encoded.indices.to_pylist())), scopes
+        listed = names.to_pylist()
+        return tuple(tuple(listed[start:end]) for start, end in pairwise(ends.tolist())), scopes
 
 
 def _contiguous(packed: pa.BinaryArray, rows: Ints) -> pa.BinaryArray:

@@ -172,7 +172,9 @@ def _pieces(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 def _of_the_newest(rows: pa.Table, job: Codes) -> tuple[pa.Table, Codes]:
     """Rows of each job's newest load, and those of others that lie within its time."""
-    order = pc.rank(rows.column("load_id").combine_chunks(), tiebreaker="dense").to_numpy().astype(np.int64)
+    names = rows.column("load_id").combine_chunks().dictionary_encode()
+    by_name = pc.rank(names.dictionary, tiebreaker="dense").to_numpy().astype(np.int64)
+    order = by_name[names.indices.to_numpy()]
     age = micros(rows.column("loaded_at"))
     # loads of the same moment: by their name, so that every engine says the same
     place = np.lexsort((order, age))
@@ -181,6 +183,9 @@ def _of_the_newest(rows: pa.Table, job: Codes) -> tuple[pa.Table, Codes]:
     newest = np.zeros(int(job.max()) + 1, np.int64)
     np.maximum.at(newest, job, rank)
     of_it = rank == newest[job]
+    if of_it.all():
+        # no job has rows of two loads, as long as none was read again or while it ran
+        return rows, job
     start, end = micros(rows.column("start_time")), micros(rows.column("end_time"))
     first = np.full(len(newest), np.iinfo(np.int64).max)
     np.minimum.at(first, job[of_it], start[of_it])
