@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,6 +30,10 @@ _WATCHED = {
 """The metrics of which a job must have one, so that no issue of an area means none."""
 _NOT_WATCHED = {"mpi": "no monitoring data of the network", "io": "no monitoring data of input and output"}
 _BUSY_GPUS = "gpu_load"
+_FEWEST_SAMPLES = 3
+"""Samples of a unit without which nobody can be said to have watched; rules do without them, too."""
+_MOST_MISSING = 0.5
+"""Share of the samples that may be missing for the same."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,9 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
     columns = ["source", "job_id", "area", "severity", "share_frac"]
     found = read_table(store, ISSUES, [on_day, areas], columns)
     metrics = In("metric", (*_WATCHED["mpi"], *_WATCHED["io"], _BUSY_GPUS))
-    seen = read_table(store, FOOTPRINTS, [on_day, metrics], ["source", "job_id", "metric", "mean"])
+    figures = ["source", "job_id", "metric", "mean", "n_samples", "n_units", "gap_frac"]
+    seen = read_table(store, FOOTPRINTS, [on_day, metrics], figures)
+    seen = seen.filter(pa.array(~_thin(seen)))
     keys, its_metric = _keys(seen), seen.column("metric").combine_chunks()
     issues, watched = {}, {}
     for area, names in _WATCHED.items():
@@ -70,6 +77,17 @@ def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Fin
     gpus = pc.equal(its_metric, _BUSY_GPUS)
     load = seen.column("mean").combine_chunks().filter(gpus).to_numpy(zero_copy_only=False)
     return Findings(issues, watched, (keys.filter(gpus), np.asarray(load, np.float64)))
+
+
+def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
+    """Which footprints rest on so few samples that no issue in them does not mean none."""
+    n, units, gaps = (
+        seen.column(name).cast(pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in ("n_samples", "n_units", "gap_frac")
+    )
+    with np.errstate(invalid="ignore"):
+        thin: npt.NDArray[np.bool_] = (n < _FEWEST_SAMPLES * units) | (gaps > _MOST_MISSING)
+    return thin
 
 
 def marks_of(store: JobStore, window: Window) -> dict[date, str]:

@@ -36,7 +36,7 @@ from esjobs.names.cpu_models import RESOLVER_VERSION
 from esjobs.runs.publication import tidy
 from esjobs.store.base import Change, JobStore, Retired
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Of the formulas; moves when other numbers follow from the same jobs."""
 
 _KEPT = ("source", "job_id", "site", "user", "project", "application", "processing_type", "end_time", "state")

@@ -347,7 +347,9 @@ def _in_base_units(
     if known.name in ("mem_used_b", "gpu_mem_used_b") and base.endswith("/s"):
         books.repair("series of used memory in bytes a second, read as bytes")
         remark = "; ".join(filter(None, (remark, "B/s read as B")))
-    return values * _PREFIXES[prefix], remark
+    with np.errstate(over="ignore"):
+        # what is too large for a number is a gap
+        return values * _PREFIXES[prefix], remark
 
 
 def _meant(prefix: str, largest: float, most: float) -> str:
