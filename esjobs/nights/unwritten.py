@@ -56,7 +56,8 @@ def forget(place: str) -> None:
 
 def _paths(place: str) -> Iterator[Path]:
     file = place.removeprefix("duckdb:")
-    if file not in (place, ":memory:"):
+    # a store that is not there may be a wrong name: nothing is left in that folder
+    if file != place and Path(file).exists():
         yield Path(f"{file}.unwritten")
     with contextlib.suppress(RuntimeError):
         state = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()

@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,6 +30,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def environment() -> dict[str, str]:
     return os.environ | {
+        "XDG_STATE_HOME": str(Path(tempfile.gettempdir()) / f"esjobs-state-{os.getpid()}"),
         "ESJOBS_NIGHTS__WINDOWS": "[3, 7]",
         "ESJOBS_NIGHTS__HEADLINE": "7",
         "ESJOBS_NIGHTS__LATE_DAYS": "3",
