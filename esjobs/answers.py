@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs import capabilities
-from esjobs.arguments import Filters, Names, Where, WindowLike, conditions, listed, window_of
+from esjobs.arguments import Filters, Names, QueryOptions, Where, WindowLike, conditions, listed, window_of
 from esjobs.core import fields
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, UsageError
@@ -26,6 +26,9 @@ from esjobs.runs.publication import read_table
 from esjobs.runs.stored import StoredRun
 from esjobs.speed.tables import FACTORS
 from esjobs.store.base import JobStore, SpeakingSQL
+
+if TYPE_CHECKING:
+    from esjobs.jobs.query import Answer
 
 _COLUMNS = {
     "level": "level",
@@ -96,24 +99,49 @@ class Answers:
 
     def query(
         self,
-        by: Names,
+        by: Names = (),
         metrics: Names = ("jobs",),
         *,
         where: Where = (),
         window: WindowLike = None,
         clean: bool = False,
+        **more: Unpack[QueryOptions],
     ) -> pa.Table:
         """Groups of the stored jobs with their metrics; as :meth:`Session.query`."""
-        from esjobs.jobs.query import query_jobs
+        return self.ask(by, metrics, where=where, window=window, clean=clean, **more).table
 
-        return query_jobs(
-            self._store,
-            listed(by),
-            listed(metrics),
+    def ask(
+        self,
+        by: Names = (),
+        metrics: Names = ("jobs",),
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        clean: bool = False,
+        **more: Unpack[QueryOptions],
+    ) -> "Answer":
+        """The same, with what was asked and what a reader must know to understand it."""
+        from esjobs.jobs.query import Question, ask
+
+        spelling.refuse_unknown_keywords(more, QueryOptions.__annotations__)
+        compare = more.get("compare")
+        question = Question(
+            by=tuple(listed(by)),
+            metrics=tuple(listed(metrics)),
             where=conditions(where),
             window=window_of(window, self._clock),
             clean=self._rules if clean else None,
+            bins=tuple(listed(more.get("bins", ()))),
+            sort=more.get("sort"),
+            descending=more.get("descending"),
+            top=more.get("top"),
+            min_jobs=more.get("min_jobs", 0),
+            total=more.get("total", False),
+            share=more.get("share", False),
+            errors=more.get("errors", False),
+            compare=compare if compare == "previous" else window_of(compare, self._clock),
         )
+        return ask(self._store, question)
 
     def jobs(
         self,

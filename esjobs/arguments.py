@@ -38,6 +38,27 @@ class Filters(TypedDict, total=False):
     min_severity: str | None
 
 
+class QueryOptions(TypedDict, total=False):
+    """What :meth:`Session.query` takes besides groups, metrics and jobs.
+
+    ``bins``: ``FIELD=NUMBER`` or ``FIELD=EDGE,EDGE,...``, one or several. ``sort``: a column of the answer,
+    or a metric; ``descending`` None: numbers from the largest, names from A. ``top``: so many groups, the
+    rest as one row ``others``. ``min_jobs``: groups of fewer jobs are no rows. ``total``: a row of all
+    jobs. ``share``: beside sums their part of the total. ``errors``: standard errors beside the numbers
+    that have them. ``compare``: another window, or ``previous``.
+    """
+
+    bins: Names
+    sort: str | None
+    descending: bool | None
+    top: int | None
+    min_jobs: int
+    total: bool
+    share: bool
+    errors: bool
+    compare: WindowLike
+
+
 def window_of(window: WindowLike, now: Callable[[], datetime] | None = None) -> Window | None:
     """The window, if one is given; ``now``: the clock that ``yesterday`` and its like are relative to."""
     return None if window is None else Window.of(window, None if now is None else now())

@@ -6,7 +6,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from esjobs import capabilities
 from esjobs.answers import Answers
 from esjobs.arguments import (
     Names,
+    QueryOptions,
     Where,
     WindowLike,
     conditions,
@@ -576,19 +577,23 @@ class Session(ResultTables):
 
     def query(
         self,
-        by: Names,
+        by: Names = (),
         metrics: Names = ("jobs",),
         *,
         where: Where = (),
         window: WindowLike = None,
         clean: bool = False,
+        **more: Unpack[QueryOptions],
     ) -> "pd.DataFrame":
-        """Group the stored jobs by fields of the catalogue; metrics as listed by ``esjobs fields``.
+        """Group the stored jobs by fields, ``week``, ``month`` or ``hour``; metrics: ``esjobs fields``.
 
         ``where``: ``FIELD=VALUE`` texts; the same field again means or, another field means and. All stored
-        jobs count unless ``clean``. Ratios are ratios of sums over the jobs that have every term.
+        jobs count unless ``clean``. Ratios are ratios of sums over the jobs that have every term. Without
+        anything to group by there is one row. The other keywords: :class:`~esjobs.arguments.QueryOptions`.
+
+            s.query("queue", "efficiency", sort="efficiency", descending=False, min_jobs=100, top=10)
         """
-        return frame_of(self.arrow.query(by, metrics, where=where, window=window, clean=clean))
+        return frame_of(self.arrow.query(by, metrics, where=where, window=window, clean=clean, **more))
 
     def compare(
         self,

@@ -73,6 +73,9 @@ class Context:
         )
 
 
+PICTURES = ("svg", "png", "html")
+"""Formats of pictures."""
+
 _SPREADSHEET = "esjobs.spreadsheet"
 
 spreadsheet_option = click.option(
@@ -84,7 +87,15 @@ spreadsheet_option = click.option(
 
 def rows_options(function: _Function) -> _Function:
     """Options of every command that prints rows."""
+    return _rows_options(function, ())
 
+
+def rows_or_picture_options(function: _Function) -> _Function:
+    """Options of a command that prints rows or draws them."""
+    return _rows_options(function, PICTURES)
+
+
+def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
     @wraps(function)
     def checked(*arguments: Any, spreadsheet: bool, **given: Any) -> Any:
         if spreadsheet and given["form"] != "csv":
@@ -104,10 +115,10 @@ def rows_options(function: _Function) -> _Function:
     return click.option(
         "--format",
         "form",
-        type=click.Choice(["table", "csv", "json", "parquet"]),
+        type=click.Choice(["table", "csv", "json", "parquet", *also]),
         default="table",
         show_default=True,
-        help="How rows are written.",
+        help="How rows are written." + (f" {', '.join(also)}: drawn." if also else ""),
     )(checked)  # type: ignore[return-value]
 
 

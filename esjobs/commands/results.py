@@ -170,46 +170,7 @@ def compare(
     emit(rows, form, out, title=title)
 
 
-@click.command("query")
-@click.option("--by", required=True, metavar="FIELD[,FIELD]", help="Fields to group by.")
-@click.option(
-    "--metric",
-    "metrics",
-    default="jobs",
-    show_default=True,
-    metavar="METRIC[,METRIC]",
-    help="Numbers to give.",
-)
-@where_option
-@click.option("--clean", is_flag=True, help="Apply the cleaning rules first.")
-@window_option
-@rows_options
-@click.pass_obj
-def query(
-    obj: Context,
-    by: str,
-    metrics: str,
-    where: tuple[str, ...],
-    clean: bool,
-    window: str | None,
-    form: str,
-    out: str,
-) -> None:
-    """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency.
-
-    The field site, also called queue, is the queue that jobs name; rc_site is the WLCG site behind it.
-    """
-    from esjobs.hints import unmatched_conditions
-
-    with obj.session() as session:
-        rows = session.arrow.query(
-            by=_names(by), metrics=_names(metrics), where=where, window=window, clean=clean
-        )
-        _hint(obj, unmatched_conditions(session, where, window))
-    emit(rows, form, out)
-
-
-def _hint(obj: Context, lines: Iterable[str]) -> None:
+def hint(obj: Context, lines: Iterable[str]) -> None:
     """On standard error: what was asked for and is not there."""
     from esjobs.terminal import say
 
@@ -222,10 +183,6 @@ def _say_window(obj: Context, session: "Session", window: str | None) -> None:
     """Without a window everything stored was taken: say which span that is."""
     if window is None and not obj.quiet:
         click.echo(f"window: {session.stored_window()} (all that is stored)", err=True)
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @click.group("fields", invoke_without_command=True)

@@ -12,6 +12,7 @@ from typing import Literal
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import Field
+from esjobs.core.keys import MadeKey
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 
@@ -177,7 +178,44 @@ class Maximum:
     name: str
 
 
-Metric = Count | Sum | SumProduct | SumWhere | Minimum | Maximum
+@dataclass(frozen=True)
+class Moment:
+    """The sum of a product of fields over some jobs; without fields the number of these jobs.
+
+    Jobs count that have every one of the ``factors`` and every field named in ``having``, and for which the
+    filters hold.
+    """
+
+    factors: tuple[str, ...]
+    name: str
+    having: tuple[str, ...] = ()
+    where: tuple[Filter, ...] = ()
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The value that a fraction of the jobs which have a number stay below; exact, as NumPy's default.
+
+    Between two jobs the value is interpolated linearly. Missing values and NaN are left out; null where no
+    job has a number.
+    """
+
+    field: str
+    fraction: float
+    name: str
+
+
+Metric = Count | Sum | SumProduct | SumWhere | Minimum | Maximum | Moment | Quantile
+
+
+def is_count(metric: Metric) -> bool:
+    """Whether a metric counts jobs: a whole number, 0 where there is none."""
+    return isinstance(metric, Count) or (isinstance(metric, Moment) and not metric.factors)
+
+
+def adds_up(metric: Metric) -> bool:
+    """Whether the metric of two groups together is the sum of theirs."""
+    return not isinstance(metric, Minimum | Maximum | Quantile)
 
 
 @dataclass(frozen=True)
@@ -188,6 +226,10 @@ class Query:
     among them for jobs. ``drops``: ordered; each job counts under the first rule it fails; of jobs only.
     ``window`` None: all that is stored. ``over``: the result table; None: the jobs. A window chooses its rows
     by the table's ``time``; over a column of days it is made of whole days.
+
+    ``made``: what those among the keys mean that are no fields; of jobs only. ``books`` False: whoever asks
+    looks at the table alone, and a store may leave the books empty where they would cost a second look at the
+    jobs.
     """
 
     keys: tuple[str, ...]
@@ -196,9 +238,16 @@ class Query:
     where: tuple[Filter, ...] = ()
     drops: tuple[DropRule, ...] = ()
     over: Table | None = None
+    made: tuple[MadeKey, ...] = ()
+    books: bool = True
 
     def __post_init__(self) -> None:
+        for made in self.made:
+            if made.name not in self.keys or self.over is not None:
+                raise UsageError(f"'{made.name}' is made of '{made.field}' and no key of jobs here")
         for key in self.keys:
+            if self.made_key(key) is not None:
+                continue
             key_field = self.field(key)
             if not key_field.groupable or isinstance(key_field.derived, fields.Resolved):
                 listed = "esjobs fields" if self.over is None else "docs/tables.md"
@@ -216,6 +265,15 @@ class Query:
     def field(self, name: str) -> Field:
         """What a name means here: a field of jobs or a column of the table; else :class:`UsageError`."""
         return fields.field(name) if self.over is None else self.over.column(name)
+
+    def made_key(self, name: str) -> MadeKey | None:
+        """The key of a name that is made for this question; None for a field."""
+        return next((made for made in self.made if made.name == name), None)
+
+    def key_field(self, name: str) -> Field:
+        """What an answer has under a key."""
+        made = self.made_key(name)
+        return self.field(name) if made is None else made.meaning
 
     def _check_rows(self, table: Table) -> None:
         if self.drops:
@@ -258,7 +316,9 @@ def metric_fields(metric: Metric) -> tuple[str, ...]:
             return (left, right)
         case SumWhere(field, having):
             return (field, *having)
-        case Sum(field) | Minimum(field) | Maximum(field):
+        case Moment():
+            return (*metric.factors, *metric.having, *filter_fields(metric.where))
+        case Sum(field) | Minimum(field) | Maximum(field) | Quantile(field):
             return (field,)
 
 

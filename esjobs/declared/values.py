@@ -60,12 +60,27 @@ def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
 
     ``window`` None: all that is stored. One read.
     """
+    window = _window_or_all(store, window)
+    return {} if window is None else _sites(_imported(store, "site"), window.end)
+
+
+def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
+    """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
+    window = _window_or_all(store, window)
     if window is None:
-        span = store.span()
-        if span.first is None or span.last is None:
-            return {}
-        window = Window.of_days(span.first.date(), span.last.date())
-    return _sites(_imported(store, "site"), window.end)
+        return {}
+    named = {name: country_named(rows, window.end) for name, rows in _imported(store, "site").items()}
+    return {name: country for name, country in named.items() if country is not None}
+
+
+def _window_or_all(store: JobStore, window: Window | None) -> Window | None:
+    """The window, or the one of all that is stored; None when nothing is."""
+    if window is not None:
+        return window
+    span = store.span()
+    if span.first is None or span.last is None:
+        return None
+    return Window.of_days(span.first.date(), span.last.date())
 
 
 def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str, str]:

@@ -17,7 +17,7 @@ from esjobs.core.errors import UsageError
 from esjobs.core.query import Count, DropRule, Filter, Metric, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.declared.values import imported_sites
+from esjobs.declared.values import imported_countries, imported_sites
 from esjobs.names.cpu_models import resolve_names
 from esjobs.names.sites import rc_site
 from esjobs.store.base import Aggregate, JobStore
@@ -172,7 +172,13 @@ def _rc_sites(store: JobStore, window: Window | None) -> Resolver:
     return lambda queues: [None if queue is None else rc_site(queue, imported).name for queue in queues]
 
 
+def _countries(store: JobStore, window: Window | None) -> Resolver:
+    imported = imported_countries(store, window)
+    return lambda queues: [None if queue is None else imported.get(queue) for queue in queues]
+
+
 _RESOLVERS: Mapping[str, Callable[[JobStore, Window | None], Resolver]] = {
     "cpu_model": _cpu_models,
     "rc_site": _rc_sites,
+    "country": _countries,
 }

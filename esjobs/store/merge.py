@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from esjobs.core.query import Count, Query
+from esjobs.core.query import Query, is_count
 
 Whole = npt.NDArray[np.int64]
 _MOST_GROUPS = 2**62
@@ -52,7 +52,7 @@ def one_row(table: pa.Table, query: Query) -> pa.Table:
     """The table of a query: without keys it has a row even where nothing matches."""
     if query.keys or table.num_rows:
         return table
-    nothing = [0 if isinstance(metric, Count) else None for metric in query.metrics]
+    nothing = [0 if is_count(metric) else None for metric in query.metrics]
     return pa.Table.from_arrays(
         [pa.array([value], item.type) for value, item in zip(nothing, table.schema, strict=True)],
         schema=table.schema,

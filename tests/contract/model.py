@@ -4,11 +4,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
 from typing import Any
 
 from esjobs.core import fields
 from esjobs.core.fields import CoreClassOf, DayOf, Quotient
+from esjobs.core.keys import Bins, Named, TimePart
 from esjobs.core.query import (
     Count,
     Days,
@@ -21,9 +22,11 @@ from esjobs.core.query import (
     Metric,
     Minimum,
     Missing,
+    Moment,
     NotIn,
     NotLike,
     Present,
+    Quantile,
     Query,
     Range,
     Sum,
@@ -212,7 +215,7 @@ def answer(rows: Iterable[Row], query: Query) -> tuple[dict[tuple[Any, ...], Row
         books[day, "binned", "binned"] += 1
         for note in notes:
             books[day, note, "note"] += 1
-        grouped[tuple(value(row, key) for key in query.keys)].append(row)
+        grouped[tuple(_key(row, key, query) for key in query.keys)].append(row)
     tables = {
         key: {metric.name: measure(members, metric) for metric in query.metrics}
         for key, members in grouped.items()
@@ -233,10 +236,53 @@ def measure(rows: Sequence[Row], metric: Metric) -> Any:
         case SumWhere(name, having):
             kept = [row for row in rows if all(value(row, other) is not None for other in having)]
             return _total([value(row, name) for row in kept])
+        case Moment():
+            return _moment(rows, metric)
+        case Quantile(name, fraction):
+            return _quantile([value(row, name) for row in rows], fraction)
         case Minimum(name):
             return min((value(row, name) for row in rows if value(row, name) is not None), default=None)
         case Maximum(name):
             return max((value(row, name) for row in rows if value(row, name) is not None), default=None)
+
+
+def _key(row: Row, name: str, query: Query) -> Any:
+    made = query.made_key(name)
+    stored = value(row, name if made is None else made.field)
+    match made:
+        case Named(names=names):
+            return dict(names).get(stored)
+        case Bins(edges=edges):
+            known = stored is not None and not math.isnan(stored)
+            return sum(stored >= edge for edge in edges) if known else None
+        case TimePart(part="hour"):
+            return stored.astimezone(UTC).hour
+        case TimePart(part=part):
+            day = stored.astimezone(UTC).date()
+            return day - timedelta(days=day.weekday()) if part == "week" else day.replace(day=1)
+    return stored
+
+
+def _moment(rows: Sequence[Row], moment: Moment) -> Any:
+    kept = [
+        row
+        for row in rows
+        if all(value(row, name) is not None for name in (*moment.factors, *moment.having))
+        and all(holds(item, row) for item in moment.where)
+    ]
+    if not moment.factors:
+        return len(kept)
+    return _total([math.prod(float(value(row, name)) for name in moment.factors) for row in kept])
+
+
+def _quantile(values: Sequence[float | None], fraction: float) -> float | None:
+    present = sorted(float(one) for one in values if one is not None and not math.isnan(one))
+    if not present:
+        return None
+    place = fraction * (len(present) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(present) - 1)
+    return present[low] + (place - low) * (present[high] - present[low])
 
 
 def _total(values: Sequence[float | None]) -> float | None:

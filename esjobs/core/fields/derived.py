@@ -28,6 +28,14 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         groupable=True,
         derived=Resolved("site"),
     ),
+    Field(
+        "country",
+        "keyword",
+        "",
+        "country of the queue, as an imported table names it; missing: no table does",
+        groupable=True,
+        derived=Resolved("site"),
+    ),
     Field("core_s", "number", "core s", "wall-clock time x cores", derived=Quotient(("wall_s", "cores"))),
     Field(
         "cpu_s_per_event",
@@ -42,6 +50,13 @@ DERIVED_FIELDS: tuple[Field, ...] = (
         "",
         "CPU time over wall-clock time x cores of a job",
         derived=Quotient(("cpu_s",), ("wall_s", "cores")),
+    ),
+    Field(
+        "mem_per_core_b",
+        "number",
+        "B",
+        "largest resident memory of a job per core",
+        derived=Quotient(("max_rss_b",), ("cores",)),
     ),
 )
 """Fields computed from others, alike in every engine."""

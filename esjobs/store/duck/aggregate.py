@@ -16,14 +16,14 @@ from esjobs.store.duck.connection import DuckConnection
 def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
     """Two scans of the columns that the query names, in one transaction: one for the groups, one to count.
 
-    Rows of results have no books: one scan.
+    Rows of results have no books, and some questions want none: one scan.
     """
     compiled = compile_aggregate(query)
     schema = pa.schema(
-        [(key, arrow_type(query.field(key).type)) for key in query.keys]
+        [(key, arrow_type(query.key_field(key).type)) for key in query.keys]
         + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
     )
-    if query.over is not None:
+    if query.over is not None or not query.books:
         return Aggregate(connection.table(compiled.sql, schema, compiled.params), books_table({}))
     books = compile_books(query)
     with connection.transaction():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import CoreClassOf, DayOf, Field, FieldType, Quotient, Resolved
+from esjobs.core.keys import Bins, Named, TimePart
 from esjobs.core.query import (
     Count,
     Days,
@@ -24,9 +25,11 @@ from esjobs.core.query import (
     Metric,
     Minimum,
     Missing,
+    Moment,
     NotIn,
     NotLike,
     Present,
+    Quantile,
     Query,
     Range,
     Select,
@@ -35,6 +38,7 @@ from esjobs.core.query import (
     SumWhere,
     Times,
     Value,
+    is_count,
 )
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
@@ -106,13 +110,46 @@ def compile_aggregate(query: Query) -> Compiled:
     _refuse_equal_names(query)
     bound = Binding()
     resolve = _columns_of(query.over)
-    keys = [f"{resolve(key).sql} AS {quote(key)}" for key in query.keys]
-    metrics = [f"{_metric(metric, resolve)} AS {quote(metric.name)}" for metric in query.metrics]
+    joined = ""
+    keys: list[str] = []
+    for key in query.keys:
+        made = query.made_key(key)
+        if isinstance(made, Named):
+            named, join = _named(made, len(keys), bound)
+            joined += join
+        else:
+            named = resolve(key).sql if made is None else _made(made, bound)
+        keys.append(f"{named} AS {quote(key)}")
+    metrics = [f"{_metric(metric, resolve, bound)} AS {quote(metric.name)}" for metric in query.metrics]
     kept = [_keeps(rule, bound) for rule in query.drops]
     where = _where(_window(query.window, bound, query.over) + _filters(query.where, resolve, bound) + kept)
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
     rows = "jobs" if query.over is None else quote(query.over.name)
-    return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{where}{group}", bound)
+    return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{joined}{where}{group}", bound)
+
+
+def _made(key: TimePart | Bins, bound: Binding) -> str:
+    """A key that is made of a field, as SQL."""
+    column = _column(key.field)
+    if isinstance(key, TimePart):
+        if key.part == "hour":
+            return f"CAST(extract('hour' FROM {column.sql}) AS BIGINT)"
+        return f"CAST(date_trunc('{key.part}', CAST({column.sql} AS DATE)) AS DATE)"
+    value = _double(_numeric(key.field, _column))
+    below = [f"WHEN {value} < {bound.bind(edge)} THEN {number}" for number, edge in enumerate(key.edges)]
+    unknown = f"WHEN {value} IS NULL OR isnan({value}) THEN NULL"
+    return f"CAST(CASE {' '.join([unknown, *below])} ELSE {len(key.edges)} END AS BIGINT)"
+
+
+def _named(key: Named, number: int, bound: Binding) -> tuple[str, str]:
+    """A key of names, and the join that brings them."""
+    values, names = ([pair[place] for pair in key.names] for place in (0, 1))
+    pairs = (
+        f"SELECT unnest(CAST({bound.bind(values)} AS VARCHAR[])) AS stored_{number}, "
+        f"unnest(CAST({bound.bind(names)} AS VARCHAR[])) AS named_{number}"
+    )
+    same = f"{_column(key.field).sql} IS NOT DISTINCT FROM stored_{number}"
+    return f"named_{number}", f"\nLEFT JOIN ({pairs}) ON {same}"
 
 
 def compile_books(query: Query) -> Compiled:
@@ -198,7 +235,7 @@ def compile_window(window: Window | None) -> Compiled:
 
 def metric_type(query: Query, metric: Metric) -> FieldType:
     """What a metric yields: counts are integers, sums numbers, extremes what their field is."""
-    if isinstance(metric, Count):
+    if is_count(metric):
         return "integer"
     return query.field(metric.field).type if isinstance(metric, Minimum | Maximum) else "number"
 
@@ -240,8 +277,14 @@ def _numeric(name: str, resolve: Resolve) -> Column:
     return column
 
 
-def _metric(metric: Metric, resolve: Resolve) -> str:
+def _metric(metric: Metric, resolve: Resolve, bound: Binding) -> str:
     match metric:
+        case Moment():
+            return _moment(metric, resolve, bound)
+        case Quantile(name, fraction):
+            column = _numeric(name, resolve)
+            known = f" FILTER (WHERE NOT isnan({column.sql}))" if column.type == "number" else ""
+            return f"quantile_cont({_double(column)}, {float(fraction)!r}){known}"
         case Count():
             return "count(*)"
         case Sum(name):
@@ -255,6 +298,17 @@ def _metric(metric: Metric, resolve: Resolve) -> str:
             return f"min({resolve(name).sql})"
         case Maximum(name):
             return f"max({resolve(name).sql})"
+
+
+def _moment(moment: Moment, resolve: Resolve, bound: Binding) -> str:
+    kept = [f"{resolve(name).sql} IS NOT NULL" for name in moment.having]
+    kept += _filters(moment.where, resolve, bound)
+    restriction = f" FILTER (WHERE {' AND '.join(kept)})" if kept else ""
+    if not moment.factors:
+        return f"count(*){restriction}"
+    if len(moment.factors) == 1:
+        return _sum(_numeric(moment.factors[0], resolve), restriction)
+    return f"sum({' * '.join(_double(_numeric(name, resolve)) for name in moment.factors)}){restriction}"
 
 
 def _sum(column: Column, restriction: str) -> str:

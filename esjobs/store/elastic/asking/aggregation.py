@@ -32,6 +32,7 @@ from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, al
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.asking.made_keys import with_made_keys, without_made_keys
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs
 from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
@@ -49,10 +50,16 @@ _COUNT = "jobs in the group"
 def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bool = False) -> Aggregate:
     """Group and sum, with the books of the same snapshots. ``by_reading``: read every document.
 
+    Keys that a question makes are made of the groups by their fields, where that can be.
+
     Indices that differ are asked in parts, each in its own way, two parts at a time; the answers are added up
     in the order of the parts.
     """
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
+    plainer = None if by_reading else without_made_keys(query)
+    if plainer is not None:
+        answer = aggregate(cluster, jobs, plainer)
+        return replace(answer, table=with_made_keys(answer.table, query))
     answers: list[Aggregate] = []
     unread: list[Unread] = []
     with ExitStack() as stack:
@@ -125,7 +132,9 @@ def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
 
 def used_fields(query: Query) -> frozenset[str]:
     """The stored fields that a query reads."""
-    names = [*query.keys, *filter_fields(query.where), *(rule.keep.field for rule in query.drops)]
+    made = {key.name: key.field for key in query.made}
+    keys = (made.get(key, key) for key in query.keys)
+    names = [*keys, *filter_fields(query.where), *(rule.keep.field for rule in query.drops)]
     return stored_fields([*names, *(name for metric in query.metrics for name in metric_fields(metric))])
 
 
@@ -172,10 +181,12 @@ class _Rules:
 
 def is_groupable(jobs: JobIndex, query: Query) -> bool:
     """Whether the cluster can group the jobs of a question, as far as its fields tell."""
+    query = without_made_keys(query) or query
     counting, clauses = _counting(query), Clauses(jobs.live, lambda _: [])
-    sums = plan_sums(counting, jobs.live)
+    sums = plan_sums(counting, jobs.live, clauses)
     return (
-        sums is not None
+        not query.made
+        and sums is not None
         and composite.grouping(counting, jobs.live, sums) is not None
         and clauses.filters(query.where) is not None
         and _rules(query.drops, clauses, lambda _keeps, _aggregations: {}) is not None
@@ -234,14 +245,16 @@ def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped |
 
 def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     """The answer of the cluster; None when the question cannot be put to the index."""
-    counting = _counting(query)
-    sums = plan_sums(counting, jobs.live)
-    asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
-    if asked is None:
+    if query.made:
         return None
+    counting = _counting(query)
     base = jobs.inside(query.window)
     everything = all_of(base)
     clauses = Clauses(jobs.live, lambda path: composite.distinct(at, path, everything))
+    sums = plan_sums(counting, jobs.live, clauses)
+    asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
+    if asked is None:
+        return None
     where = clauses.filters(query.where)
     if where is None:
         return None
@@ -263,7 +276,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     # a clause that nothing matches would still be looked up in each range
     absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
     kept = all_of([*base, *where, *holds], absent)
-    numbers = plan_sums(counting, jobs.live, by_value=True)
+    numbers = plan_sums(counting, jobs.live, clauses, by_value=True)
     by_value = composite.grouping(counting, jobs.live, numbers) if numbers is not None else None
     table = _groups(at, (asked, by_value), kept, counted, _time(jobs))
     if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from esjobs.core.arrow import arrow_type
 from esjobs.core.fields import CoreClassOf
-from esjobs.core.query import Query
+from esjobs.core.query import Query, is_count
 from esjobs.store.duck.compile_sql import metric_type
 from esjobs.store.elastic.asking.clauses import Clause, all_of, negated, translated
 from esjobs.store.elastic.asking.days import moment_of
@@ -281,7 +281,9 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
         kind = schema.field(metric.name).type
         term = asked.sums.terms.get(metric.name)
         if term is None:
-            columns.append(pa.nulls(len(buckets), kind))
+            # the index lacks a field: no job has it
+            nothing = 0 if is_count(metric) else None
+            columns.append(pa.array([nothing] * len(buckets), kind))
             continue
         numbers, null = asked.sums.values(term, constants, atoms)
         if not np.isfinite(numbers).all():
@@ -324,7 +326,7 @@ def _values(asked: Grouping, name: str, raw: Mapping[str, Sequence[Any]], rows: 
 
 def _numbers(sums: Sums, buckets: Sequence[Any], atom: Atom) -> Floats:
     path = "doc_count" if atom.kind == "count" else f"{sums.name(atom)}.value"
-    if atom.present:
+    if atom.of_some:
         path = f"{sums.filter_name(atom)}.{path}"
     return _floats(list(map(attrgetter(path), buckets)))
 
@@ -373,7 +375,7 @@ def _answer_type(asked: Grouping) -> type[Any]:
     inner: list[tuple[str, Any]] = []
     filters: dict[str, list[tuple[str, Any]]] = {}
     for atom in asked.sums.atoms():
-        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.present else inner
+        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.of_some else inner
         if atom.kind != "count":
             target.append((asked.sums.name(atom), _Value))
     for name, sums in filters.items():

@@ -83,10 +83,10 @@ def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | Non
     if query.window is not None and not is_exact(query.window):
         return None
     counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
-    sums = plan_sums(counting, rows.live)
-    asked = composite.grouping(counting, rows.live, sums) if sums is not None else None
     base = _base(rows, query)
     clauses = Clauses(rows.live, lambda path: composite.distinct(at, path, all_of(base)))
+    sums = plan_sums(counting, rows.live, clauses)
+    asked = composite.grouping(counting, rows.live, sums) if sums is not None else None
     where = clauses.filters(query.where)
     if asked is None or where is None:
         return None

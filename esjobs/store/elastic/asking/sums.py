@@ -9,7 +9,7 @@ Where nearly every job is a group of its own anyway, all numbers are among the k
 counts, and every sum is made of keys and counts.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,10 @@ from esjobs.core.query import (
     Maximum,
     Metric,
     Minimum,
+    Moment,
     NotIn,
     Present,
+    Quantile,
     Query,
     Range,
     Sum,
@@ -35,7 +37,7 @@ from esjobs.core.query import (
     SumWhere,
     Times,
 )
-from esjobs.store.elastic.asking.clauses import Clause, all_of, has_value
+from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, has_value
 from esjobs.store.elastic.fields.live_fields import LiveField
 
 Floats = npt.NDArray[np.float64]
@@ -45,12 +47,14 @@ Floats = npt.NDArray[np.float64]
 class Term:
     """A metric as: product of constants (field, power) x sum of the product of ``summed`` over some jobs.
 
-    ``present``: the fields that a job must have to count, besides the constants.
+    ``present``: the fields that a job must have to count, besides the constants. ``where``: what else must
+    hold for it.
     """
 
     constants: tuple[tuple[str, int], ...]
     summed: tuple[str, ...]
     present: frozenset[str]
+    where: tuple[Filter, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,18 @@ class Atom:
     """One number per group that the cluster makes.
 
     ``kind``: ``count``, ``sum`` of the first field, or ``mean`` of the first weighted by the second, over the
-    jobs that have the fields ``present``.
+    jobs that have the fields ``present`` and for which the filters hold.
     """
 
     kind: str
     names: tuple[str, ...]
     present: frozenset[str]
+    where: tuple[Filter, ...] = ()
+
+    @property
+    def of_some(self) -> bool:
+        """Whether not every job of a group counts."""
+        return bool(self.present or self.where)
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,8 @@ class Sums:
     terms: Mapping[str, Term]
     """A metric that is not among them is null: the index lacks a field that it needs."""
     live: Mapping[str, LiveField]
+    conditions: Mapping[tuple[Filter, ...], Sequence[Clause]]
+    """The filters of metrics as clauses."""
 
     def atoms(self) -> list[Atom]:
         """Every number that the terms need, once."""
@@ -88,16 +100,16 @@ class Sums:
 
     def filter_name(self, atom: Atom) -> str:
         """What the jobs that count for a number are called in answers."""
-        presents = list(dict.fromkeys(other.present for other in self.atoms()))
-        return f"f{presents.index(atom.present)}"
+        some = list(dict.fromkeys((other.present, other.where) for other in self.atoms()))
+        return f"f{some.index((atom.present, atom.where))}"
 
     def body(self) -> dict[str, Any]:
         """The aggregations inside a group; those over jobs that lack nothing stand at the top."""
         aggregations: dict[str, Any] = {}
         for atom in self.atoms():
             inside = aggregations
-            if atom.present:
-                atom_filter = aggregations.setdefault(self.filter_name(atom), self._filter(atom.present))
+            if atom.of_some:
+                atom_filter = aggregations.setdefault(self.filter_name(atom), self._filter(atom))
                 inside = atom_filter["aggs"]
             if atom.kind != "count":
                 inside[self.name(atom)] = self._aggregation(atom)
@@ -113,14 +125,15 @@ class Sums:
 
         ``constants``: NaN where missing.
         """
-        count = atoms[Atom("count", (), term.present)]
+        some = (term.present, term.where)
+        count = atoms[Atom("count", (), *some)]
         null = count == 0
         total = count.astype(np.float64)
         if term.summed:
-            first = atoms[Atom("sum", term.summed[-1:], term.present)]
+            first = atoms[Atom("sum", term.summed[-1:], *some)]
             total = first * self._factor(term.summed[-1])
         if len(term.summed) == 2:
-            mean = np.nan_to_num(atoms[Atom("mean", term.summed, term.present)])
+            mean = np.nan_to_num(atoms[Atom("mean", term.summed, *some)])
             total = total * mean * self._factor(term.summed[0])
         for name, power in term.constants:
             value = constants[name]
@@ -132,9 +145,9 @@ class Sums:
     def _factor(self, name: str) -> float:
         return self.live[name].source.factor
 
-    def _filter(self, present: Set[str]) -> dict[str, Any]:
-        parts: list[Clause] = []
-        for name in sorted(present):
+    def _filter(self, atom: Atom) -> dict[str, Any]:
+        parts: list[Clause] = list(self.conditions[atom.where])
+        for name in sorted(atom.present):
             live = self.live[name]
             parts.append(has_value(live, live.paths[0]))
         return {"filter": all_of(parts), "aggs": {}}
@@ -146,7 +159,9 @@ class Sums:
         return {"weighted_avg": {"value": {"field": paths[0]}, "weight": {"field": paths[1]}}}
 
 
-def plan_sums(query: Query, live: Mapping[str, LiveField], *, by_value: bool = False) -> Sums | None:
+def plan_sums(
+    query: Query, live: Mapping[str, LiveField], clauses: Clauses, *, by_value: bool = False
+) -> Sums | None:
     """How to make the metrics of a query; None when one of them is no such sum, or a field forbids it.
 
     ``by_value``: every number is among the keys, and nothing is left to be summed inside a group; None as
@@ -158,6 +173,13 @@ def plan_sums(query: Query, live: Mapping[str, LiveField], *, by_value: bool = F
         if of_metric is None:
             return None
         factors[metric.name] = of_metric
+    where = {metric.name: metric.where if isinstance(metric, Moment) else () for metric in query.metrics}
+    conditions: dict[tuple[Filter, ...], Sequence[Clause]] = {}
+    for filters in where.values():
+        said = clauses.filters(filters)
+        if said is None:
+            return None
+        conditions[filters] = said
     lacking = {name for name, item in live.items() if item.state == "absent"}
     factors = {
         name: (powers, having)
@@ -184,9 +206,12 @@ def plan_sums(query: Query, live: Mapping[str, LiveField], *, by_value: bool = F
     if not all(query.field(name).type in kinds and live[name].askable for name in constants):
         return None
     sure = present_in(query)
-    terms = {name: _term(powers, having, constants, sure, live) for name, (powers, having) in factors.items()}
+    terms = {
+        name: _term(powers, having, where[name], constants, sure, live)
+        for name, (powers, having) in factors.items()
+    }
     usable = {name: term for name, term in terms.items() if term is not None}
-    return Sums(tuple(sorted(constants)), usable, live) if len(usable) == len(terms) else None
+    return Sums(tuple(sorted(constants)), usable, live, conditions) if len(usable) == len(terms) else None
 
 
 _HAVING = In | NotIn | Present | Range | Times | Like
@@ -227,21 +252,23 @@ def _needed_by_keys(query: Query) -> set[str]:
 
 def _factors(query: Query, metric: Metric) -> tuple[dict[str, int], frozenset[str]] | None:
     """A metric as powers of stored fields, and what else a job must have to count."""
-    having: frozenset[str] = frozenset()
+    having_all: tuple[str, ...] = ()
     match metric:
         case Count():
-            return {}, having
+            return {}, frozenset()
         case Sum(name):
             names: tuple[str, ...] = (name,)
         case SumProduct(left, right):
             names = (left, right)
         case SumWhere(name, others):
-            names = (name,)
-            if any(isinstance(query.field(other).derived, Quotient) for other in others):
-                return None  # present only where no divisor is 0
-            having = frozenset(part for other in others for part in _behind(query, other))
-        case Minimum() | Maximum():
+            names, having_all = (name,), others
+        case Moment(factors, _, others):
+            names, having_all = factors, others
+        case Minimum() | Maximum() | Quantile():
             return None
+    if any(_divided(query, other) for other in having_all if other not in names):
+        return None  # present only where no divisor is 0
+    having = frozenset(part for other in having_all for part in _behind(query, other))
     powers: dict[str, int] = {}
     for name in names:
         item = query.field(name)
@@ -255,9 +282,15 @@ def _factors(query: Query, metric: Metric) -> tuple[dict[str, int], frozenset[st
     return powers, having
 
 
+def _divided(query: Query, name: str) -> bool:
+    derived = query.field(name).derived
+    return isinstance(derived, Quotient) and bool(derived.under)
+
+
 def _term(
     powers: Mapping[str, int],
     having: frozenset[str],
+    where: tuple[Filter, ...],
     constants: Set[str],
     sure: Set[str],
     live: Mapping[str, LiveField],
@@ -270,13 +303,14 @@ def _term(
     needed = {name for name in (*powers, *having) if name not in constants}
     if any(len(live[name].paths) > 1 for name in needed):
         return None
-    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure))
+    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure), where)
 
 
 def _atoms(term: Term) -> list[Atom]:
-    atoms = [Atom("count", (), term.present)]
+    some = (term.present, term.where)
+    atoms = [Atom("count", (), *some)]
     if term.summed:
-        atoms.append(Atom("sum", term.summed[-1:], term.present))
+        atoms.append(Atom("sum", term.summed[-1:], *some))
     if len(term.summed) == 2:
-        atoms.append(Atom("mean", term.summed, term.present))
+        atoms.append(Atom("mean", term.summed, *some))
     return atoms

@@ -1,0 +1,74 @@
+"""The command for ad-hoc questions to the stored jobs."""
+
+from typing import Any
+
+import click
+
+from esjobs.commands.options import Context, emit, rows_options, where_option, window_option
+from esjobs.commands.results import hint
+
+
+@click.command("query")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    help="What to group by: fields, week, month, hour (of the day, UTC); without, one row.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    default=("jobs",),
+    show_default=True,
+    metavar="METRIC[,METRIC]",
+    help="Numbers to give (see: esjobs fields), or FUNCTION:FIELD, such as median:wall_s.",
+)
+@where_option
+@click.option(
+    "--bins", multiple=True, metavar="FIELD=N|EDGES", help="Group by a number: 10 bins, or edges 0,2e9,4e9."
+)
+@click.option("--sort", metavar="NAME", help="A metric, or a column of the answer.")
+@click.option(
+    "--desc/--asc", "descending", default=None, help="Direction; without, the largest numbers come first."
+)
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Only N groups; the rest as one row others.")
+@click.option("--min-jobs", type=click.IntRange(0), default=0, metavar="N", help="Groups of N jobs or more.")
+@click.option("--total", is_flag=True, help="One more row: all jobs together.")
+@click.option("--share", is_flag=True, help="Beside numbers that add up, their part of the total.")
+@click.option("--errors", is_flag=True, help="Beside the numbers that have one, their standard error.")
+@click.option(
+    "--compare",
+    metavar="WINDOW|previous",
+    help="Hold against another window: difference, ratio, and whether the change is larger than its noise.",
+)
+@click.option("--clean", is_flag=True, help="Apply the cleaning rules first.")
+@window_option
+@rows_options
+@click.pass_obj
+def query(obj: Context, /, form: str, out: str, **asked: Any) -> None:
+    """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency.
+
+    The field site, also called queue, is the queue that jobs name; rc_site is the WLCG site behind it.
+
+    \b
+    esjobs query --by queue --metric efficiency --sort efficiency --asc --min-jobs 100 --top 10
+    esjobs query --by rc_site --metric lost_core_h,lost_share --share --top 10 --total
+    esjobs query --by queue --metric efficiency --window 2025-06-08/2025-06-15 --compare previous
+    """
+    from esjobs.hints import unmatched_conditions
+    from esjobs.terminal import say
+
+    asked["by"], asked["metrics"] = _names(asked["by"]), _names(asked["metrics"])
+    with obj.session() as session:
+        answer = session.arrow.ask(**asked)
+        hint(obj, unmatched_conditions(session, asked["where"], asked["window"]))
+    emit(answer.table, form, out, title=answer.title)
+    if not obj.quiet:
+        for note in answer.notes:
+            say(note, err=True)
+
+
+def _names(texts: tuple[str, ...]) -> list[str]:
+    """Names, several of which may stand in one option."""
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]

@@ -1,0 +1,233 @@
+"""How numbers of a question follow from what a store sums up, with their standard errors.
+
+A store gives *parts*: moments (sums over jobs), quantiles, extremes. Moments of several groups add up, so
+that ``others`` and ``total`` are as true as each group. Standard errors take the jobs of a group for a
+sample of independent ones:
+
+- of a ratio R of sums by linearisation: sqrt(n / (n - 1) x sum((o - R u)^2)) / sum(u), over the n jobs that
+  have both terms (Cochran, Sampling Techniques, 3rd ed., eq. 2.39, without the correction for a finite
+  population). A mean is the ratio of a sum and a number of jobs, for which this is sd / sqrt(n).
+- of a sum of x over a number of jobs that is itself random (Poisson): sqrt(sum(x^2)); of a number: its root.
+
+Arrays are over groups; NaN stands for missing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.core.query import Filter, Maximum, Metric, Minimum, Moment, Quantile
+
+Floats = npt.NDArray[np.float64]
+
+Part = Moment | Quantile | Minimum | Maximum
+"""What a store gives; its name does not matter here: :func:`unnamed`."""
+
+Parts = Mapping[Part, Floats]
+"""Values by part, an array over groups each."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The sum of a product of fields over jobs; without fields their number.
+
+    ``having``, ``where``: as in :class:`~esjobs.core.query.Moment`.
+    """
+
+    factors: tuple[str, ...] = ()
+    having: tuple[str, ...] = ()
+    where: tuple[Filter, ...] = ()
+
+    def times(self, *factors: str) -> Moment:
+        """The same sum, with more factors."""
+        present = tuple(name for name in self.having if name not in (*self.factors, *factors))
+        return Moment((*self.factors, *factors), "", present, self.where)
+
+    @property
+    def moment(self) -> Moment:
+        """The sum itself."""
+        return self.times()
+
+    @property
+    def squares(self) -> Moment:
+        """The sum of squares; of a number, the number."""
+        return self.times(*self.factors)
+
+    @property
+    def count(self) -> Moment:
+        """How many jobs count."""
+        return Moment((), "", tuple(dict.fromkeys((*self.factors, *self.having))), self.where)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum; of groups together it is the sum of theirs."""
+
+    amount: Amount
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors``: for standard errors, too."""
+        yield self.amount.moment
+        if errors:
+            yield self.amount.squares
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return self.amount.count
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group."""
+        return parts[self.amount.moment]
+
+    def errors(self, parts: Parts) -> Floats:
+        """Its standard error."""
+        return cast("Floats", np.sqrt(parts[self.amount.squares]))
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A sum over another one, of the jobs that have every term; null where the lower one is not positive.
+
+    The jobs of the upper sum are among those of the lower one.
+    """
+
+    over: Amount
+    under: Amount
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors``: for standard errors, too."""
+        yield self.over.moment
+        yield self.under.moment
+        if errors:
+            yield from (self.over.squares, self._products, self.under.squares, self.counted)
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return self.under.count
+
+    @property
+    def _products(self) -> Moment:
+        return self.over.times(*self.under.factors)
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group."""
+        under = parts[self.under.moment]
+        over = _or_zero(parts[self.over.moment], under) if self.over.where else parts[self.over.moment]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(under > 0, over / under, np.nan)
+
+    def errors(self, parts: Parts) -> Floats:
+        """Its standard error; null for less than two jobs."""
+        ratio, under, count = self.values(parts), parts[self.under.moment], parts[self.counted]
+        squares, products = parts[self.over.squares], parts[self._products]
+        if self.over.where:
+            squares, products = _or_zero(squares, under), _or_zero(products, under)
+        spread = squares - 2 * ratio * products + ratio**2 * parts[self.under.squares]
+        return _root_of_spread(spread, squares, count) / under
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far the values of jobs lie apart: ``sd`` with n - 1 below, ``sem`` the same over sqrt(n)."""
+
+    field: str
+    of: Literal["sd", "sem"]
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors`` ask for nothing more."""
+        del errors
+        amount = Amount((self.field,))
+        yield from (amount.moment, amount.squares, amount.count)
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return Amount((self.field,)).count
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group; null for less than two jobs."""
+        total, squares, count = (parts[part] for part in self.parts(errors=False))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean_error = _root_of_spread(squares - total**2 / count, squares, count) / count
+            return mean_error * np.sqrt(count) if self.of == "sd" else mean_error
+
+    def errors(self, parts: Parts) -> Floats:
+        """None is given."""
+        return np.full(len(parts[self.counted]), np.nan)
+
+
+@dataclass(frozen=True)
+class OfJobs:
+    """A number of single jobs: a quantile, the smallest or the largest value."""
+
+    part: Quantile | Minimum | Maximum
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors`` ask for nothing more."""
+        del errors
+        yield self.part
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return Amount((self.part.field,)).count
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group."""
+        return parts[self.part]
+
+    def errors(self, parts: Parts) -> Floats:
+        """None is given."""
+        return np.full(len(parts[self.part]), np.nan)
+
+
+Formula = Total | Ratio | Spread | OfJobs
+
+
+def has_errors(formula: Formula) -> bool:
+    """Whether there is a standard error."""
+    return isinstance(formula, Total | Ratio)
+
+
+def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
+    """The parts of some groups as those of one group; quantiles do not follow from those of groups: null."""
+    one: dict[Part, Floats] = {}
+    for part, values in parts.items():
+        known = values[rows & ~np.isnan(values)]
+        match part:
+            case Moment():
+                nothing = np.nan if part.factors else 0.0
+                value = known.sum() if len(known) else nothing
+            case Minimum():
+                value = known.min() if len(known) else np.nan
+            case Maximum():
+                value = known.max() if len(known) else np.nan
+            case Quantile():
+                value = np.nan
+        one[part] = np.array([value], np.float64)
+    return one
+
+
+def unnamed(part: Metric, name: str) -> Metric:
+    """A part under a name of an answer."""
+    from dataclasses import replace
+
+    return replace(part, name=name)
+
+
+def _or_zero(values: Floats, known: Floats) -> Floats:
+    """A sum over the jobs for which a condition holds: 0 where none does, unless nothing is known."""
+    return np.where(np.isnan(values) & ~np.isnan(known), 0.0, values)
+
+
+def _root_of_spread(spread: Floats, size: Floats, count: Floats) -> Floats:
+    """sqrt(n / (n - 1) x spread); a spread below what sums of squares can tell is none."""
+    # sums of squares are known to 16 digits: what is left of their difference may be rounding alone
+    seen = np.where(spread > 1e-13 * size, spread, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(count > 1, np.sqrt(seen * count / (count - 1)), np.nan)
