@@ -595,6 +595,22 @@ class Session(ResultTables):
         """
         return frame_of(self.arrow.query(by, metrics, where=where, window=window, clean=clean, **more))
 
+    def plot(
+        self,
+        by: Names,
+        metrics: Names = ("jobs",),
+        *,
+        where: Where = (),
+        window: WindowLike = None,
+        clean: bool = False,
+        **more: Unpack[QueryOptions],
+    ) -> "alt.TopLevelMixin":
+        """The answer of :meth:`query` as a chart for notebooks: bars, over time a line, of two a heat map."""
+        from esjobs.question_pictures import chart
+
+        answer = self.arrow.ask(by, metrics, where=where, window=window, clean=clean, **more)
+        return chart(answer)
+
     def compare(
         self,
         run_a: str | None = None,

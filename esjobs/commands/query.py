@@ -4,7 +4,14 @@ from typing import Any
 
 import click
 
-from esjobs.commands.options import Context, emit, rows_options, where_option, window_option
+from esjobs.commands.options import (
+    PICTURES,
+    Context,
+    emit,
+    rows_or_picture_options,
+    where_option,
+    window_option,
+)
 from esjobs.commands.results import hint
 
 
@@ -42,11 +49,14 @@ from esjobs.commands.results import hint
     metavar="WINDOW|previous",
     help="Hold against another window: difference, ratio, and whether the change is larger than its noise.",
 )
+@click.option(
+    "--plot", is_flag=True, help="Draw it here: bars, over time a line, of two dimensions a heat map."
+)
 @click.option("--clean", is_flag=True, help="Apply the cleaning rules first.")
 @window_option
-@rows_options
+@rows_or_picture_options
 @click.pass_obj
-def query(obj: Context, /, form: str, out: str, **asked: Any) -> None:
+def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> None:
     """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency.
 
     The field site, also called queue, is the queue that jobs name; rc_site is the WLCG site behind it.
@@ -63,7 +73,23 @@ def query(obj: Context, /, form: str, out: str, **asked: Any) -> None:
     with obj.session() as session:
         answer = session.arrow.ask(**asked)
         hint(obj, unmatched_conditions(session, asked["where"], asked["window"]))
-    emit(answer.table, form, out, title=answer.title)
+    if form in PICTURES:
+        from esjobs.question_pictures import write_picture
+
+        write_picture(answer, form, out)
+    elif plot:
+        import shutil
+
+        from esjobs.question_pictures import text_picture
+
+        if form != "table" or out != "-":
+            raise click.UsageError(
+                "--plot draws in the terminal; a file is drawn with --format svg, png or html"
+            )
+        for line in filter(None, [answer.title, *text_picture(answer, shutil.get_terminal_size().columns)]):
+            click.echo(line)
+    else:
+        emit(answer.table, form, out, title=answer.title)
     if not obj.quiet:
         for note in answer.notes:
             say(note, err=True)

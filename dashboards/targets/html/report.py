@@ -39,7 +39,7 @@ def render(data: ReportData) -> str:
     """
     composer = Composer(data)
     sections = composer.sections()
-    scripts = [_library(), _read("shared.js"), _read("report.js")]
+    scripts = [library(), _read("shared.js"), _read("report.js")]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -53,7 +53,7 @@ def render(data: ReportData) -> str:
         looks=LOOKS,
         shapes=SHAPES,
         names=look_names(),
-        policy=_policy(scripts),
+        policy=policy(scripts),
         style=Markup(palette_css() + _read("report.css") + _read("profile.css")),  # noqa: S704 - our own files
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
         charts=_embedded(composer.charts),
@@ -101,7 +101,7 @@ def _on_request(sections: Sequence[Section]) -> list[str]:
 
 
 @cache
-def _library() -> str:
+def library() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script that can stand inside a page."""
     return _inside_script(_read("library/vega.js"))
 
@@ -114,7 +114,7 @@ def _inside_script(text: str) -> str:
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _policy(scripts: list[str]) -> str:
+def policy(scripts: list[str]) -> str:
     """Only these scripts, by their digest; styles; nothing from anywhere."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     sources = " ".join(f"'sha256-{digest}'" for digest in digests)
@@ -125,8 +125,12 @@ def _policy(scripts: list[str]) -> str:
 
 
 def _embedded(charts: Charts) -> Markup:
-    """The charts as JSON in which no character can end the element that holds it."""
-    text = json.dumps(charts.packed(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(inside_page(charts.packed()))  # noqa: S704 - escaped there
+
+
+def inside_page(value: object) -> str:
+    """A value as JSON in which no character can end the element that holds it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - escaped above
+    return text

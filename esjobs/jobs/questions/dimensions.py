@@ -125,15 +125,15 @@ def parse_bins(texts: Iterable[str]) -> list[BinsAsked]:
 
 def _bins(field: str, given: str) -> BinsAsked:
     try:
-        edges = tuple(float(part) for part in given.split(","))
+        edges = tuple(float(part) for part in given.removesuffix(",").split(","))
     except ValueError:
         raise UsageError(
             f"'{given}' are no edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
         ) from None
-    if len(edges) == 1:
+    if "," not in given:
         if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
             raise UsageError(
-                f"{field} cannot have {given} bins; give a number from 1 to {MOST_BINS}, or edges"
+                f"{field} cannot have {given} bins; give a number from 1 to {MOST_BINS}, or edges: {given},"
             )
         return BinsAsked(field, int(edges[0]), ())
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):

@@ -1,0 +1,113 @@
+"""Charts of text for a terminal: bars, lines in braille, heat maps of shades."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from rich.cells import cell_len, set_cell_size
+
+Floats = npt.NDArray[np.float64]
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_SHADES = " ░▒▓█"
+_MISSING = "·"
+_LONGEST_NAME = 32
+_LINE_ROWS = 10
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Bits of the dots of a braille character, by row and column."""
+
+
+def bars(names: Sequence[str], values: Floats, texts: Sequence[str], width: int) -> list[str]:
+    """A bar a name, from 0 on; negative ones are drawn by their size and have their sign in the text.
+
+    >>> bars(["a", "b"], np.array([1.0, 2.0]), ["1", "2"], 12)
+    ['a  ███▌    1', 'b  ███████ 2']
+    """
+    names = _names(names)
+    room = max(1, width - max(map(cell_len, names), default=0) - max(map(len, texts), default=0) - 3)
+    sizes = np.abs(values)
+    largest = float(np.nanmax(sizes, initial=0.0))
+    lines = []
+    for name, size, text in zip(names, sizes, texts, strict=True):
+        length = 0.0 if math.isnan(size) or largest == 0 else room * float(size) / largest
+        whole, eighth = int(length), round((length - int(length)) * 8)
+        bar = "█" * whole + (_EIGHTHS[eighth] if eighth else "")
+        lines.append(f"{name}  {bar:<{room}} {text:>{max(map(len, texts))}}")
+    return lines
+
+
+def line(times: Sequence[str], values: Floats, low: str, high: str, width: int) -> list[str]:
+    """Values over time, first to last; ``low``, ``high``: what the ends of the axis are called.
+
+    Missing values leave a gap.
+    """
+    margin = max(len(low), len(high)) + 1
+    columns = max(2, min(width - margin, 100))
+    known = values[~np.isnan(values)]
+    lowest, highest = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    height = 4 * _LINE_ROWS
+    cells = np.zeros((_LINE_ROWS, columns), np.int64)
+    places = np.linspace(0, 2 * columns - 1, len(values)) if len(values) > 1 else np.zeros(1)
+    span = highest - lowest or 1.0
+    for start in range(len(values)):
+        end = min(start + 1, len(values) - 1)
+        if math.isnan(values[start]) or math.isnan(values[end]):
+            end = start
+        if math.isnan(values[start]):
+            continue
+        for at in np.arange(round(places[start]), round(places[end]) + 1):
+            part = 0.0 if end == start else (at - places[start]) / (places[end] - places[start])
+            value = values[start] + min(1.0, max(0.0, part)) * (values[end] - values[start])
+            dot = round((highest - value) / span * (height - 1))
+            cells[dot // 4, at // 2] |= _DOTS[dot % 4][at % 2]
+    rows = ["".join(chr(0x2800 + int(cell)) for cell in row) for row in cells]
+    names = [high, *[""] * (_LINE_ROWS - 2), low]
+    drawn = [f"{name:>{margin - 1}} {row}" for name, row in zip(names, rows, strict=True)]
+    first, last = (times[0], times[-1]) if times else ("", "")
+    gap = max(1, columns - len(first) - len(last))
+    return [*drawn, " " * margin + first + " " * gap + last]
+
+
+def heat_map(
+    rows: Sequence[str], columns: Sequence[str], values: Floats, low: str, high: str, width: int
+) -> list[str]:
+    """A shade a cell, the darkest for the largest value (rows x columns); a dot where there is none."""
+    names = _names(rows)
+    margin = max(map(cell_len, names), default=0) + 2
+    shown = max(1, min(len(columns), (width - margin) // 2))
+    cell = max(2, min(10, (width - margin) // shown))
+    known = values[~np.isnan(values)]
+    lowest, highest = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    span = highest - lowest or 1.0
+    headings = _headings(columns[:shown], cell)
+    lines = [" " * margin + headings]
+    for name, row in zip(names, values, strict=True):
+        lines.append(
+            f"{name}  " + "".join(_shade(value, lowest, span) * (cell - 1) + " " for value in row[:shown])
+        )
+    lines.append(" " * margin + f"{_SHADES[1]} {low} to {_SHADES[-1]} {high}; {_MISSING} no jobs")
+    if shown < len(columns):
+        lines.append(" " * margin + f"{len(columns) - shown} more columns do not fit")
+    return lines
+
+
+def _shade(value: float, lowest: float, span: float) -> str:
+    if math.isnan(value):
+        return _MISSING
+    return _SHADES[1 + min(3, int((value - lowest) / span * 4))]
+
+
+def _headings(columns: Sequence[str], cell: int) -> str:
+    """The names of columns above them: the end of each, by which neighbours differ."""
+    every = max(1, math.ceil((max(map(len, columns), default=1) + 1) / cell))
+    text = ""
+    for place, name in enumerate(columns):
+        if place % every == 0:
+            text = text.ljust(place * cell) + name
+    return text
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    widest = min(_LONGEST_NAME, max(map(cell_len, names), default=0))
+    return [set_cell_size(name, widest) for name in names]

@@ -1,0 +1,85 @@
+"""Answers as pictures: in the terminal and as files, whatever the names are."""
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import esjobs
+from esjobs.cli import main
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.demo.grid import Grid
+from esjobs.output.text_chart import heat_map, line
+
+HOSTILE = '</script><script>alert(1)</script>"\x1b[31m'
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with two days of the demo's jobs, and one queue with a hostile name."""
+    address = f"duckdb:{tmp_path_factory.mktemp('pictures') / 'jobs.duckdb'}"
+    grid = Grid(jobs_per_day=200, n_sites=20)
+    batches = [batch for day in (29, 30) for batch in grid.jobs(date(2025, 6, day))]
+    hostile = batches[0].slice(0, 5).to_pylist()
+    odd = [{**row, "site": HOSTILE, "job_id": f"odd {number}"} for number, row in enumerate(hostile)]
+    with esjobs.open(address, create=True) as session:
+        session.store.put_jobs([*batches, pa.RecordBatch.from_pylist(odd, schema=PUT_SCHEMA)], "demo")
+    return address
+
+
+def run(address: str, *words: str) -> str:
+    result = CliRunner().invoke(main, ["--store", address, "query", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_bars_lines_and_heat_maps_are_drawn_in_the_terminal(address: str) -> None:
+    bars = run(address, "--by", "queue", "--top", "3", "--plot").splitlines()
+    assert bars[0] == "jobs [jobs] by queue"
+    assert len(bars) == 5
+    assert bars[-1].startswith("others")
+    assert "█" in bars[1]
+    assert "2025-06-29" in run(address, "--by", "day", "--metric", "efficiency", "--plot").splitlines()[-1]
+    assert "no jobs" in run(address, "--by", "rc_site,day", "--plot").splitlines()[-1]
+    assert "\x1b" not in run(address, "--by", "queue", "--plot")
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "html"])
+@pytest.mark.parametrize("by", ["queue", "day", "queue,hour"])
+def test_pictures_are_files_that_need_nothing_else(address: str, tmp_path: Path, form: str, by: str) -> None:
+    out = tmp_path / f"picture.{form}"
+    run(address, "--by", by, "--format", form, "--out", str(out))
+    written = out.read_bytes()
+    start = {"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}[form]
+    assert written.startswith(start)
+    assert b"<script>alert" not in written
+
+
+def test_what_cannot_be_drawn_is_said(address: str) -> None:
+    for words, said in (
+        (["--plot"], "a picture has one or two dimensions, and this answer 0"),
+        (["--by", "queue,day,cores", "--plot"], "and this answer 3"),
+        (["--by", "queue", "--plot", "--format", "csv"], "--plot draws in the terminal"),
+    ):
+        result = CliRunner().invoke(main, ["--store", address, "query", *words])
+        assert result.exit_code == 2
+        assert said in result.stderr
+
+
+def test_notebooks_get_a_frame_and_a_chart(address: str) -> None:
+    with esjobs.open(address) as session:
+        frame = session.query("queue", ["jobs", "efficiency"], top=3, total=True)
+        assert list(frame["row"]) == ["group"] * 3 + ["others", "total"]
+        assert frame["jobs"].iloc[-1] == frame["jobs"].iloc[:-1].sum() == 405
+        chart = session.plot("queue", ["jobs", "efficiency"], top=3).to_dict()
+    assert [view["mark"]["type"] for view in chart["vconcat"]] == ["bar", "bar"]
+
+
+def test_text_charts_of_nothing_and_of_one_value() -> None:
+    missing = np.array([np.nan, np.nan])
+    assert all(set(row) <= set(" ⠀") for row in line(["a", "b"], missing, "", "", 20)[:-1])
+    assert line(["a"], np.array([1.0]), "1", "1", 20)
+    assert "··" in heat_map(["x"], ["a", "b"], missing.reshape(1, 2), "-", "-", 30)[1].replace(" ", "")
