@@ -13,6 +13,7 @@ from esjobs.capabilities import CAPABILITIES, TABLES
 from esjobs.core import fields
 from esjobs.core.rules import CleaningRules
 from esjobs.jobs.query import METRICS
+from esjobs.jobs.questions.metrics import GENERIC
 
 HERE = Path(__file__).parent
 OBJECTS = HERE.parent / "kibana_objects"
@@ -66,8 +67,18 @@ def _fields() -> str:
         lines.append(
             _row(f"`{field.name}`", field.type, field.unit, "yes" if field.groupable else "", meaning)
         )
-    lines += ["\n## Metrics of `esjobs query`\n", _row("metric", "unit", "meaning"), _row(*["---"] * 3)]
-    lines += [_row(f"`{metric.name}`", metric.unit, metric.meaning) for metric in METRICS]
+    lines += [
+        "\n## Metrics of `esjobs query`\n",
+        _row("metric", "unit", "meaning", "weight of a job", "left out"),
+    ]
+    lines.append(_row(*["---"] * 5))
+    lines += [
+        _row(f"`{metric.name}`", metric.unit, metric.meaning, metric.weight, metric.leaves_out)
+        for metric in METRICS
+    ]
+    lines.append("\nOf any number of the catalogue, as `FUNCTION:FIELD`:\n")
+    lines += [_row("function", "meaning"), _row("---", "---")]
+    lines += [_row(f"`{name}`", meaning) for name, meaning in GENERIC.items()]
     lines += [
         "\n## Cleaning rules\n",
         "A job counts under the first rule it fails, in this order.\n",
