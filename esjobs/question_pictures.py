@@ -19,8 +19,6 @@ from esjobs.output.rows import cell_text
 from esjobs.output.text_chart import bars, heat_map, line
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from esjobs.jobs.query import Answer
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -66,13 +64,6 @@ def specification(answer: "Answer") -> dict[str, Any]:
         "config": {"view": {"stroke": None}, "font": "sans-serif"},
         "vconcat": [_drawn(figure) for figure in _figures(answer)],
     }
-
-
-def chart(answer: "Answer") -> "alt.VConcatChart":
-    """The picture as an Altair chart, as notebooks show it."""
-    import altair as alt
-
-    return alt.VConcatChart.from_dict(specification(answer))
 
 
 def write_picture(answer: "Answer", form: str, out: str) -> None:

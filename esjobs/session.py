@@ -606,10 +606,12 @@ class Session(ResultTables):
         **more: Unpack[QueryOptions],
     ) -> "alt.TopLevelMixin":
         """The answer of :meth:`query` as a chart for notebooks: bars, over time a line, of two a heat map."""
-        from esjobs.question_pictures import chart
+        import altair as alt
+
+        from esjobs.question_pictures import specification
 
         answer = self.arrow.ask(by, metrics, where=where, window=window, clean=clean, **more)
-        return chart(answer)
+        return alt.VConcatChart.from_dict(specification(answer))
 
     def compare(
         self,
