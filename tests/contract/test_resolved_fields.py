@@ -57,7 +57,7 @@ def filled(store: JobStore, tmp_path: Path) -> JobStore:
 
 def test_every_resolved_field_has_a_way(store: JobStore) -> None:
     resolved = {item.name for item in fields.DERIVED_FIELDS if isinstance(item.derived, fields.Resolved)}
-    assert resolved == {"cpu_model", "rc_site"}
+    assert resolved == {"country", "cpu_model", "rc_site"}
     assert set(resolvers(store, [item.name for item in fields.DERIVED_FIELDS], DAY)) == resolved
 
 
