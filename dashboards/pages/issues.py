@@ -8,6 +8,8 @@ _EMPTY = "No job of the chosen time and filters has issues of this kind: esjobs 
 WRONG = Where("severity", ("minor", "major", "critical"))
 """What somebody should look at: tags that only say what a job is like are of severity info."""
 _TABLE = "issues"
+FOREMOST = 1000
+"""Issues that are listed one by one at most."""
 
 
 def _issues(id_: str, title: str, by: str, heading: str, *where: Where) -> Panel:
@@ -71,7 +73,14 @@ JOBS_TABLE = Panel(
     "Jobs with issues, the worst first, with what to tell their users",
     "rows",
     SECTION,
-    View(_TABLE, types="every", where=(WRONG,), sort=("-severity_rank", "-wasted_core_hours")),
+    View(
+        _TABLE,
+        types="every",
+        where=(WRONG,),
+        sort=("-severity_rank", "-wasted_core_hours", "source", "job_id", "detector"),
+        most=FOREMOST,
+    ),
+    "The first 1,000 of all issues; of one user there may be more.",
     fields=(
         Entry("day", "Day", "time"),
         Entry("job_id", "Job", "name"),
@@ -128,4 +137,5 @@ ISSUES = Page(
         Choice(_TABLE, "severity", "Severity"),
         Choice(_TABLE, "site", "Queue"),
     ),
+    leads_to="people",
 )

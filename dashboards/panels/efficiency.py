@@ -1,8 +1,12 @@
 """Panels about the scores of jobs: how they are spread, who has the worst, what was asked for in vain."""
 
+from dataclasses import replace
+
 from dashboards.spec import Entry, Panel, View, Where
 from esjobs.core.query import Count, Sum, SumProduct, SumWhere
 
+SCORES = ("score_cpu", "score_mem", "score_mpi", "score_io", "score_gpu", "score_gpumem")
+"""The scores of a job, 0 best and 100 worst: what its users and projects are ranked by."""
 _SECTION = "Scores"
 _EMPTY = "No job of the chosen time and filters has this score: esjobs score makes scores, of counters."
 _NO_SCORES = "No job of the chosen time and filters is scored: esjobs score makes scores."
@@ -120,6 +124,19 @@ CPU_AGAINST_MEM = Panel(
 SPREAD_CPU = distribution("score_cpu", "score_cpu", "Low values are rare: no pipeline is ever full.")
 SPREAD_EFFICIENCY = distribution("cpu_efficiency", "CPU efficiency")
 CPU_BY_USER = ranking("score_cpu", "score_cpu", "user", "user")
+RANKINGS = tuple(
+    tuple(
+        replace(
+            ranking(name, name, by, by),
+            id=f"people-{name.replace('_', '-')}-by-{by}",
+            title=f"{name} by {by}, the worst first",
+            description="",
+        )
+        for by in ("project", "user")
+    )
+    for name in SCORES
+)
+"""By each of the scores, projects and users; what a mean is stands once on their page."""
 CPU_BY_PROJECT = ranking("score_cpu", "score_cpu", "project", "project")
 TIME_USED = used("time", "wall_s", "requested_wall_s", "user", "user")
 MEMORY_USED = used("memory", "used_memory_b", "requested_memory_b", "user", "user")

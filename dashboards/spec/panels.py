@@ -42,6 +42,8 @@ Kind = Literal[
     "ranked",
     "caption",
     "against-scores",
+    "worst",
+    "of-jobs",
 ]
 """``tiles``: numbers of one row. ``sentence``: texts of one row, a paragraph each. ``scatter-line``: two
 measured quantities with the line of the ``lines`` table. ``dots-with-errors``: one row per name, sorted.
@@ -67,7 +69,8 @@ first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept 
 ``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and
 of all. ``ranked``: names with the largest magnitudes of ``x``, with their sign. ``caption``: how many rows
 another panel has, as a sentence; of none, why. ``against-scores``: factors of CPU models against
-the scores that references have of each, from the lowest to the highest."""
+the scores that references have of each, from the lowest to the highest. ``worst``: jobs as they come, a bar
+of ``x`` each. ``of-jobs``: a score (``y``) of each job over its hours (``x``)."""
 
 ONE_SIGMA = 1.0
 """Half-width of error bars in standard errors, unless a panel wants another."""

@@ -39,7 +39,8 @@ class View:
     and what is added up over each group, in the language of :class:`esjobs.core.query.Query`; without, they
     are the rows as they are. ``runs``: rows of the ``latest`` run, or of ``every`` run, the history.
     ``over``: a column of times by which groups are split further, day by day. ``first``: of the groups only
-    those are wanted that have rows that meet these conditions, most of them first.
+    those are wanted that have rows that meet these conditions, most of them first. ``most``: of rows as they
+    are no more than the first so many in their order; 0: all.
     """
 
     table: str = ""
@@ -52,6 +53,7 @@ class View:
     runs: Literal["latest", "every"] = "latest"
     over: str = ""
     first: tuple[Where, ...] = ()
+    most: int = 0
 
 
 NOTHING = View()

@@ -84,6 +84,11 @@ def asked(
     if view.table == JOBS.name or (view.by and complete and metrics == view.metrics):
         return groups(store, view, processing_type, method, window=window) or []
     read = columns_read(view, columns) if columns else ()
+    if view.most:
+        kept: list[Row] = []
+        for some in _batches(store, view, conditions, read, first=complete):
+            kept = select(view, [*kept, *some], processing_type, method)
+        return kept
     return select(view, list(_rows(store, view, conditions, read)), processing_type, method)
 
 
@@ -132,5 +137,23 @@ _OF_ALL = ("level", "processing_type", "method")
 
 
 def _rows(store: Readable, view: View, conditions: Sequence[Filter], columns: Sequence[str]) -> Iterator[Row]:
+    for some in _batches(store, view, conditions, columns):
+        yield from some
+
+
+def _batches(
+    store: Readable,
+    view: View,
+    conditions: Sequence[Filter],
+    columns: Sequence[str],
+    *,
+    first: bool = False,
+) -> Iterator[list[Row]]:
+    """Rows as a store gives them; ``first``: of each batch those alone that can be among the first."""
+    order = [
+        (column.lstrip("-"), "descending" if column.startswith("-") else "ascending") for column in view.sort
+    ]
     for batch in store.read(table(view.table), conditions, columns):
-        yield from (plain_row(row) for row in batch.to_pylist())
+        if first and batch.num_rows > view.most and not any("|" in column for column, _ in order):
+            batch = batch.sort_by(order).slice(0, view.most)  # noqa: PLW2901
+        yield [plain_row(row) for row in batch.to_pylist()]

@@ -172,7 +172,8 @@ def select(
             continue
         if keeps(row, view.where):
             chosen.append(row)
-    return sort_rows(grouped(view, chosen) if view.by else chosen, view.sort)
+    found = sort_rows(grouped(view, chosen) if view.by else chosen, view.sort)
+    return found[: view.most] if view.most else found
 
 
 def grouped(view: View, rows: Iterable[Row]) -> list[Row]:

@@ -5,6 +5,13 @@ from typing import Any
 
 from tests.servers.server import Server
 
+UNSCORED = {
+    f"people-{score}-by-{by}"
+    for score in ("score-mpi", "score-io", "score-gpu", "score-gpumem")
+    for by in ("project", "user")
+}
+"""Rankings by scores that no job of the demo has: its counters are those of cores."""
+
 
 def without_context(found: Any) -> Any:
     """A search as a server sends it when its dashboard has no filter and no limits of time."""

@@ -23,7 +23,7 @@ class Frames:
         """The rows of a view."""
         del columns
         held = brought_up({view.table: rows_of(view.table, getattr(self.data, view.table, None))})
-        bare = replace(view, by=(), metrics=(), over="", first=(), sort=())
+        bare = replace(view, by=(), metrics=(), over="", first=(), sort=view.sort if view.most else ())
         return select(bare, held[view.table], ALL_TYPES, self.method)
 
     def groups(self, view: View, most: int | None = None) -> list[Row] | None:

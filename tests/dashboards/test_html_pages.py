@@ -16,6 +16,7 @@ from dashboards.view.ask import groups
 from esjobs.core.query import Count
 from esjobs.core.window import Window
 from esjobs.session import Session
+from tests.dashboards.answers import UNSCORED
 from tests.dashboards.opened_pages import again, open_file
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def file_of(page: Page) -> str:
     return "index" if page is PAGES[0] else page.id
 
 
-EMPTY_IN_THE_DEMO = {"models-hs23", "models-hs06", "trust-ledger", "issues-idle-cores", "issues-idle-gpus"}
+EMPTY_IN_THE_DEMO = UNSCORED | {
+    *("models-hs23", "models-hs06", "trust-ledger", "issues-idle-cores", "issues-idle-gpus"),
+}
 """Panels without rows there: no references were imported, no night was run, and jobs have no time series."""
 
 
@@ -216,15 +219,19 @@ def test_a_history_is_that_of_the_store(browser: "Browser", folder: Path, demo: 
 
 
 @pytest.mark.parametrize("by", ["user", "project"])
+@pytest.mark.parametrize(
+    ("page", "prefix", "score"),
+    [("efficiency", "", "score_cpu"), ("people", "people-", "score_cpu"), ("people", "people-", "score_mem")],
+)
 def test_names_are_ranked_as_the_command_ranks_them(
-    browser: "Browser", folder: Path, demo: Session, by: str
+    browser: "Browser", folder: Path, demo: Session, page: str, prefix: str, score: str, by: str
 ) -> None:
-    opened = open_file(browser, folder, "efficiency")
-    panel = f"#score-cpu-by-{by}"
+    opened = open_file(browser, folder, page)
+    panel = f"#{prefix}{score.replace('_', '-')}-by-{by}"
     opened.page.locator(panel).scroll_into_view_if_needed()
     told = opened.page.locator(f"{panel} .numbers_marks text")
     told.first.wait_for()
-    rows = demo.ranking(by, "score_cpu").rows.to_pylist()
+    rows = demo.ranking(by, score).rows.to_pylist()
     assert len(rows) > 3
     assert sorted(told.all_text_contents()) == sorted(
         f"{row['score']:.0f} ({row['coverage']:.0%})" for row in rows

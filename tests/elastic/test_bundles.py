@@ -37,7 +37,7 @@ from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.speed.tables import SPEED
 from esjobs.store.base import Pointed
-from tests.dashboards.answers import answered
+from tests.dashboards.answers import UNSCORED, answered
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg, written
 from tests.dashboards.questions import Chart, Question, asked
 from tests.efficiency.made_jobs import made_jobs, put_all
@@ -217,6 +217,8 @@ def test_a_panel_shows_what_the_store_holds(
         (found,) = rows
         assert found == {label: counts[label] for label in found}
     elif panel.kind == "rows":
+        every = replace(panel, view=replace(panel.view, most=0))  # a saved search pages through all of them
+        wanted = expected(every, page, demo)
         assert answer["hits"]["total"]["value"] == len(wanted)
         assert len(rows) == min(len(wanted), 500)
         column = panel.view.sort[0].lstrip("-")
@@ -275,7 +277,7 @@ def test_a_chart_draws_what_the_store_holds(
         picture = svg(spec, version)
         drawn = len(marks(picture, "marks"))
         text = "".join(picture.itertext())
-        assert "".join(panel.empty.split()) not in "".join(text.split())
+        assert ("".join(panel.empty.split()) in "".join(text.split())) == (panel.id in UNSCORED)
         assert ("No CPU model here" in text) == (panel.id == "models-hs06")
         if panel.kind == "caption":
             assert f"{len(expected(panel, page, demo))} {panel.tiles[0].label}".split() == text.split()
@@ -379,7 +381,7 @@ def test_the_numbers_that_are_drawn_are_those_of_the_store(
     wanted = drawn_numbers(panel, expected(panel, page, demo), demo)
     picture = svg(answered(chart.spec, filled))
     assert sorted(written(picture, "numbers")) == sorted(wanted)
-    assert len(wanted) > 1
+    assert (len(wanted) > 1) == (panel.id not in UNSCORED)
 
 
 def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:

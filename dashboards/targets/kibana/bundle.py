@@ -1,6 +1,6 @@
 """The bundle for Kibana alone: Lens, filters to choose from, links, a tag, the way from a name on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from dashboards.spec import JOBS, OWN, Choice, JobsIndex, Known, Page, Panel, View, hinted
@@ -44,7 +44,10 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
     )
     yield tag
     tagged = Reference(f"tag-ref-{tag.id}", "tag", tag.id)
+    chosen = {page.id: {choice.column for choice in page.choices} for page in pages}
     for page in pages:
+        # on its own page a click narrows without a way to another
+        leads = chosen[page.leads_to] if page.leads_to not in ("", page.id) else set()
         board = Board(page, prefix)
         _links(board, pages)
         for placed in page.places:
@@ -58,21 +61,26 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
                 yield found
                 board.add_object(panel.id, found, place, title=panel.title)
             else:
-                _lens(board, panel, place, method)
+                _lens(board, panel, place, method, leads)
         board.references.append(tagged)
         tables = {choice.table for choice in page.choices} - {JOBS.name}
         yield from (data_view(View(name), prefix) for name in sorted(tables))
         yield board.saved(**_controls(board, jobs))
 
 
-def _lens(board: Board, panel: Panel, place: tuple[int, int, int, int], method: str) -> None:
-    """A panel as one visualization, or a number of them side by side."""
+def _lens(
+    board: Board, panel: Panel, place: tuple[int, int, int, int], method: str, leads: Collection[str]
+) -> None:
+    """A panel as one visualization, or a number of them side by side.
+
+    ``leads``: columns whose names lead to another page, where they can be chosen.
+    """
     if panel.kind != "tiles":
         make = datatable if panel.kind == "table" else bars
         attributes = make(panel, method, board.prefix)
         config: dict[str, Any] = {"attributes": attributes, "enhancements": {}}
         leads_to = board.page.leads_to
-        if leads_to and panel.entry("label").column == "name":
+        if panel.entry("label").column in leads:
             config["enhancements"] = _opening()
             name = f"{panel.id}:drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:{LEADS}:dashboardId"
             board.references.append(

@@ -4,12 +4,14 @@ The server sets width and height, and colours text and axes for a light or a dar
 ourselves has to be seen on both. Without rows the sentence of the panel stands in the place of the chart.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from dashboards.spec import OWN, JobsIndex, Panel
 from dashboards.targets.saved_objects.objects import PREFIX, text_of
 from dashboards.targets.vegalite.charts import from_index
+from dashboards.targets.vegalite.index import hits
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER, Paint, Spec
 from dashboards.targets.vegalite.sources import ANSWER, ROWS, groups_in
 
@@ -43,19 +45,24 @@ def chart(panel: Panel, method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN
         "labelFontSize": 11,
     }
     grouped = kept["data"]["format"] == ANSWER
-    layers = [*kept["layer"], nothing(panel.empty, grouped=grouped)]
+    weight = ""
+    if panel.kind == "weighted":
+        weight = hits(panel.view, (), prefix=prefix).path(panel.entry("x").per)
+    layers = [*kept["layer"], nothing(panel.empty, grouped=grouped, weight=weight)]
     coloured: Spec = _coloured({**kept, "layer": layers, "config": config})
     return coloured
 
 
-def nothing(sentence: str, *, grouped: bool) -> Spec:
+def nothing(sentence: str, *, grouped: bool, weight: str = "") -> Spec:
     """A layer that says why there is nothing to see, where no row was given.
 
-    ``grouped``: the data is an answer with groups in it.
+    ``grouped``: the data is an answer with groups in it. ``weight``: where in a group its weight stands;
+    of one without, nothing is drawn.
     """
     rows = groups_in(f"data('{ROWS}')[0]") if grouped else f"data('{ROWS}')"
     words = sentence or "There are no rows in the chosen time and with the chosen filters."
-    said = f"length({rows}) ? '' : {text_of(words)}"
+    seen = f"extent(pluck({rows}, {json.dumps(weight)}))[1] > 0" if weight else f"length({rows})"
+    said = f"{seen} ? '' : {text_of(words)}"
     return {
         "name": "nothing",
         "data": {"values": [{}]},

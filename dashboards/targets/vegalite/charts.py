@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
-from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, ends
+from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, ends, of_jobs, worst
 from dashboards.targets.vegalite.jobs import coverage_of, job_groups
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, siblings
@@ -43,6 +43,8 @@ CHARTS: Mapping[Kind, Drawn] = {
     "busy": busy,
     "coverage": coverage,
     "beside": beside,
+    "worst": worst,
+    "of-jobs": of_jobs,
 }
 """Kinds of panel that are charts."""
 
@@ -115,5 +117,8 @@ def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
     return CHARTS[panel.kind](panel, source, joins, paint)
 
 
-_FEW: tuple[Kind, ...] = ("dots-with-errors", "trend", "shares", "waste", "statement", "light")
+_FEW: tuple[Kind, ...] = (
+    *("dots-with-errors", "trend", "shares", "waste", "statement", "light"),
+    *("worst", "of-jobs"),
+)
 """Kinds of chart for which ``Panel.most`` is a number of names."""

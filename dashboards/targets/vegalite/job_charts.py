@@ -16,7 +16,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
-from dashboards.targets.vegalite.sums import BAR, HOUR_S, amount, largest, named_bars, names_axis
+from dashboards.targets.vegalite.sums import BAR, HOUR_S, SERIES, amount, largest, named_bars, names_axis
 
 ENDS: tuple[tuple[str, str], ...] = (("failed", "#9c5a6b"), ("cancelled", "#c9a227"))
 """How jobs end whose core-hours are lost, in the order of a bar, and the colour of each."""
@@ -257,3 +257,90 @@ def _daily(panel: Panel, whose: str) -> list[Step]:
         {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
         {"calculate": json.dumps(whose), "as": "whose"},
     ]
+
+
+_PARTS = (("score_cpu", "score_cpu"), ("score_mem", "score_mem"), ("communication", "score_mpi + score_io"))
+"""What the sum of the scores of a job is made of, as far as a CPU is concerned."""
+
+
+def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A bar per job in the order of the rows, and dots where its scores lie when the bar is their sum."""
+    field = panel.entry("x")
+    label = Entry("job", "User and job", "name", "label")
+    value = f"datum[{json.dumps(field.column)}]"
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        {"filter": f"isValid({value})"},
+        {"window": [{"op": "row_number", "as": "place"}]},
+        {"filter": f"datum.place <= {panel.most[0]}"},
+        {"calculate": value, "as": "value"},
+        {"calculate": "(datum.user || 'unknown') + ' · ' + datum.job_id", "as": "job"},
+        {
+            "calculate": "isValid(datum.score_mpi) || isValid(datum.score_io) ? "
+            "(datum.score_mpi || 0) + (datum.score_io || 0) : null",
+            "as": "communication",
+        },
+    ]
+    shown = Panel(panel.id, panel.title, panel.kind, panel.section, fields=(label,))
+    bars, numbers = named_bars(shown, field.title, "~s", ",.0f")
+    bars["encoding"]["tooltip"] += [
+        {"field": each.column, "type": "quantitative", "title": each.title, "format": ",.1f"}
+        for each in panel.fields
+        if each.show in ("count", "number") and each is not field
+    ]
+    layers = [bars, numbers]
+    if field.column == "score_sum":
+        bars["mark"] |= {"opacity": 0.25}
+        layers.append(
+            {
+                "name": "scores",
+                "transform": [
+                    {"fold": [column for column, _ in _PARTS], "as": ["part", "score"]},
+                    {"filter": "isValid(datum.score)"},
+                    {"calculate": f"{json.dumps(dict(_PARTS))}[datum.part]", "as": "what"},
+                ],
+                "mark": {"type": "point", "filled": True, "size": 38, "opacity": 1},
+                "encoding": {
+                    "x": {**bars["encoding"]["x"], "field": "score"},
+                    "y": bars["encoding"]["y"],
+                    "color": {
+                        "field": "what",
+                        "type": "nominal",
+                        "title": None,
+                        "scale": {"domain": [title for _, title in _PARTS], "range": list(SERIES[:3])},
+                        "legend": {"orient": "top", "columns": 3, "labelLimit": 200, "symbolType": "circle"},
+                    },
+                    "tooltip": [
+                        {"field": "what", "type": "nominal", "title": "score"},
+                        {"field": "score", "type": "quantitative", "title": "%", "format": ".0f"},
+                    ],
+                },
+            }
+        )
+    return assembled(source, steps, layers, paint)
+
+
+def of_jobs(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """A mark per job: a score over hours on a logarithmic axis."""
+    right, up = panel.entry("x"), panel.entry("y")
+    x = across(right.column, right.title, {"type": "log", "nice": True}, format=",~r", tickCount=6)
+    y = across(up.column, up.title, {"domain": [0, 100], "nice": False}, tickCount=6)
+    told = [
+        {
+            "field": each.column,
+            "type": "nominal" if each.show == "name" else "quantitative",
+            "title": each.title,
+            **({} if each.show == "name" else {"format": ",.1f"}),
+        }
+        for each in panel.fields
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        {"filter": f"datum[{json.dumps(right.column)}] > 0 && isValid(datum[{json.dumps(up.column)}])"},
+    ]
+    marks: Spec = {
+        "name": "marks",
+        "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.45, "color": BAR},
+        "encoding": {"x": x, "y": y, "tooltip": told},
+    }
+    return assembled(source, steps, [marks], paint)

@@ -117,6 +117,7 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
     "matrix": ("n_jobs",),
     "pulls": ("low", "high"),
     "siblings": ("component",),
+    "worst": ("source", "job_id", "user"),
 }
 """What charts of a kind read besides the fields of their panel."""
 

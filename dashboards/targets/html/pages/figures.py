@@ -45,7 +45,17 @@ Joined = Callable[[View], list[Row]]
 DRAWN: Mapping[Kind, Drawn] = {**CHARTS, "bars": totals}
 """Kinds of panel that are charts here."""
 
-BARS: tuple[Kind, ...] = ("shares", "waste", "weighted", "bars", "amounts", "ends", "coverage", "ranked")
+BARS: tuple[Kind, ...] = (
+    "shares",
+    "waste",
+    "weighted",
+    "bars",
+    "amounts",
+    "ends",
+    "coverage",
+    "ranked",
+    "worst",
+)
 """Kinds with a bar or a mark per name, from top to bottom; they are as high as they have names."""
 
 _BAR_HEIGHT, _GRID_ROW, _BESIDE, _LEAST = 21, 20, 100, 240
@@ -151,11 +161,15 @@ def _of_groups(given: Drawable) -> Figure:
     """A chart of what is added up over the rows that a reader chose."""
     panel, view = given.panel, given.panel.view
     spec = _spec(given)
-    largest = view.sort[0].lstrip("-") if view.sort else ""
+    named = {each.name for each in view.metrics}
+    weight = next((field.per for field in panel.fields if field.role == "x"), "")
+    # a mean counts by its weight: a name without any has none, and must not take the place of one that has
+    largest = weight if panel.kind == "weighted" else view.sort[0].lstrip("-") if view.sort else ""
     grouping: dict[str, Any] = {
         "by": {name: given.columns.value(name) for name in view.by},
         "metrics": [_metric(each, given) for each in view.metrics],
-        "largest": largest if largest in {each.name for each in view.metrics} else None,
+        "largest": largest if largest in named else None,
+        "weight": weight if weight in named else None,
         "most": JOBS_GROUPS if view.table == JOBS.name else panel.most[0] if panel.most else None,
     }
     if view.over:

@@ -115,7 +115,7 @@ def _shape(panel: Panel) -> tuple[object, ...]:
     if view.by or view.over:
         bare = replace(view, metrics=(), sort=(), over="", by=view.by if view.first else ())
         return ("history", bare)
-    return ("rows", View(view.table, runs=view.runs))
+    return ("first", view) if view.most else ("rows", View(view.table, runs=view.runs))
 
 
 def _read(
@@ -184,7 +184,9 @@ def _covered(panel: Panel, choices: tuple[tuple[str, str], ...], reader: Reader)
 def _plain(panels: Sequence[Panel], views: Sequence[View], choices: tuple[tuple[str, str], ...]) -> Pool:
     """Rows as they are; of history those of one panel, of the latest run those of several."""
     view = views[0]
-    if not any(each.by or each.over for each in views):
+    if view.most:
+        pass  # as it is: what is not among the first is nowhere
+    elif not any(each.by or each.over for each in views):
         levels = {each.level for each in views}
         every = any(each.types == "every" for each in views)
         level = levels.pop() if len(levels) == 1 else None

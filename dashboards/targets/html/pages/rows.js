@@ -73,18 +73,19 @@ function grouped(pool, rows, groups) {
     group.rows.push(row);
     if (first) group.first += first[row];
   }
+  const totalOf = (name, group) => measured(metrics.find((each) => each.name === name), group.rows) ?? -Infinity;
   let wanted = Array.from(found.values());
   if (first) wanted = wanted.filter((group) => group.first > 0);
+  if (groups.weight) wanted = wanted.filter((group) => totalOf(groups.weight, group) > 0);
   const made = (group, chosen) => {
     const record = {};
     by.forEach(([name], place) => { record[name] = group.keys[place]; });
     for (const metric of metrics) record[metric.name] = measured(metric, chosen);
     return record;
   };
-  const total = (group) => measured(metrics.find((each) => each.name === groups.largest), group.rows) ?? -Infinity;
   if (groups.largest) {
     const totals = new Map();
-    for (const group of wanted) totals.set(group.keys[0], (totals.get(group.keys[0]) ?? 0) + total(group));
+    for (const group of wanted) totals.set(group.keys[0], (totals.get(group.keys[0]) ?? 0) + totalOf(groups.largest, group));
     wanted.sort((a, b) => totals.get(b.keys[0]) - totals.get(a.keys[0]));
   } else if (over) wanted.sort((a, b) => b.first - a.first || b.rows.length - a.rows.length);
   const names = Array.from(new Set(wanted.map((group) => group.keys[0])));

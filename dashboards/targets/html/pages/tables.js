@@ -185,7 +185,10 @@ class Table {
 // Where a name leads: to the page where it can be chosen, with all else that was chosen.
 function leadingTo(key, value) {
   const state = new Map(page.choices.state);
-  for (const each of page.described.leadsToKeys) state.delete(each);
+  // on the same page one name after the other narrows it
+  if (page.described.leadsTo !== page.described.files[page.described.id]) {
+    for (const each of page.described.leadsToKeys) state.delete(each);
+  }
   state.set(key, value);
   return address(page.described.leadsTo, state);
 }
