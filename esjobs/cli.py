@@ -37,7 +37,17 @@ from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
 from esjobs.log_lines import JsonLines, LogLines
 
-_GLOBAL = ("--store", "--config", "--log-level", "--log", "--jobs-index", "--field-map", "--yes", "--quiet")
+_GLOBAL = (
+    "--store",
+    "--config",
+    "--log-level",
+    "--log",
+    "--jobs-index",
+    "--field-map",
+    "--wait",
+    "--yes",
+    "--quiet",
+)
 
 PROGRAM = object()
 """What :func:`program` tells the command line: no one else uses this process."""
@@ -181,6 +191,13 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
     help="Names of its fields: atlas-panda, cms-htcondor, rubin-panda, esjobs, or FILE.toml.",
 )
 @click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(min=0, max=86_400),
+    metavar="SECONDS",
+    help="How long to wait for others who have the file of an embedded store; default: 10, or the settings.",
+)
+@click.option(
     "--yes", is_flag=True, help="Read as many documents of the jobs index one by one as a question takes."
 )
 @click.option("--quiet", is_flag=True, help="No progress and no hints on standard error.")
@@ -193,6 +210,7 @@ def main(
     log_form: str,
     jobs_index: str | None,
     field_map: str | None,
+    wait_s: float | None,
     yes: bool,
     quiet: bool,
 ) -> None:
@@ -206,6 +224,7 @@ def main(
         config,
         jobs_index=jobs_index,
         field_map=field_map,
+        wait_s=wait_s,
         yes=yes,
         quiet=quiet,
         own_process=ctx.obj is PROGRAM,

@@ -64,7 +64,7 @@ def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
         return
     yield "settings", "ok", where, ""
     try:
-        with open_session(settings=settings, create=False) as session:
+        with open_session(settings=settings, create=False, read_only=True) as session:
             yield "store", "ok", settings.place, ""
             yield from _store_findings(session)
     except EsjobsError as error:

@@ -68,7 +68,7 @@ class Trigger:
     def look(self) -> tuple[Condition, datetime | None]:
         """How the installation is, and when its newest night was begun; nothing of it where there is none."""
         try:
-            with self._session() as session:
+            with open_session(settings=self.settings, read_only=True, clock=self.clock) as session:
                 rows = Ledger(session.store).nights()
                 began = [row["began"] for row in rows if row["began"] is not None]
                 return self.condition_of(session), max(began, default=None)

@@ -37,6 +37,7 @@ from esjobs.result_tables import ResultTables
 from esjobs.settings import Settings, load
 from esjobs.speed.tables import FLAGS, SPEED
 from esjobs.store.base import JobStore, require_store
+from esjobs.store.checks import writes
 from esjobs.wiring import open_store, require_address
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def open(  # noqa: A001  used as esjobs.open(...)
     settings: Settings | None = None,
     create: bool = True,
     late: bool = False,
+    read_only: bool = False,
     progress: Progress | None = None,
     clock: Clock = system_clock,
 ) -> "Session":
@@ -80,16 +82,23 @@ def open(  # noqa: A001  used as esjobs.open(...)
     if store is not None and not isinstance(store, str):
         if settings is None:
             settings = load(Path(config) if config is not None else None, None)
-        return Session(require_store(store), settings, progress=progress, clock=clock, called=kind_of(store))
+        return Session(
+            require_store(store),
+            settings,
+            read_only=read_only,
+            progress=progress,
+            clock=clock,
+            called=kind_of(store),
+        )
     if settings is None:
         settings = load(Path(config) if config is not None else None, store)
     elif store is not None:
         settings = settings.model_copy(update={"store": store})
+    opener = partial(open_store, settings, create=create, read_only=read_only)
     if not late:
-        return Session(open_store(settings, create=create), settings, progress=progress, clock=clock)
+        return Session(opener(), settings, read_only=read_only, progress=progress, clock=clock)
     require_address(settings)
-    opener = partial(open_store, settings, create=create)
-    return Session(None, settings, opener=opener, progress=progress, clock=clock)
+    return Session(None, settings, opener=opener, read_only=read_only, progress=progress, clock=clock)
 
 
 class Session(ResultTables):
@@ -101,6 +110,7 @@ class Session(ResultTables):
         settings: Settings,
         *,
         opener: Callable[[], JobStore] | None = None,
+        read_only: bool = False,
         progress: Progress | None = None,
         clock: Clock = system_clock,
         called: str | None = None,
@@ -108,6 +118,7 @@ class Session(ResultTables):
         self._store = store
         self._called = settings.place if called is None else called
         self._opener = opener
+        self.read_only = read_only
         self.settings = settings
         self._progress = progress
         self._clock = clock
@@ -165,6 +176,7 @@ class Session(ResultTables):
         if self._store is not None:
             self._store.close()
 
+    @writes
     def ingest(
         self,
         form: str | None = None,
@@ -202,12 +214,14 @@ class Session(ResultTables):
             progress=self._progress,
         )
 
+    @writes
     def undo(self, load: str) -> RunReport:
         """Take a load back and bring back what it had replaced."""
         from esjobs.jobs.undo import undo
 
         return undo(self.store, load, capabilities.TABLES)
 
+    @writes
     def import_corepower(
         self,
         file: str | Path,
@@ -230,6 +244,7 @@ class Session(ResultTables):
             now=self._clock(),
         )
 
+    @writes
     def remove_corepower(self, import_id: str) -> RunReport:
         """Take an import of declared values back; :class:`NoResultError` when there is no such import."""
         from esjobs.declared.tables import COREPOWER
@@ -237,6 +252,7 @@ class Session(ResultTables):
 
         return remove_import(self.store, COREPOWER, import_id, "corepower remove")
 
+    @writes
     def import_references(self, file: str | Path, *, form: str) -> RunReport:
         """Import scores of CPU models that others have measured; ``form``: ``hepix-hs23``, ...
 
@@ -251,6 +267,7 @@ class Session(ResultTables):
         known = ", ".join(source.name for source in REFERENCE_SOURCES)
         raise UsageError(f"no form '{form}' of reference tables; there are {known}")
 
+    @writes
     def remove_references(self, import_id: str) -> RunReport:
         """Take an import of reference scores back; :class:`NoResultError` when there is no such import."""
         from esjobs.references.tables import REFERENCES
@@ -258,6 +275,7 @@ class Session(ResultTables):
 
         return remove_import(self.store, REFERENCES, import_id, "reference remove")
 
+    @writes
     def aggregate(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Make the buckets of the days of the window that are missing or stale."""
         from esjobs.speed.bucketing import publish_buckets
@@ -265,10 +283,12 @@ class Session(ResultTables):
         question = self._question(window)
         return publish_buckets(self.store, self._clock, question, rebuild=rebuild, progress=self._progress)
 
+    @writes
     def fit(self, window: WindowLike = None, *, tasks: Names = (), where: Where = ()) -> RunReport:
         """Fit factors from the buckets of the window and publish them; what rests on them is made again."""
         return self._chain().fit(self._question(window, tasks, where))
 
+    @writes
     def correlate(self, window: WindowLike = None) -> RunReport:
         """Fit lines to the newest factors of the window, restricted or not; verdicts are made again, too.
 
@@ -276,6 +296,7 @@ class Session(ResultTables):
         """
         return self._chain().correlate(self._days(window))
 
+    @writes
     def flag(self, window: WindowLike = None) -> RunReport:
         """Judge the newest factors of the window, restricted or not, by the declarations of now.
 
@@ -283,12 +304,14 @@ class Session(ResultTables):
         """
         return self._chain().flag(self._days(window))
 
+    @writes
     def run(
         self, window: WindowLike = None, *, tasks: Names = (), where: Where = (), rebuild: bool = False
     ) -> list[RunReport]:
         """Aggregate, fit, correlate and flag; the results become visible together, at the end."""
         return self._chain().run(self._question(window, tasks, where), rebuild=rebuild)
 
+    @writes
     def watch(self, night: date | str | None = None) -> RunReport:
         """Bring the memory of flags up to a night, the day that its windows end with; None: the latest run's.
 
@@ -311,6 +334,7 @@ class Session(ResultTables):
         """Everything that happened to the flags of a name: rows of ``flag_events``, oldest first."""
         return frame_of(self.arrow.flag_history(name, level=level, processing_type=processing_type))
 
+    @writes
     def acknowledge_flag(
         self,
         name: str,
@@ -341,6 +365,7 @@ class Session(ResultTables):
             now=self._clock(),
         )
 
+    @writes
     def answer_flag(
         self,
         name: str,
@@ -365,6 +390,7 @@ class Session(ResultTables):
             now=self._clock(),
         )
 
+    @writes
     def reasons(self, window: WindowLike = None) -> RunReport:
         """Take the deviations of a run's queues apart: CPU mix, SMT, declaration, rest; publish the parts.
 
@@ -375,6 +401,7 @@ class Session(ResultTables):
         chosen = None if window is None else self._days(window)
         return reasons(self.store, self._clock, self.settings, chosen)
 
+    @writes
     def drift(self, window: WindowLike = None) -> RunReport:
         """Look for days from which on queues or CPU models ran faster or slower; publish what is found.
 
@@ -386,6 +413,7 @@ class Session(ResultTables):
         chosen = None if window is None else self._days(window)
         return drift(self.store, self._clock, self.settings, chosen)
 
+    @writes
     def score(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Score the jobs of the days of a window (None: of all days) whose scores are missing or stale.
 
@@ -442,6 +470,7 @@ class Session(ResultTables):
         within = window_of(window, self._clock)
         return rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
 
+    @writes
     def detect(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
         """Look for tags and issues of the jobs of some days, by the rules of the settings; publish them.
 
@@ -511,6 +540,7 @@ class Session(ResultTables):
 
         return write_profile_page(profile, out)
 
+    @writes
     def prune(
         self,
         keep: int | None = None,

@@ -159,6 +159,8 @@ class Settings(BaseSettings):
     """Where jobs and results live: ``duckdb:PATH``, ``duckdb::memory:``, or the address of a cluster."""
     memory: Annotated[str, BeforeValidator(_size)] = "1GB"
     """How much memory the embedded store may use before it spills to disk."""
+    wait_s: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=86_400)] = 10.0
+    """How long to wait for others who have the file of an embedded store: who writes has it alone."""
     cluster: ClusterSettings = ClusterSettings()
     fit: FitSettings = FitSettings()
     rules: CleaningRules = CleaningRules()
@@ -228,6 +230,7 @@ def load(
     jobs_index: str | None = None,
     field_map: str | None = None,
     read_all: bool = False,
+    wait_s: float | None = None,
 ) -> Settings:
     """Read settings from the file (if named) and the environment; what else is given overrides both.
 
@@ -262,7 +265,8 @@ def load(
     if read_all:
         chosen["read_at_most"] = None
     cluster = settings.cluster.model_copy(update=chosen)
-    return settings.model_copy(update={"cluster": cluster} | ({} if store is None else {"store": store}))
+    plain = {name: value for name, value in {"store": store, "wait_s": wait_s}.items() if value is not None}
+    return settings.model_copy(update={"cluster": cluster} | plain)
 
 
 def _text(config: Path) -> str:

@@ -38,25 +38,29 @@ def _is_cluster(settings: Settings) -> bool:
     return settings.store.startswith(("http://", "https://"))
 
 
-def open_store(settings: Settings, *, create: bool = True) -> JobStore:
+def open_store(settings: Settings, *, create: bool = True, read_only: bool = False) -> JobStore:
     """Open the store that ``settings.store`` names; made with its folder when absent, unless not ``create``.
+
+    ``read_only``: nothing is written or made, and a file is shared with others who read.
 
     Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
     """
     require_address(settings)
     if _is_cluster(settings):
-        return _open_cluster(settings)
+        return _open_cluster(settings, read_only)
     from esjobs.store.duck.store import DuckStore
 
     rest = settings.store.partition(":")[2]
     if rest == ":memory:":
-        return DuckStore(None, tables=TABLES, memory_limit=settings.memory)
+        return DuckStore(None, tables=TABLES, memory_limit=settings.memory, read_only=read_only)
     path = Path(rest).expanduser()
-    if not create and not path.exists():
+    if (read_only or not create) and not path.exists():
         raise StoreError(
             f"no store at {path}; the first ingest makes it, or name another one with --store duckdb:PATH"
         )
-    return DuckStore(path, tables=TABLES, memory_limit=settings.memory)
+    return DuckStore(
+        path, tables=TABLES, memory_limit=settings.memory, read_only=read_only, wait_s=settings.wait_s
+    )
 
 
 def access_to(
@@ -88,7 +92,7 @@ def access_to(
     )
 
 
-def _open_cluster(settings: Settings) -> JobStore:
+def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
     from esjobs.store.elastic.fields.field_map import load_field_map
     from esjobs.store.elastic.layout import IndexSettings
     from esjobs.store.elastic.store import ElasticStore
@@ -112,4 +116,5 @@ def _open_cluster(settings: Settings) -> JobStore:
         field_map=field_map,
         how=IndexSettings(given.shards, given.replicas, given.template_priority),
         read_at_most=given.read_at_most,
+        read_only=read_only,
     )

@@ -23,8 +23,8 @@ def dashboards() -> None:
     "targets",
     type=click.Choice(["portable", "kibana", "html"]),
     multiple=True,
-    help="portable: for both products; kibana: Kibana 8.12 or newer alone; html: as export-html. "
-    "Default: both bundles.",
+    help="For which product: portable: for both products; kibana: Kibana 8.12 or newer alone; html: as "
+    "export-html. Default: both bundles.",
 )
 @click.option(
     "--out",
@@ -32,7 +32,8 @@ def dashboards() -> None:
     type=click.Path(path_type=Path),
     default=Path("kibana_objects"),
     show_default=True,
-    help="Folder for the files TARGET.ndjson and the folder html; - writes one bundle to standard output.",
+    help="Where to write: a folder for the files TARGET.ndjson and the folder html; - writes one bundle to "
+    "standard output.",
 )
 @click.pass_obj
 def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
@@ -59,7 +60,7 @@ def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FOLDER",
-    help="Folder for the pages; those of before are replaced, nothing else in it is touched.",
+    help="Where to write: a folder for the pages; those of before are replaced, nothing else is touched.",
 )
 @click.option(
     "--jobs",
@@ -124,7 +125,11 @@ def _server_options(function: Callable[..., None]) -> Callable[..., None]:
 @dashboards.command("import")
 @_server_options
 @click.option(
-    "--target", type=click.Choice(["auto", "portable", "kibana"]), default="auto", show_default=True
+    "--target",
+    type=click.Choice(["auto", "portable", "kibana"]),
+    default="auto",
+    show_default=True,
+    help="For which product; auto: that of the server.",
 )
 @rows_options
 @click.pass_obj

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from esjobs.commands.options import Context, emit, emit_reports, rows_options, window_option
+from esjobs.commands.options import Context, emit, emit_reports, rebuild_option, rows_options, window_option
 from esjobs.core.text import visible
 
 
 @click.command()
 @window_option
-@click.option("--rebuild", is_flag=True, help="Make days again even when nothing changed.")
+@rebuild_option
 @rows_options
 @click.pass_obj
 def detect(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
@@ -18,7 +18,7 @@ def detect(obj: Context, window: str | None, rebuild: bool, form: str, out: str)
 
     Days are made that lack them, or whose jobs, series or rules changed. What is found: esjobs show issues.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.detect(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
@@ -97,7 +97,7 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
 @click.command()
 @click.argument("job_id", metavar="JOBID")
 @click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
-@click.option("--out", "-o", metavar="FILE", help="HTML file to write instead; - is stdout.")
+@click.option("--out", "-o", metavar="FILE", help="Where to write: an HTML file instead; - is stdout.")
 @click.pass_obj
 def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
     """Everything about one job on a page: record, scores, tags, issues with evidence, time series."""

@@ -2,13 +2,21 @@
 
 import click
 
-from esjobs.commands.options import Context, emit, emit_reports, rows_options, window_option
+from esjobs.commands.options import (
+    Context,
+    emit,
+    emit_reports,
+    rebuild_option,
+    rows_options,
+    top_option,
+    window_option,
+)
 from esjobs.efficiency.rank import BY, SCORE_CHOICES, WEIGHTS
 
 
 @click.command()
 @window_option
-@click.option("--rebuild", is_flag=True, help="Score every day again, whatever changed.")
+@rebuild_option
 @rows_options
 @click.pass_obj
 def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
@@ -17,19 +25,24 @@ def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) 
     0 is best, 100 worst; nothing, with a reason, where it cannot be told. esjobs show scores has a row per
     job. Days are scored again when their jobs, what was detected of them, or the settings changed.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.score(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
 
 @click.command()
-@click.option("--by", required=True, type=click.Choice(BY), help="Who is ranked; job: the jobs one by one.")
 @click.option(
-    "--score", "chosen", default="cpu_efficiency", show_default=True, type=click.Choice(SCORE_CHOICES)
+    "--by", required=True, type=click.Choice(BY), help="Group by: who is ranked; job: the jobs one by one."
 )
 @click.option(
-    "--top", type=click.IntRange(min=0), default=25, show_default=True, metavar="N", help="0: every one."
+    "--score",
+    "chosen",
+    default="cpu_efficiency",
+    show_default=True,
+    type=click.Choice(SCORE_CHOICES),
+    help="By which score.",
 )
+@top_option(25)
 @click.option(
     "--weight",
     default="node_hours",

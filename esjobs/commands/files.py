@@ -4,22 +4,82 @@ from pathlib import Path
 
 import click
 
+from esjobs.commands.help import Renamed
 from esjobs.commands.options import Context, emit, format_of, rows_options
 from esjobs.output.destination import refuse_inputs
 
 
 @click.command("fit-file")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--task", required=True, metavar="COL", help="Column of the task (or unit of A).")
-@click.option("--unit", required=True, metavar="COL", help="Column of the queue or CPU model.")
-@click.option("--value", metavar="COL", help="Column of CPU time per event; or give --cpu and --events.")
-@click.option("--cpu", metavar="COL", help="Column of the sum of CPU time.")
-@click.option("--events", metavar="COL", help="Column of the sum of events.")
-@click.option("--jobs", metavar="COL", help="Column of the number of jobs.")
-@click.option("--group", metavar="COL", help="Fit each value of this column on its own.")
-@click.option("--objective", type=click.Choice(["paper", "gamma"]), default="paper", show_default=True)
-@click.option("--weights", type=click.Choice(["none", "jobs", "floor"]), default="none", show_default=True)
-@click.option("--robust", type=click.Choice(["none", "reject"]), default="none", show_default=True)
+@click.option(
+    "--task-column",
+    "task",
+    cls=Renamed,
+    old=["--task"],
+    required=True,
+    metavar="COL",
+    help="Column of the task (or unit of A).",
+)
+@click.option(
+    "--unit-column",
+    "unit",
+    cls=Renamed,
+    old=["--unit"],
+    required=True,
+    metavar="COL",
+    help="Column of the queue or CPU model.",
+)
+@click.option(
+    "--value-column",
+    "value",
+    cls=Renamed,
+    old=["--value"],
+    metavar="COL",
+    help="Column of CPU time per event; or --cpu-column and --events-column.",
+)
+@click.option(
+    "--cpu-column", "cpu", cls=Renamed, old=["--cpu"], metavar="COL", help="Column of the sum of CPU time."
+)
+@click.option(
+    "--events-column",
+    "events",
+    cls=Renamed,
+    old=["--events"],
+    metavar="COL",
+    help="Column of the sum of events.",
+)
+@click.option(
+    "--jobs-column", "jobs", cls=Renamed, old=["--jobs"], metavar="COL", help="Column of the number of jobs."
+)
+@click.option(
+    "--group-column",
+    "group",
+    cls=Renamed,
+    old=["--group"],
+    metavar="COL",
+    help="Fit each value of this column on its own.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["paper", "gamma"]),
+    default="paper",
+    show_default=True,
+    help="What is minimised.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["none", "jobs", "floor"]),
+    default="none",
+    show_default=True,
+    help="How rows weigh.",
+)
+@click.option(
+    "--robust",
+    type=click.Choice(["none", "reject"]),
+    default="none",
+    show_default=True,
+    help="Whether outliers are rejected.",
+)
 @click.option(
     "--summary", type=click.Path(path_type=Path), help="JSON file: what was dropped, Minuit's flags."
 )
@@ -59,11 +119,50 @@ def fit_file(
 
 @click.command("line-file")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--name", required=True, metavar="COL", help="Column of the names.")
-@click.option("--k", required=True, metavar="COL", help="Column of the speed factor.")
-@click.option("--k-err", required=True, metavar="COL", help="Column of its error.")
-@click.option("--corepower", required=True, metavar="COL", help="Column of the declared value.")
-@click.option("--corepower-err", metavar="COL", help="Column of its error.")
+@click.option(
+    "--name-column",
+    "name",
+    cls=Renamed,
+    old=["--name"],
+    required=True,
+    metavar="COL",
+    help="Column of the names.",
+)
+@click.option(
+    "--k-column",
+    "k",
+    cls=Renamed,
+    old=["--k"],
+    required=True,
+    metavar="COL",
+    help="Column of the speed factor.",
+)
+@click.option(
+    "--k-err-column",
+    "k_err",
+    cls=Renamed,
+    old=["--k-err"],
+    required=True,
+    metavar="COL",
+    help="Column of its error.",
+)
+@click.option(
+    "--corepower-column",
+    "corepower",
+    cls=Renamed,
+    old=["--corepower"],
+    required=True,
+    metavar="COL",
+    help="Column of the declared value.",
+)
+@click.option(
+    "--corepower-err-column",
+    "corepower_err",
+    cls=Renamed,
+    old=["--corepower-err"],
+    metavar="COL",
+    help="Column of its error.",
+)
 @rows_options
 @click.pass_obj
 def line_file(

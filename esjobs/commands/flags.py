@@ -4,13 +4,18 @@ from datetime import datetime
 
 import click
 
+from esjobs.commands.help import Renamed
 from esjobs.commands.options import Context, emit, emit_reports, rows_options
 from esjobs.core.words import LEVELS
 from esjobs.watch.tables import STATES
 
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
-_level_option = click.option("--level", type=click.Choice(LEVELS), help="Where a name is flagged as both.")
+_level_option = click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    help="Queues (site) or CPU models (cpu), where a name is flagged as both.",
+)
 _type_option = click.option(
     "--processing-type",
     "kind",
@@ -21,7 +26,10 @@ _type_option = click.option(
 
 @click.command()
 @click.option(
-    "--night", type=_DAY, metavar="DATE", help="The last day of the windows; default: that of the latest run."
+    "--night",
+    type=_DAY,
+    metavar="DATE",
+    help="The night: the last day of its windows; default: that of the latest run.",
 )
 @rows_options
 @click.pass_obj
@@ -31,7 +39,7 @@ def watch(obj: Context, night: datetime | None, form: str, out: str) -> None:
     Verdicts must be there (esjobs run). A night that is watched again gives the same rows; those after it
     follow.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.watch(None if night is None else night.date())
     emit_reports([report], form, out)
 
@@ -42,7 +50,7 @@ def watch(obj: Context, night: datetime | None, form: str, out: str) -> None:
     "states",
     multiple=True,
     type=click.Choice(STATES),
-    help="Others than open and acknowledged; repeat for more.",
+    help="Only these states; default: open and acknowledged; repeat for more.",
 )
 @rows_options
 @click.pass_context
@@ -69,18 +77,18 @@ def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> N
 @flags.command()
 @click.argument("name")
 @click.option("--until", required=True, type=_DAY, metavar="DATE", help="Silent before this night.")
-@click.option("--by", required=True, metavar="WHO", help="Who acknowledges it.")
+@click.option("--who", cls=Renamed, old=["--by"], required=True, metavar="NAME", help="Who says so.")
 @click.option("--note", "text", default="", metavar="TEXT", help="What is known or done about it.")
 @_level_option
 @_type_option
 @click.pass_obj
 def ack(
-    obj: Context, name: str, until: datetime, by: str, text: str, level: str | None, kind: str | None
+    obj: Context, name: str, until: datetime, who: str, text: str, level: str | None, kind: str | None
 ) -> None:
     """Acknowledge the open flags of NAME: nothing is sent until a day; then they are open again."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.acknowledge_flag(
-            name, until=until.date(), by=by, note=text, level=level, processing_type=kind
+            name, until=until.date(), by=who, note=text, level=level, processing_type=kind
         )
     emit_reports([report], "table", "-")
 
@@ -88,14 +96,20 @@ def ack(
 @flags.command()
 @click.argument("name")
 @click.option("--text", required=True, metavar="TEXT", help="What was answered.")
-@click.option("--by", metavar="WHO", help="Who answered; default: the WLCG site of the queue.")
+@click.option(
+    "--who",
+    cls=Renamed,
+    old=["--by"],
+    metavar="NAME",
+    help="Who says so; default: the WLCG site of the queue.",
+)
 @_level_option
 @_type_option
 @click.pass_obj
-def answer(obj: Context, name: str, text: str, by: str | None, level: str | None, kind: str | None) -> None:
+def answer(obj: Context, name: str, text: str, who: str | None, level: str | None, kind: str | None) -> None:
     """Keep what a site answered about the flags of NAME; it changes no state."""
-    with obj.session() as session:
-        report = session.answer_flag(name, text=text, by=by, level=level, processing_type=kind)
+    with obj.session(writes=True) as session:
+        report = session.answer_flag(name, text=text, by=who, level=level, processing_type=kind)
     emit_reports([report], "table", "-")
 
 

@@ -66,7 +66,7 @@ def catch_up(
     out: str,
 ) -> None:
     """Run the nights that are missing or failed, oldest first. Exit code 1 when one failed."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         rows = session.nightly.catch_up(_day(first), _day(last), limit)
     _tell(rows, form, out)
 
@@ -77,7 +77,7 @@ def catch_up(
 @click.pass_obj
 def rerun(obj: Context, night: datetime, form: str, out: str) -> None:
     """Run a night again, every step of it. NIGHT: a date, the day that is aggregated."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         row = session.nightly.rerun(night.date())
     _tell([row], form, out)
 

@@ -10,7 +10,7 @@ from esjobs.notify.tables import NOTIFICATIONS, STATES
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
 _night = click.option(
-    "--night", type=_DATE, help="The night, the day that was aggregated; default: the newest."
+    "--night", type=_DATE, help="The night: the day that was aggregated; default: the newest."
 )
 
 
@@ -28,7 +28,7 @@ def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> N
 
     Exit code 1 when one was not accepted.
     """
-    with obj.session(late=True) as session:
+    with obj.session(writes=True, late=True) as session:
         rows = session.notifier.test(recipients)
     emit(rows, form, out, prose=["error", "notes"])
     if "failed" in rows.column("outcome").to_pylist():
@@ -37,7 +37,13 @@ def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> N
 
 @notify.command()
 @_night
-@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="Folder for the files.")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where to write: a folder for the files.",
+)
 @click.pass_obj
 def preview(obj: Context, night: datetime | None, out: Path) -> None:
     """Write the messages of a night as files: what each recipient gets. Nothing is sent."""
@@ -57,7 +63,7 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
     Nothing is sent twice. Exit code 1 when a message was not delivered; it waits, or is given up, see
     esjobs notify log.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.notifier.send(night.date() if night else None, retry=retry)
     emit_reports([report], form, out)
     if report.counts:
@@ -65,10 +71,14 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
 
 
 @notify.command()
-@click.option("--recipient", "recipients", multiple=True, metavar="NAME", help="Only to this one; repeat.")
-@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only these; repeat.")
-@click.option("--from", "first", type=_DATE, help="The first night.")
-@click.option("--to", "last", type=_DATE, help="The last night.")
+@click.option(
+    "--recipient", "recipients", multiple=True, metavar="NAME", help="Only to this one; repeat for more."
+)
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only these states; repeat for more."
+)
+@click.option("--from", "first", type=_DATE, help="The first night; default: all that is remembered.")
+@click.option("--to", "last", type=_DATE, help="The last night; default: the newest.")
 @rows_options
 @click.pass_obj
 def log(

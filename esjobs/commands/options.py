@@ -1,6 +1,6 @@
 """What commands share: the context, options of commands that print rows, and printing itself."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -10,6 +10,7 @@ import click
 
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.text import visible
+from esjobs.core.words import LEVELS, METHODS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,7 @@ class Context:
         *,
         jobs_index: str | None = None,
         field_map: str | None = None,
+        wait_s: float | None = None,
         yes: bool = False,
         quiet: bool,
         own_process: bool = False,
@@ -43,20 +45,28 @@ class Context:
         self.config = config
         self.jobs_index = jobs_index
         self.field_map = field_map
+        self.wait_s = wait_s
         self.yes = yes
         self.quiet = quiet
         self.own_process = own_process
         self.clock = clock
 
     @contextmanager
-    def session(self, *, create: bool = False, late: bool = False) -> Iterator["Session"]:
-        """A session with a progress bar; ``create``, ``late``: as :func:`esjobs.open` takes them."""
+    def session(
+        self, *, writes: bool = False, create: bool = False, late: bool = False
+    ) -> Iterator["Session"]:
+        """A session with a progress bar; ``create``, ``late``: as :func:`esjobs.open` takes them.
+
+        A command that only reads says nothing: it shares a file with others who read, and changes nothing.
+        """
         from esjobs.session import open as open_session
         from esjobs.terminal import progress_bar
 
         with (
             progress_bar(quiet=self.quiet) as progress,
-            open_session(settings=self.settings(), create=create, late=late, progress=progress) as session,
+            open_session(
+                settings=self.settings(), create=create, late=late, read_only=not writes, progress=progress
+            ) as session,
         ):
             yield session
 
@@ -70,6 +80,7 @@ class Context:
             jobs_index=self.jobs_index,
             field_map=self.field_map,
             read_all=self.yes,
+            wait_s=self.wait_s,
         )
 
 
@@ -110,7 +121,12 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
 
     checked = spreadsheet_option(checked)
     checked = click.option(
-        "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+        "--out",
+        "-o",
+        default="-",
+        show_default=True,
+        metavar="FILE",
+        help="Where to write: a file; - is stdout.",
     )(checked)
     return click.option(
         "--format",
@@ -118,7 +134,7 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
         type=click.Choice(["table", "csv", "json", "parquet", *also]),
         default="table",
         show_default=True,
-        help="How rows are written." + (f" {', '.join(also)}: drawn." if also else ""),
+        help="How it is written." + (f" {', '.join(also)}: drawn." if also else ""),
     )(checked)  # type: ignore[return-value]
 
 
@@ -135,6 +151,36 @@ def _meant(ctx: click.Context, _option: click.Parameter, window: str | None) -> 
     return str(meant)
 
 
+level_option = click.option(
+    "--level",
+    multiple=True,
+    type=click.Choice(LEVELS, case_sensitive=False),
+    help="Queues (site) or CPU models (cpu); default: both.",
+)
+method_option = click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    type=click.Choice(METHODS, case_sensitive=False),
+    help="Whose results: a method of the fit; default: the headline in tables, else all.",
+)
+rebuild_option = click.option(
+    "--rebuild", is_flag=True, help="Do again what is up to date: every day of the window."
+)
+
+
+def top_option(default: int) -> Callable[[_Function], _Function]:
+    """So many rows."""
+    return click.option(
+        "--top",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="So many rows, the most telling first; 0: every row.",
+    )
+
+
 window_option = click.option(
     "--window",
     metavar="A/B|PERIOD",
@@ -148,18 +194,44 @@ where_option = click.option(
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help="FIELD=VALUE, site=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is missing'; "
+    help="Conditions: FIELD=VALUE, site=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is missing'; "
     "same field: or, bounds of one: and; different fields: and.",
 )
 
 
 def restriction_options(function: _Function) -> _Function:
     function = click.option(
-        "--where", multiple=True, metavar="CONDITION", help="Only these buckets: site=A,B, 'site~CERN*', ..."
+        "--where",
+        multiple=True,
+        metavar="CONDITION",
+        help="Conditions: only these buckets: site=A,B, 'site~CERN*', ...",
     )(function)
-    return click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat.")(
-        function
-    )
+    return click.option(
+        "--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat for more."
+    )(function)
+
+
+def form_and_file(
+    given: Sequence[str], forms: Sequence[str], old_form: str | None, old: str, *, default: str | None = None
+) -> tuple[str, Path]:
+    """The form and the file of an import, from its arguments ``[FORM] FILE``.
+
+    ``old_form``: what stands behind ``old``, the option that said it before. ``default``: the form where none
+    is given.
+    """
+    form, files = old_form or default, list(given)
+    if old_form is not None:
+        click.echo(
+            f"note: the form is an argument now, {old_form} FILE instead of {old} {old_form}", err=True
+        )
+    elif len(given) > 1:
+        form, *files = given
+    known = ", ".join(forms)
+    if len(files) != 1 or form is None:
+        raise click.UsageError(f"give the form and one file; forms are {known}")
+    if form not in forms:
+        raise click.UsageError(f"there is no form '{form}'; there are {known}")
+    return form, Path(files[0])
 
 
 def emit(

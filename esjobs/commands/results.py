@@ -11,13 +11,16 @@ from esjobs.capabilities import TABLES
 from esjobs.commands.options import (
     Context,
     emit,
+    level_option,
+    method_option,
     rows_options,
     spreadsheet_option,
+    top_option,
     where_option,
     window_option,
 )
 from esjobs.core.text import visible
-from esjobs.core.words import LEVELS, METHODS
+from esjobs.core.words import METHODS
 from esjobs.detect.tables import SEVERITIES
 
 if TYPE_CHECKING:
@@ -28,11 +31,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
-@click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
+@level_option
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
 @click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
-@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
+@method_option
 @click.option("--user", "users", multiple=True, metavar="USER", help="Of jobs: who they ran for.")
 @click.option("--project", "projects", multiple=True, metavar="PROJECT", help="Of jobs: what they count for.")
 @click.option(
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     type=click.Choice(SEVERITIES, case_sensitive=False),
     help="Issues of at least this severity.",
 )
-@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest.")
+@click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest.")
 @window_option
 @rows_options
 @click.pass_obj
@@ -102,25 +105,18 @@ def show(
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)
-@click.option("--level", multiple=True, type=click.Choice(LEVELS, case_sensitive=False))
+@level_option
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Processing type, or all.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Queue or CPU model.")
 @click.option("--site", "sites", multiple=True, metavar="SITE", help="WLCG site: all its queues.")
-@click.option("--method", "methods", multiple=True, type=click.Choice(METHODS, case_sensitive=False))
 @click.option(
     "--since",
     metavar="WINDOW",
     help="Instead of the run before: the last one whose data ended with this window, or before one that "
     "is not over.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Rows of a table, changed verdicts and the largest shifts first; 0: every row.",
-)
+@method_option
+@top_option(20)
 @rows_options
 @click.pass_obj
 def compare(
@@ -214,13 +210,15 @@ def check(obj: Context, form: str, out: str) -> None:
 
 @click.command()
 @click.argument("what", metavar="jobs|TABLE", type=click.Choice(["jobs", *(table.name for table in TABLES)]))
-@click.option("--out", "-o", default="-", show_default=True, metavar="FILE", help="File; - is stdout.")
+@click.option(
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
-    help="Default: by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on stdout; another "
-    "name needs it. Read back by ingest: csv, jsonl, parquet; jsonl is for jobs alone.",
+    help="How it is written; default: by the end of the file's name (.csv, .json, .jsonl, .parquet), csv on "
+    "stdout; another name needs it. Read back by ingest: csv, jsonl, parquet; jsonl is for jobs alone.",
 )
 @where_option
 @click.option(
@@ -307,12 +305,12 @@ def _rows_out(
 
 
 @click.command()
-@click.option("--out", "-o", required=True, metavar="FILE", help="HTML file to write; - is stdout.")
-@click.option("--run", "run_id", metavar="RUN", help="Run id; default: the latest complete one.")
+@click.option("--out", "-o", required=True, metavar="FILE", help="Where to write: an HTML file; - is stdout.")
+@click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest complete one.")
 @click.option(
     "--method",
     type=click.Choice(METHODS, case_sensitive=False),
-    help="Whose results; default: the headline of the run.",
+    help="Whose results: a method of the fit; default: the headline of the run.",
 )
 @click.pass_obj
 def report(obj: Context, out: str, run_id: str | None, method: str | None) -> None:

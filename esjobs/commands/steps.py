@@ -4,7 +4,15 @@ from pathlib import Path
 
 import click
 
-from esjobs.commands.options import Context, emit_reports, restriction_options, rows_options, window_option
+from esjobs.commands.options import (
+    Context,
+    emit_reports,
+    form_and_file,
+    rebuild_option,
+    restriction_options,
+    rows_options,
+    window_option,
+)
 from esjobs.core.words import LEVELS
 from esjobs.output.destination import refuse_inputs
 
@@ -13,7 +21,9 @@ from esjobs.output.destination import refuse_inputs
 @click.argument("form_in", metavar="FORMAT", required=False)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--set", "fill", multiple=True, metavar="FIELD=VALUE", help="Fill a field where it is missing.")
-@click.option("--dry-run", is_flag=True, help="Read and check everything, store nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what would be done: read and check everything, store nothing."
+)
 @click.option("--undo", metavar="LOAD", help="Take a load back instead.")
 @rows_options
 @click.pass_obj
@@ -39,7 +49,7 @@ def ingest(
     if undo is not None and form_in is not None:
         raise click.UsageError("--undo takes no files")
     refuse_inputs(out, files)
-    with obj.session(create=True, late=True) as session:
+    with obj.session(writes=True, create=True, late=True) as session:
         if undo is not None:
             report = session.undo(undo)
         else:
@@ -53,20 +63,30 @@ def corepower() -> None:
 
 
 @corepower.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--format", "form_in", type=click.Choice(["csv", "cric"]), default="csv", show_default=True)
+@click.argument("given", metavar="[csv|cric] FILE", nargs=-1, required=True)
+@click.option("--format", "old_form", type=click.Choice(["csv", "cric"]), hidden=True)
 @click.option("--benchmark", metavar="NAME", help="HS06 or HS23, where the file does not say.")
-@click.option("--level", type=click.Choice(LEVELS), help="Where the file does not say.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    help="Queues (site) or CPU models (cpu), where the file does not say.",
+)
 @click.option("--valid-from", metavar="DATE", help="Start of validity; wins over CRIC's own date.")
 @click.pass_obj
 def import_corepower(
-    obj: Context, file: Path, form_in: str, benchmark: str | None, level: str | None, valid_from: str | None
+    obj: Context,
+    given: tuple[str, ...],
+    old_form: str | None,
+    benchmark: str | None,
+    level: str | None,
+    valid_from: str | None,
 ) -> None:
-    """Import declared values: a CSV table by queue or CPU model, or CRIC's queue description.
+    """Import declared values: a CSV table by queue or CPU model (csv), or CRIC's queue description (cric).
 
-    Plain or gzip; - is standard input.
+    Without a form it is csv. Plain or gzip; - is standard input.
     """
-    with obj.session(create=True, late=True) as session:
+    form_in, file = form_and_file(given, ("csv", "cric"), old_form, "--format", default="csv")
+    with obj.session(writes=True, create=True, late=True) as session:
         report = session.import_corepower(
             file, form=form_in, benchmark=benchmark, level=level, valid_from=valid_from
         )
@@ -78,19 +98,19 @@ def import_corepower(
 @click.pass_obj
 def remove_corepower(obj: Context, import_id: str) -> None:
     """Take an import back; esjobs show corepower names them."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.remove_corepower(import_id)
     emit_reports([report], "table", "-")
 
 
 @click.command()
 @window_option
-@click.option("--rebuild", is_flag=True, help="Recompute days even when nothing changed.")
+@rebuild_option
 @rows_options
 @click.pass_obj
 def aggregate(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
     """Make the buckets of the window: jobs cleaned, grouped and summed, every job accounted for."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.aggregate(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
@@ -104,7 +124,7 @@ def fit(
     obj: Context, window: str | None, tasks: tuple[str, ...], where: tuple[str, ...], form: str, out: str
 ) -> None:
     """Fit speed factors of queues and CPU models from the buckets of the window."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.fit(window, tasks=tasks, where=where)
     emit_reports([report], form, out)
 
@@ -115,7 +135,7 @@ def fit(
 @click.pass_obj
 def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
     """Fit the line through the origin to the newest factors of the window."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.correlate(window)
     emit_reports([report], form, out)
 
@@ -126,7 +146,7 @@ def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
 @click.pass_obj
 def flag(obj: Context, window: str | None, form: str, out: str) -> None:
     """Judge the newest factors of the window: deviations, verdicts, their stability."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.flag(window)
     emit_reports([report], form, out)
 
@@ -134,7 +154,7 @@ def flag(obj: Context, window: str | None, form: str, out: str) -> None:
 @click.command()
 @window_option
 @restriction_options
-@click.option("--rebuild", is_flag=True, help="Recompute buckets even when nothing changed.")
+@rebuild_option
 @rows_options
 @click.pass_obj
 def run(
@@ -147,7 +167,7 @@ def run(
     out: str,
 ) -> None:
     """Aggregate, fit, correlate and flag; results become visible together at the end."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         reports = session.run(window, tasks=tasks, where=where, rebuild=rebuild)
         conclusions = session.arrow.show("conclusions", run=reports[-1].run)
     emit_reports(reports, form, out)
@@ -169,7 +189,7 @@ def run(
     type=click.IntRange(min=1),
     help="Buckets of so many of the newest months stay, with their books.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would go, and why.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done: what would go, and why.")
 @rows_options
 @click.pass_obj
 def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str, **rule: int | None) -> None:
@@ -181,6 +201,6 @@ def prune(obj: Context, /, keep: int | None, dry_run: bool, form: str, out: str,
     settings or --keep-bucket-months say of how many months; made again they can be as long as the jobs are
     there.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.prune(keep, **rule, dry_run=dry_run)
     emit_reports([report], form, out)

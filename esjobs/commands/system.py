@@ -8,10 +8,19 @@ from esjobs.commands.options import Context, emit, emit_reports, rows_options
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(min=1000), default=300_000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option(
-    "--out", "-o", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder."
+    "--jobs", type=click.IntRange(min=1000), default=300_000, show_default=True, help="So many jobs, about."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another seed, another grid."
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Where to write: a folder.",
 )
 @click.pass_obj
 def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
@@ -30,14 +39,14 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option(
     "--dashboards", metavar="URL", help="Bring the dashboards into the server at this address, too."
 )
 @click.pass_obj
 def setup(obj: Context, dry_run: bool, dashboards: str | None) -> None:
     """Make the indices and aliases that a cluster lacks; print the role that esjobs needs."""
-    with obj.session(create=True) as session:
+    with obj.session(writes=True, create=True) as session:
         prepared = session.store.set_up(dry_run=dry_run)
     for line in prepared.done or ("nothing is missing",):
         click.echo(line, err=True)

@@ -1,10 +1,8 @@
 """Commands about why a name deviates: reference tables, drift, reasons."""
 
-from pathlib import Path
-
 import click
 
-from esjobs.commands.options import Context, emit_reports, rows_options, window_option
+from esjobs.commands.options import Context, emit_reports, form_and_file, rows_options, window_option
 
 REFERENCE_FORMS = ("hepix-hs23", "hepix-hs06", "atlas-hs06", "atlas-factors")
 
@@ -15,17 +13,18 @@ def reference() -> None:
 
 
 @reference.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--form", "form_in", type=click.Choice(REFERENCE_FORMS), required=True, help="What FILE is.")
+@click.argument("given", metavar="FORM FILE", nargs=-1, required=True)
+@click.option("--form", "old_form", type=click.Choice(REFERENCE_FORMS), hidden=True)
 @click.pass_obj
-def import_references(obj: Context, file: Path, form_in: str) -> None:
+def import_references(obj: Context, given: tuple[str, ...], old_form: str | None) -> None:
     """Import a reference table, plain or gzip; - is standard input.
 
-    hepix-hs23: HEPiX's CSV of HS23 scores, also of job probes. hepix-hs06: HEPiX's page of HS06 results.
-    atlas-hs06: lines of CPU,HS06,cores. atlas-factors: fitted factors, a column per fit. Scores of one CPU
-    model that differ are kept with their range; no mean is taken.
+    FORM says what FILE is. hepix-hs23: HEPiX's CSV of HS23 scores, also of job probes. hepix-hs06: HEPiX's
+    page of HS06 results. atlas-hs06: lines of CPU,HS06,cores. atlas-factors: fitted factors, a fit a column.
+    Scores of one CPU model that differ are kept with their range; no mean is taken.
     """
-    with obj.session(create=True, late=True) as session:
+    form_in, file = form_and_file(given, REFERENCE_FORMS, old_form, "--form")
+    with obj.session(writes=True, create=True, late=True) as session:
         report = session.import_references(file, form=form_in)
     emit_reports([report], "table", "-")
 
@@ -35,7 +34,7 @@ def import_references(obj: Context, file: Path, form_in: str) -> None:
 @click.pass_obj
 def remove_references(obj: Context, import_id: str) -> None:
     """Take an import back; esjobs show references names them."""
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.remove_references(import_id)
     emit_reports([report], "table", "-")
 
@@ -49,7 +48,7 @@ def drift(obj: Context, window: str | None, form: str, out: str) -> None:
 
     Of the window of a run; default: the latest. esjobs show drifts has what was seen.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.drift(window)
     emit_reports([report], form, out)
 
@@ -63,6 +62,6 @@ def reasons(obj: Context, window: str | None, form: str, out: str) -> None:
 
     Of the window of a run; default: the latest. esjobs show reasons has the parts.
     """
-    with obj.session() as session:
+    with obj.session(writes=True) as session:
         report = session.reasons(window)
     emit_reports([report], form, out)

@@ -9,6 +9,7 @@
     ├── NoJobsError             nothing is stored in the window; names the nearest stored span
     ├── StoreError              the store refused or failed
     │   ├── StoreBusyError      another process holds the store
+    │   ├── ReadOnlyError       a store that was opened for reading was asked to write
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
     │   └── SchemaError         the store was laid out by another version
     ├── NoResultError           a step needs a result that no earlier step has published
@@ -64,6 +65,10 @@ class StoreError(EsjobsError):
 
 class StoreBusyError(StoreError):
     """Another process holds the store; the message names that process."""
+
+
+class ReadOnlyError(StoreError):
+    """A store or session that was opened for reading was asked to write; nothing was written."""
 
 
 class PartialAnswerError(StoreError):

@@ -1,12 +1,14 @@
 """What every store checks and answers alike, whatever it keeps its rows in."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.core.errors import UsageError
+from esjobs.core.errors import ReadOnlyError, UsageError
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Pointed
 
@@ -15,6 +17,24 @@ SUPERSEDED = pa.schema([PUT_SCHEMA.field(n) for n in ("source", "job_id", "origi
 
 FINGERPRINTS = pa.schema([("day", pa.date32()), ("n_jobs", pa.int64()), ("mark", pa.string())])
 """What ``day_fingerprints`` answers."""
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def writes(method: _Method) -> _Method:
+    """A method that writes: :class:`ReadOnlyError` of a store or session that was opened for reading."""
+
+    @wraps(method)
+    def checked(self: Any, *given: Any, **named: Any) -> Any:
+        if self.read_only:
+            raise ReadOnlyError(
+                f"{method.__name__} writes, and the store was opened for reading; open it without "
+                "read_only: esjobs.open(URL)"
+            )
+        return method(self, *given, **named)
+
+    return cast("_Method", checked)
 
 
 KnownTables = Mapping[str, Table]

@@ -212,7 +212,7 @@ def test_a_bad_file_is_found_while_another_process_holds_the_store(filled: Path,
     assert holder.stdout.readline() == b"held\n"
     assert "no column for job_id" in piped(b"", filled, "ingest", "jobs", str(bad)).stderr
     assert "expected columns name" in piped(b"", filled, "corepower", "import", str(bad)).stderr
-    assert "holds the store" in piped(CSV, filled, "ingest", "jobs", "-").stderr
+    assert "uses the store" in piped(CSV, filled, "--wait", "0", "ingest", "jobs", "-").stderr
     holder.communicate(b"")
 
 

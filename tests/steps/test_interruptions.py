@@ -290,12 +290,12 @@ def test_a_second_process_is_told_who_holds_the_store(
     popen.append(holder)
     wait_for_store(holder, store)
     for arguments in (("show", "flags"), ("ingest", "jobs", scenes["ingest"].action[1])):
-        refused = run_to_end(store, *arguments)
+        refused = run_to_end(store, "--wait", "0", *arguments)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.count("\n") == 1
         assert f"process {holder.pid}" in refused.stderr
         assert str(store) in refused.stderr
-        assert "wait until it is done" in refused.stderr
+        assert "wait longer: --wait SECONDS" in refused.stderr
     pipe.write_text("go on")
     assert holder.wait(60) == 0
     assert run_to_end(store, "show", "flags").returncode == 0

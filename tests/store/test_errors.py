@@ -107,7 +107,7 @@ def test_the_second_process_learns_who_holds_the_file(tmp_path: Path) -> None:
         check=False,
     )
     assert second.stdout.startswith(f"StoreBusyError process {os.getpid()} ")
-    assert "wait until it is done" in second.stdout
+    assert "wait longer: --wait SECONDS" in second.stdout
     store.close()
 
 

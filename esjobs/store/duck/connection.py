@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.errors import store_error
+from esjobs.store.duck.turns import take_turn
 
 _BATCH_ROWS = 65_536
 
@@ -31,33 +32,61 @@ class DuckConnection:
     Every error that leaves it is a :class:`StoreError`.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, memory_limit: str, threads: int | None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        memory_limit: str,
+        threads: int | None,
+        *,
+        wait_s: float = 0.0,
+    ) -> None:
         in_memory = path is None or os.fspath(path) == ":memory:"
         self.location = ":memory:" if in_memory else os.fspath(path)  # type: ignore[arg-type]
         self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         self._closed = False
         self._within = False
         self._fenced = False
-        spill = Path(tempfile.gettempdir()) / f"esjobs-{uuid.uuid4().hex}.tmp" if in_memory else None
-        config: dict[str, Any] = {
+        self._wait_s = wait_s
+        self._new_folders: list[Path] = []
+        self.new = False
+        self._config: dict[str, Any] = {
             "memory_limit": memory_limit,
-            "temp_directory": str(spill or f"{self.location}.tmp"),
+            "temp_directory": temporary(uuid.uuid4().hex) if in_memory else self._spill_folder(),
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "allow_community_extensions": False,
         }
         if threads is not None:
-            config["threads"] = threads
+            self._config["threads"] = threads
         with self.translated():
-            self.new = not in_memory and not Path(self.location).exists()
-            self._new_folders = [] if in_memory else _make_folders(Path(self.location).absolute().parent)
-            try:
-                self._duckdb = _quiet(duckdb.connect(self.location, config=config))
-            except BaseException:
-                if self.new:
-                    self._remove_stub()
-                raise
+            self._duckdb: duckdb.DuckDBPyConnection | None = self._connect(in_memory)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written."""
+        return False
+
+    def _spill_folder(self) -> str:
+        """Where what does not fit into memory goes: made when it is needed."""
+        return f"{self.location}.tmp"
+
+    def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
+        """Open the file, made with its folders when it is absent; waits for its turn."""
+        if in_memory:
+            return quiet(duckdb.connect(self.location, config=self._config))
+        file = Path(self.location)
+        self._new_folders = _make_folders(file.absolute().parent)
+        return take_turn(self._connect_file, file, self._wait_s, read_only=False)
+
+    def _connect_file(self) -> duckdb.DuckDBPyConnection:
+        self.new = not Path(self.location).exists()
+        try:
+            return quiet(duckdb.connect(self.location, config=self._config))
+        except BaseException:
+            if self.new:
+                self._remove_stub()
+            raise
 
     def run(self, sql: str, params: Sequence[object] = ()) -> None:
         """Execute a statement that yields nothing."""
@@ -174,12 +203,17 @@ class DuckConnection:
         for stream in list(self._streams):
             stream.close()
         with self.translated():
-            self._duckdb.close()
+            if self._duckdb is not None:
+                self._duckdb.close()
 
     def _open(self) -> duckdb.DuckDBPyConnection:
-        if self._closed:
+        if self._closed or self._duckdb is None:
             raise StoreError(f"the store {self.location} is closed; open it again")
         return self._duckdb
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """One for a stream: it sees what the connection sees."""
+        return quiet(self._open().cursor())
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
@@ -192,6 +226,11 @@ class DuckConnection:
             if str(error) != _INTERRUPTED:
                 raise
             raise KeyboardInterrupt from error
+
+
+def temporary(name: str) -> str:
+    """A folder for temporary files that nobody else has."""
+    return str(Path(tempfile.gettempdir()) / f"esjobs-{name}.tmp")
 
 
 def _make_folders(folder: Path) -> list[Path]:
@@ -241,6 +280,11 @@ class _Stream:
         self.close()
         raise StopIteration
 
+    @property
+    def alive(self) -> bool:
+        """Whether there may be more to read."""
+        return self._cursor is not None
+
     def close(self) -> None:
         """Let go of the answer and its cursor."""
         self._reader = None
@@ -249,7 +293,7 @@ class _Stream:
             self._cursor = None
 
 
-def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+def quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """Without the progress bar that DuckDB draws on standard output, where our data goes."""
     connection.execute("SET enable_progress_bar = false")
     return connection

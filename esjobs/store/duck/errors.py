@@ -48,12 +48,6 @@ def store_error(error: BaseException, location: str) -> StoreError:
     """Any error of DuckDB, the operating system or Arrow as one of ours: one line that says what to do."""
     # DuckDB's own advice names settings that readers of this message cannot reach.
     words = " ".join(str(error).split("Possible solutions")[0].split())[:300]
-    holder = re.search(r"held in (.+?) \(PID (\d+)\)", words)
-    if holder:
-        return StoreBusyError(
-            f"process {holder[2]} ({holder[1]}) holds the store {location}; "
-            "wait until it is done or use another file"
-        )
     for pattern, ours, way_out in _WAYS_OUT:
         if re.search(pattern, words, re.IGNORECASE):
             return ours(f"store {location} failed: {words}; {way_out}")

@@ -151,6 +151,49 @@ def migration_statements(layout: Layout, tables: Collection[Table]) -> list[str]
     return [*statements, *view_statements(tables), *_lengths(layout, tables)] if statements else []
 
 
+def reading_statements(layout: Layout, tables: Collection[Table], database: str) -> list[str]:
+    """What shows a file of an earlier version as one of this, to one connection, and writes nothing.
+
+    Temporary views in place of tables without some columns: what is missing there is missing in every row.
+    ``database``: what DuckDB calls the file. Raises :class:`SchemaError` for what only writing can bring up
+    to date, and as :func:`migration_statements`.
+    """
+    statements: list[str] = []
+    stored = {name: f"{quote(database)}.{_qualified(name)}" for name in layout}
+    for name, columns in expected_layout(tables).items():
+        if name in layout:
+            _refuse_unknown(name, layout[name], columns)
+        elif name.startswith("internal."):
+            raise SchemaError(
+                f"the store was laid out by an earlier version and lacks {name}; bring it up to date once, "
+                "with a command that writes: esjobs setup"
+            )
+    jobs = _missing(layout.get("main.jobs", {}), JOB_COLUMNS)
+    if jobs:
+        statements.append(_filled("jobs", stored["main.jobs"], jobs))
+    for table in tables:
+        columns = result_columns(table)
+        del columns["generation"]
+        for name in [table.name, *([latest_name(table)] if table.has_latest else [])]:
+            if f"main.{name}" not in layout:
+                listed = ", ".join(f"NULL::{kind} AS {quote(column)}" for column, kind in columns.items())
+                statements.append(f"CREATE TEMP VIEW {quote(name)} AS SELECT {listed} WHERE FALSE")
+                continue
+            missing = _missing(layout[f"main.{name}"], columns)
+            if missing:
+                statements.append(_filled(name, stored[f"main.{name}"], missing))
+    return statements
+
+
+def _missing(stored: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, str]:
+    return {column: kind for column, kind in columns.items() if column not in stored}
+
+
+def _filled(name: str, source: str, missing: Mapping[str, str]) -> str:
+    listed = ", ".join(f"NULL::{kind} AS {quote(column)}" for column, kind in missing.items())
+    return f"CREATE TEMP VIEW {quote(name)} AS SELECT *, {listed} FROM {source}"  # noqa: S608  the catalogue's
+
+
 def _lengths(layout: Layout, tables: Iterable[Table]) -> list[str]:
     """What brings the views of the lengths in use up to date."""
     return [

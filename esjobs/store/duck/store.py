@@ -1,12 +1,14 @@
 """The embedded store: jobs and results in one DuckDB file, or in memory. The only importer of ``duckdb``.
 
-One process at a time holds the file. Memory is bounded by a setting; what does not fit is spilled to a
-folder beside the file. Nothing is loaded from the network and no extension is installed.
+One process at a time writes the file, or several read it. Memory is bounded by a setting; what does not fit
+is spilled to a folder beside the file, of those who only read to one for temporary files. Nothing is loaded
+from the network and no extension is installed.
 """
 
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -26,13 +28,14 @@ from esjobs.store.base import (
     PutCounts,
     Span,
 )
-from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable
+from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable, writes
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck import results as duck_results
 from esjobs.store.duck import schema
 from esjobs.store.duck import sql as duck_sql
 from esjobs.store.duck.connection import DuckConnection
+from esjobs.store.duck.shared import SharedConnection
 
 _ACCOUNT = "loads"
 """The table in which a load is announced: a store that holds nothing else holds nothing."""
@@ -45,8 +48,11 @@ class DuckStore:
     ``memory_limit``: what DuckDB may use, as it writes sizes (``"1GB"``); Arrow tables handed over come
     on top. ``threads``: processors to use, all by default. The folder of the file is made when it is missing.
 
-    Raises :class:`StoreBusyError` when another process holds the file, :class:`SchemaError` when the file
-    was laid out by a version that this one cannot read, and :class:`StoreError` when it is no store at all.
+    ``read_only``: the file is shared with others who read, and nothing is written or made; a file of an
+    earlier version is read as it is. ``wait_s``: how long to wait for others who have the file.
+
+    Raises :class:`StoreBusyError` when another process has the file for longer, :class:`SchemaError` when the
+    file was laid out by a version that this one cannot read, and :class:`StoreError` when it is no store.
     """
 
     def __init__(
@@ -56,14 +62,26 @@ class DuckStore:
         tables: Iterable[Table],
         memory_limit: str = "1GB",
         threads: int | None = None,
+        read_only: bool = False,
+        wait_s: float = 0.0,
     ) -> None:
-        self._connection = DuckConnection(path, memory_limit, threads)
-        self._tables = by_name(tables)
+        self.read_only = read_only
         self._pending: set[str] = set()
         self._made = False
         self._used = False
+        self._tables = by_name(tables)
+        if read_only and path is not None and os.fspath(path) != ":memory:":
+            self._connection: DuckConnection = SharedConnection(
+                path,
+                memory_limit,
+                threads,
+                wait_s=wait_s,
+                prepare=lambda ask: _show(ask, os.fspath(path), self._tables),
+            )
+            return
+        self._connection = DuckConnection(path, memory_limit, threads, wait_s=wait_s)
         try:
-            layout = _layout(self._connection)
+            layout = _layout(self._connection.rows)
             # The file is locked by now: whoever finds it without tables has made it.
             self._made = not layout and self._connection.new
             _lay_out(self._connection, layout, self._tables)
@@ -71,6 +89,7 @@ class DuckStore:
             self.close()
             raise
 
+    @writes
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows of one load, all of them or none; see :class:`JobStore`.
 
@@ -80,6 +99,7 @@ class DuckStore:
         self._used = True
         return counts
 
+    @writes
     def undo_load(self, load_id: str) -> int:
         """Take back the rows of a load, bring back what they had replaced; the number of rows removed."""
         return duck_jobs.undo_load(self._connection, load_id)
@@ -106,6 +126,7 @@ class DuckStore:
         """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
         return duck_jobs.day_fingerprints(self._connection, window)
 
+    @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones."""
         require_known(self._tables, table)
@@ -113,6 +134,7 @@ class DuckStore:
         self._pending.add(generation.number)
         return generation
 
+    @writes
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch every reader to these generations at once."""
         # nobody else can publish: the file is held by this object
@@ -123,6 +145,7 @@ class DuckStore:
         self._pending -= {change.number for change in written}
         self._used |= any(change.table.name != _ACCOUNT for change in written)
 
+    @writes
     def sweep(self) -> int:
         """Delete rows that no reader can see; what this object wrote and has not published yet stays."""
         return duck_results.sweep(self._connection, self._tables.values(), self._pending)
@@ -144,6 +167,7 @@ class DuckStore:
         """A named value; None when there is none."""
         return duck_results.value(self._connection, key)
 
+    @writes
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
         done = duck_results.compare_and_set(self._connection, key, old, new)
@@ -165,6 +189,7 @@ class DuckStore:
             for field in fields.JOB_FIELDS
         ]
 
+    @writes
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Nothing to do: opening a file lays it out."""
         del dry_run
@@ -197,10 +222,14 @@ class DuckStore:
             return not self._used
 
 
-def _layout(connection: DuckConnection) -> schema.Layout:
+_Ask = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a question, gives its rows."""
+
+
+def _layout(ask: _Ask) -> schema.Layout:
     """The tables of the file with their columns; of an empty file, none."""
     layout: schema.Layout = {}
-    for table, column, kind in connection.rows(
+    for table, column, kind in ask(
         "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
         "WHERE NOT internal"
     ):
@@ -213,7 +242,7 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
     if not layout:
         statements = schema.create_statements(tables.values())
     else:
-        _require_layout(connection, layout)
+        _require_layout(connection.rows, connection.location, layout)
         statements = schema.migration_statements(layout, tables.values())
     if statements:
         with connection.transaction():
@@ -221,17 +250,24 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
                 connection.run(statement)
 
 
-def _require_layout(connection: DuckConnection, layout: schema.Layout) -> None:
+def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:
+    """What a connection that only reads needs to see a file as one of this version."""
+    layout = _layout(ask)
+    _require_layout(ask, location, layout)
+    ((database,),) = ask("SELECT current_database()")
+    return schema.reading_statements(layout, tables.values(), str(database))
+
+
+def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
     if "internal.layout" not in layout:
         raise SchemaError(
-            f"{connection.location} is a DuckDB file but not a store of esjobs; "
-            "name another file or a new one"
+            f"{location} is a DuckDB file but not a store of esjobs; name another file or a new one"
         )
-    written = connection.rows("SELECT value FROM internal.layout WHERE key = 'layout'")
+    written = ask("SELECT value FROM internal.layout WHERE key = 'layout'")
     if written != [(schema.LAYOUT,)]:
         number = written[0][0] if written else "unknown"
         raise SchemaError(
-            f"{connection.location} has layout {number}, this version of esjobs reads layout "
+            f"{location} has layout {number}, this version of esjobs reads layout "
             f"{schema.LAYOUT}: open it with the version that wrote it, "
             "export the jobs and ingest them into a new file"
         )

@@ -25,7 +25,7 @@ from esjobs.store.base import (
     PutCounts,
     Span,
 )
-from esjobs.store.checks import by_name, require_known
+from esjobs.store.checks import by_name, require_known, writes
 from esjobs.store.duck.compile_sql import compile_read, compile_select
 from esjobs.store.elastic.asking.aggregation import aggregate
 from esjobs.store.elastic.asking.cost import foresee
@@ -52,6 +52,7 @@ class ElasticStore:
     ``jobs_index``: an index, alias or pattern of others in which the jobs are, read through ``field_map``.
     ``how``: shards and replicas of the indices that it makes.
     ``read_at_most``: documents of it that one question may read one by one; None: as many as it takes.
+    ``read_only``: nothing is written.
 
     Raises :class:`SchemaError` when these indices were made by another program or by a version that this one
     cannot read, :class:`SettingsError` for several shards where the product cannot read them page by page.
@@ -67,7 +68,9 @@ class ElasticStore:
         field_map: FieldMap | None = None,
         how: IndexSettings = USUAL,
         read_at_most: int | None = None,
+        read_only: bool = False,
     ) -> None:
+        self.read_only = read_only
         _require_shards(cluster, how)
         self._cluster: Cluster | None = cluster
         self._tables = by_name(tables)
@@ -87,11 +90,13 @@ class ElasticStore:
         for index in (self._names.jobs, self._names.state):
             require_layout(cluster, index)
 
+    @writes
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
         """Store the rows of one load, all of them or none; see :class:`JobStore`."""
         self._require_own()
         return self._jobs.put(batches, load_id)
 
+    @writes
     def undo_load(self, load_id: str) -> int:
         """Take back the rows of a load, show again what they had replaced; the number of jobs it had."""
         self._require_own()
@@ -136,16 +141,19 @@ class ElasticStore:
         self._open()
         return self._source.day_fingerprints(window)
 
+    @writes
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones."""
         self._open()
         return self._results.replace(table, partition, batches)
 
+    @writes
     def publish(self, changes: Sequence[Change], also: Callable[[], Sequence[Change]] | None = None) -> None:
         """Switch every reader to these generations at once."""
         self._open()
         self._results.publish(changes, also)
 
+    @writes
     def sweep(self) -> int:
         """Delete rows that no reader can see; what is written and may still be published stays."""
         self._open()
@@ -173,6 +181,7 @@ class ElasticStore:
         self._open()
         return self._state.value(key)
 
+    @writes
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
         self._open()
@@ -206,6 +215,7 @@ class ElasticStore:
             for live in self._source.live.values()
         ]
 
+    @writes
     def set_up(self, *, dry_run: bool = False) -> Preparation:
         """Make all indices and aliases, also those that nothing was written to yet."""
         cluster = self._open()

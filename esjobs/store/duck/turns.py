@@ -1,0 +1,140 @@
+"""Whose turn a file is: readers share it, a writer has it alone; who has to wait, waits and says for whom.
+
+DuckDB's lock on the file keeps readers and a writer apart, whatever happens here. What it does not know is an
+order: as long as readers come and go, there may always be one, and a writer would never have its turn. So a
+writer that waits leaves a file beside the database, ``FILE.waiting``, and touches it as long as it waits;
+readers that find one let it go first. One that was left behind by a process that was killed is old, or names
+a process that is gone, and counts no more.
+"""
+
+import contextlib
+import logging
+import os
+import random
+import re
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from esjobs.core.errors import StoreBusyError
+from esjobs.store.duck.holders import Holder, holder, holders_of, listed
+from esjobs.store.process import Process
+
+_log = logging.getLogger(__name__)
+_Opened = TypeVar("_Opened")
+
+_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.25
+
+_LOCKED = "Could not set lock"
+_OTHERWISE = "different configuration"
+"""What DuckDB says of a file that another process has, or that this one has opened otherwise."""
+
+_SHORT_S = 3.0
+"""Sessions of this process that read give a file back after a moment; those that write do not."""
+
+_SAID_AFTER_S = 1.0
+"""Who waits longer says for whom."""
+
+_STALE_S = 5.0
+"""A mark that was not touched for so long is of nobody who waits."""
+
+
+def take_turn(open_file: Callable[[], _Opened], file: Path, wait_s: float, *, read_only: bool) -> _Opened:
+    """Open a file, as soon as others let one; ``open_file`` raises DuckDB's error while they do not.
+
+    A reader lets a writer that waits go first, for as long as it would wait itself. Raises
+    :class:`StoreBusyError` that names who has the file, after ``wait_s`` seconds.
+    """
+    began, said = time.monotonic(), False
+    pause = _PAUSE_S
+    mark = _Mark(file)
+    try:
+        while True:
+            waited = time.monotonic() - began
+            queued = mark.waiting() if read_only and waited < wait_s else None
+            if queued is None:
+                try:
+                    return open_file()
+                except (duckdb.IOException, duckdb.ConnectionException) as error:
+                    longest, advice = wait_s, "run it again later, or wait longer: --wait SECONDS"
+                    if _OTHERWISE in str(error):
+                        reason = f"this process has the store {file} open in another way"
+                        longest, advice = min(_SHORT_S, wait_s), "close it there first"
+                    elif _LOCKED in str(error):
+                        reason = _reason(file, str(error), read_only=read_only)
+                    else:
+                        raise
+                    if waited >= longest:
+                        raise StoreBusyError(f"{reason}; gave up after {waited:.0f} s: {advice}") from error
+            else:
+                reason, longest = f"{listed([holder(queued)])} waits to write to the store {file}", wait_s
+            if not read_only:
+                mark.touch()
+            if not said and waited >= _SAID_AFTER_S:
+                said = True
+                _log.warning("%s; waiting up to %g s", reason, longest)
+            time.sleep(min(pause, max(began + wait_s - time.monotonic(), 0.001)))
+            # scattered, so that several that wait do not ask in step
+            pause = min(1.5 * pause, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311
+    finally:
+        mark.remove()
+
+
+def _reason(file: Path, words: str, *, read_only: bool) -> str:
+    """Who has the file: those that the system knows, or the one that DuckDB knows."""
+    others = holders_of(file)
+    if not others:
+        others = [Holder(int(pid), name) for name, pid in re.findall(r"held in (.+?) \(PID (\d+)\)", words)]
+    who = listed(others) if others else "another process"
+    verb = "writes to" if read_only else ("use" if len(others) > 1 else "uses")
+    return f"{who} {verb} the store {file}"
+
+
+class _Mark:
+    """The file that says that a writer waits. It is a hint: what cannot be written or read is left out."""
+
+    def __init__(self, file: Path) -> None:
+        self._path = Path(f"{file}.waiting")
+        self._made = False
+
+    def touch(self) -> None:
+        """Say that this process waits, now; another one that says so already is enough."""
+        if self.waiting() is not None:
+            return
+        with contextlib.suppress(OSError):
+            if self._is_mine():
+                os.utime(self._path)
+                return
+            self._path.unlink(missing_ok=True)
+            # nothing is written through a link that somebody has put there
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+            descriptor = os.open(self._path, flags, 0o644)
+            with open(descriptor, "w", encoding="utf-8") as stream:
+                stream.write(str(Process.current()))
+            self._made = True
+
+    def waiting(self) -> int | None:
+        """The number of the other process that waits; None: nobody does."""
+        with contextlib.suppress(OSError, ValueError):
+            state = os.lstat(self._path)
+            if not stat.S_ISREG(state.st_mode) or abs(time.time() - state.st_mtime) > _STALE_S:
+                return None
+            waits = Process.parse(self._path.read_text(encoding="utf-8"))
+            if waits is not None and not waits.is_gone and waits != Process.current():
+                return waits.pid
+        return None
+
+    def remove(self) -> None:
+        """Take the mark away, unless another one waits by it."""
+        with contextlib.suppress(OSError):
+            if self._is_mine():
+                self._path.unlink()
+
+    def _is_mine(self) -> bool:
+        with contextlib.suppress(OSError, ValueError):
+            return self._made and self._path.read_text(encoding="utf-8") == str(Process.current())
+        return False
