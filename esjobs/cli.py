@@ -32,6 +32,7 @@ from esjobs.commands import (
     system,
     why,
 )
+from esjobs.commands.help import write_groups
 from esjobs.commands.options import Context
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
@@ -101,6 +102,10 @@ class _Group(click.Group):
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise
             _interrupted()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        write_groups(formatter, GROUPS)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -231,48 +236,67 @@ def main(
     )
 
 
-for _command in (
-    steps.ingest,
-    steps.corepower,
-    why.reference,
-    steps.aggregate,
-    steps.fit,
-    steps.correlate,
-    steps.flag,
-    steps.run,
-    flags.watch,
-    flags.flags,
-    why.drift,
-    why.reasons,
-    detect.detect,
-    detect.rules,
-    detect.job,
-    efficiency.score,
-    efficiency.rank,
-    profile.site,
-    profile.cpu,
-    results.show,
-    results.compare,
-    steps.prune,
-    query.query,
-    jobs.jobs,
-    jobs.sql,
-    files.fit_file,
-    files.line_file,
-    results.list_fields,
-    results.export,
-    results.report,
-    dashboards.dashboards,
-    nights.serve,
-    nights.nights,
-    nights.catch_up,
-    nights.rerun,
-    notify.notify,
-    system.demo,
-    system.setup,
-    system.doctor,
-):
-    main.add_command(_command)
+GROUPS: dict[str, tuple[str, tuple[click.Command, ...]]] = {
+    "Everyday (ask, look, tell)": (
+        "esjobs show flags --level site --type all",
+        (
+            results.show,
+            query.query,
+            profile.site,
+            profile.cpu,
+            jobs.jobs,
+            results.compare,
+            results.report,
+            flags.flags,
+            detect.job,
+            efficiency.rank,
+            results.export,
+            jobs.sql,
+            results.list_fields,
+            nights.nights,
+            system.demo,
+        ),
+    ),
+    "Steps (from records to verdicts)": (
+        "esjobs run --window 2025-06-01/2025-07-01",
+        (
+            steps.ingest,
+            steps.corepower,
+            why.reference,
+            steps.run,
+            steps.aggregate,
+            steps.fit,
+            steps.correlate,
+            steps.flag,
+            flags.watch,
+            why.drift,
+            why.reasons,
+            detect.detect,
+            efficiency.score,
+            files.fit_file,
+            files.line_file,
+        ),
+    ),
+    "Upkeep (nights, messages, stores)": (
+        "esjobs doctor",
+        (
+            system.setup,
+            system.doctor,
+            nights.serve,
+            nights.catch_up,
+            nights.rerun,
+            notify.notify,
+            detect.rules,
+            dashboards.dashboards,
+            steps.prune,
+        ),
+    ),
+}
+"""The commands by what they are for, with one example each."""
+
+for _, _commands in GROUPS.values():
+    for _command in _commands:
+        main.add_command(_command)
 
 
 def program() -> None:

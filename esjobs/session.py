@@ -6,7 +6,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import pyarrow as pa
 
@@ -756,6 +756,23 @@ class Session(ResultTables):
             spreadsheet=spreadsheet,
             pseudonyms=None if key is None else Pseudonyms(read_key(Path(key))),
         )
+
+    def search(self, what: str = "flags") -> Any:
+        """A search of ``elasticsearch.dsl`` on the latest rows of a table, or on ``jobs``; hits are typed.
+
+        For those who know Elasticsearch: ``s.search("flags").filter("term", level="site")`` and all that the
+        library can do; see ``docs/elasticsearch_questions.md``. It asks the alias
+        (``esjobs-latest-flags``) itself, with no filter but your own. Raises :class:`UsageError`
+        where the store is no Elasticsearch, with what to use instead.
+        """
+        table = None if what == "jobs" else capabilities.table(what)
+        ask = getattr(self.store, "search", None)
+        if ask is None:
+            raise UsageError(
+                f"a search of elasticsearch.dsl needs Elasticsearch, and {self._called} is none: take "
+                f"s.show({what!r}), s.query(), or DuckDB on s.batches({what!r})"
+            )
+        return ask(table)
 
     def check_fields(self) -> "pd.DataFrame":
         """Every stored field as the jobs' index has it: foreign name, state, type, and what it costs."""

@@ -230,7 +230,7 @@ THIRD_PARTY: dict[str, set[str]] = {
 
 ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
     "duckdb": "esjobs/store/duck",
-    "elasticsearch": "esjobs/store/elastic/transport/elasticsearch_client.py",
+    "elasticsearch": "esjobs/store/elastic/transport/elasticsearch_",
     "elastic_transport": "esjobs/store/elastic/transport/elasticsearch_client.py",
     "opensearchpy": "esjobs/store/elastic/transport/opensearch_client.py",
     "msgspec": ("esjobs/store/elastic/", "esjobs/ingest/formats/"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit, rows_options
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def dashboards() -> None:
     """Pages for Kibana and OpenSearch Dashboards: written, checked, imported, removed."""
 
 
+@example("esjobs dashboards render --target portable --out bundles")
 @dashboards.command()
 @click.option(
     "--target",
@@ -53,6 +55,7 @@ def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
         _write_pages(obj, out if str(out) == "-" else out / "html")
 
 
+@example("esjobs dashboards export-html --out pages")
 @dashboards.command("export-html")
 @click.option(
     "--out",
@@ -89,6 +92,7 @@ def _write_pages(obj: Context, out: Path, most_jobs: int = 300) -> None:
         click.echo(f"pages written; open {visible(str(first))}", err=True)
 
 
+@example("esjobs dashboards check")
 @dashboards.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
 def check(files: tuple[Path, ...]) -> None:
@@ -122,6 +126,7 @@ def _server_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
+@example("esjobs dashboards import --url http://localhost:5601")
 @dashboards.command("import")
 @_server_options
 @click.option(
@@ -155,6 +160,7 @@ def import_(
     _tell(server, outcomes, form, out, dry_run=dry_run)
 
 
+@example("esjobs dashboards rules --url http://localhost:5601 --dry-run")
 @dashboards.command()
 @_server_options
 @rows_options
@@ -173,6 +179,7 @@ def rules(
     _tell(server, outcomes, form, out, dry_run=dry_run)
 
 
+@example("esjobs dashboards remove --url http://localhost:5601 --dry-run")
 @dashboards.command()
 @_server_options
 @rows_options

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit, emit_reports, rebuild_option, rows_options, window_option
 from esjobs.core.text import visible
 
 
+@example("esjobs detect --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @rebuild_option
@@ -33,6 +35,7 @@ _files = click.argument(
 )
 
 
+@example("esjobs rules check rules.toml")
 @rules.command()
 @_files
 @click.pass_obj
@@ -60,6 +63,7 @@ def check(obj: Context, files: tuple[Path, ...]) -> None:
         click.echo("nothing changes")
 
 
+@example("esjobs rules show", "esjobs rules show low-load")
 @rules.command("show")
 @click.argument("name", required=False)
 @rows_options
@@ -75,6 +79,7 @@ def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
     emit(rows, form, out, prose=["meaning", "when", "limits", "hint", "severity"])
 
 
+@example("esjobs rules replay rules.toml")
 @rules.command("replay")
 @_files
 @window_option
@@ -94,6 +99,7 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
     emit(rows, form, out, title=title, prose=["examples"])
 
 
+@example("esjobs job JOBID --out job.html")
 @click.command()
 @click.argument("job_id", metavar="JOBID")
 @click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")

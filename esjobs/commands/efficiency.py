@@ -2,6 +2,7 @@
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import (
     Context,
     emit,
@@ -14,6 +15,7 @@ from esjobs.commands.options import (
 from esjobs.efficiency.rank import BY, SCORE_CHOICES, WEIGHTS
 
 
+@example("esjobs score --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @rebuild_option
@@ -30,6 +32,7 @@ def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) 
     emit_reports([report], form, out)
 
 
+@example("esjobs rank --by project --top 10")
 @click.command()
 @click.option(
     "--by", required=True, type=click.Choice(BY), help="Group by: who is ranked; job: the jobs one by one."

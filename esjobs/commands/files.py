@@ -4,11 +4,15 @@ from pathlib import Path
 
 import click
 
-from esjobs.commands.help import Renamed
+from esjobs.commands.help import Renamed, example
 from esjobs.commands.options import Context, emit, format_of, rows_options
 from esjobs.output.destination import refuse_inputs
 
 
+@example(
+    "esjobs fit-file demo/jobs.parquet --task-column task_id --unit-column site --cpu-column cpu_s "
+    "--events-column events"
+)
 @click.command("fit-file")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -117,6 +121,11 @@ def fit_file(
     emit(rows, format_of(form, out), out)
 
 
+@example(
+    "esjobs export flags --out flags.csv",
+    "esjobs line-file flags.csv --name-column name --k-column k --k-err-column k_err "
+    "--corepower-column corepower",
+)
 @click.command("line-file")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import click
 
-from esjobs.commands.help import Renamed
+from esjobs.commands.help import Renamed, example
 from esjobs.commands.options import Context, emit, emit_reports, rows_options
 from esjobs.core.words import LEVELS
 from esjobs.watch.tables import STATES
@@ -24,6 +24,7 @@ _type_option = click.option(
 )
 
 
+@example("esjobs watch")
 @click.command()
 @click.option(
     "--night",
@@ -44,6 +45,7 @@ def watch(obj: Context, night: datetime | None, form: str, out: str) -> None:
     emit_reports([report], form, out)
 
 
+@example("esjobs flags --state new")
 @click.group("flags", invoke_without_command=True)
 @click.option(
     "--state",
@@ -74,6 +76,7 @@ def flags(ctx: click.Context, states: tuple[str, ...], form: str, out: str) -> N
         emit(rows, form, out)
 
 
+@example('esjobs flags ack QUEUE --until 2026-01-15 --who ann --note "benchmarks again this week"')
 @flags.command()
 @click.argument("name")
 @click.option("--until", required=True, type=_DAY, metavar="DATE", help="Silent before this night.")
@@ -93,6 +96,7 @@ def ack(
     emit_reports([report], "table", "-")
 
 
+@example('esjobs flags answer QUEUE --text "SMT is off since May"')
 @flags.command()
 @click.argument("name")
 @click.option("--text", required=True, metavar="TEXT", help="What was answered.")
@@ -113,6 +117,7 @@ def answer(obj: Context, name: str, text: str, who: str | None, level: str | Non
     emit_reports([report], "table", "-")
 
 
+@example("esjobs flags history PALM-GRID")
 @flags.command()
 @click.argument("name")
 @_level_option

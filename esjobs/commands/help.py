@@ -5,6 +5,9 @@ from typing import Any, TypeVar
 
 import click
 
+_FIRST_SENTENCE = 200
+"""Characters of a command in the list: so many that none is cut off."""
+
 _Command = TypeVar("_Command", bound=click.Command)
 
 DEMO = "esjobs demo; export ESJOBS_STORE=duckdb:demo/demo.duckdb"
@@ -39,11 +42,13 @@ def write_groups(
 ) -> None:
     """The commands of a program by what they are for, with one example a group."""
     width = max(len(each.name or "") for _, commands in groups.values() for each in commands)
-    limit = formatter.width - width - 6
     for name, (shown, commands) in groups.items():
         with formatter.section(name):
             formatter.write_dl(
-                [((each.name or "").ljust(width), each.get_short_help_str(limit)) for each in commands]
+                [
+                    ((each.name or "").ljust(width), each.get_short_help_str(_FIRST_SENTENCE))
+                    for each in commands
+                ]
             )
             formatter.write_text(f"\b\nExample: {shown}")
     with formatter.section("Examples run on the demo, after this"):

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit, rows_options
 
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
@@ -16,6 +17,7 @@ def _day(given: datetime | None) -> date | None:
     return None if given is None else given.date()
 
 
+@example("esjobs serve --once")
 @click.command()
 @click.option("--once", is_flag=True, help="Do what is due now and end: for cron and systemd timers.")
 @rows_options
@@ -37,6 +39,7 @@ def serve(obj: Context, once: bool, form: str, out: str) -> None:
         serve_nights(obj.settings())
 
 
+@example("esjobs nights --from 2025-06-01 --to 2025-06-30")
 @click.command()
 @_first
 @_last
@@ -51,6 +54,7 @@ def nights(obj: Context, first: datetime | None, last: datetime | None, form: st
     emit(rows, form, out, prose=["reason"])
 
 
+@example("esjobs catch-up --from 2025-06-29 --to 2025-06-30")
 @click.command("catch-up")
 @_first
 @_last
@@ -71,6 +75,7 @@ def catch_up(
     _tell(rows, form, out)
 
 
+@example("esjobs rerun 2025-06-30")
 @click.command()
 @click.argument("night", type=_DATE)
 @rows_options

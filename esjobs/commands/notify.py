@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit, emit_reports, rows_options
 from esjobs.notify.tables import NOTIFICATIONS, STATES
 
@@ -19,6 +20,7 @@ def notify() -> None:
     """Messages to sites, coordinators and operators: mail, webhooks, chats ([notify] in the settings)."""
 
 
+@example("esjobs --config esjobs.toml notify test RECIPIENT")
 @notify.command("test")
 @click.argument("recipients", nargs=-1, metavar="[RECIPIENT]...")
 @rows_options
@@ -35,6 +37,7 @@ def try_out(obj: Context, recipients: tuple[str, ...], form: str, out: str) -> N
         raise SystemExit(1)
 
 
+@example("esjobs notify preview --night 2025-06-30 --out messages")
 @notify.command()
 @_night
 @click.option(
@@ -52,6 +55,7 @@ def preview(obj: Context, night: datetime | None, out: Path) -> None:
     emit(rows, "table", "-", prose=["subject", "files"])
 
 
+@example("esjobs notify send --night 2025-06-30")
 @notify.command()
 @_night
 @click.option("--retry", is_flag=True, help="Also what was given up after it could not be delivered.")
@@ -70,6 +74,7 @@ def send(obj: Context, night: datetime | None, retry: bool, form: str, out: str)
         raise SystemExit(1)
 
 
+@example("esjobs notify log --state failed")
 @notify.command()
 @click.option(
     "--recipient", "recipients", multiple=True, metavar="NAME", help="Only to this one; repeat for more."

@@ -8,6 +8,7 @@ import click
 
 from esjobs import capabilities
 from esjobs.capabilities import TABLES
+from esjobs.commands.help import example
 from esjobs.commands.options import (
     Context,
     emit,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from esjobs.session import Session
 
 
+@example("esjobs show flags --level site --type all", "esjobs show factors --name PALM-GRID --format csv")
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
 @level_option
@@ -102,6 +104,11 @@ def show(
         emit(rows, form, out)
 
 
+@example(
+    "esjobs run --window 2025-06-01/2025-06-16",
+    "esjobs run --window 2025-06-16/2025-07-01",
+    "esjobs compare --top 10",
+)
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)
@@ -181,6 +188,7 @@ def _say_window(obj: Context, session: "Session", window: str | None) -> None:
         click.echo(f"window: {session.stored_window()} (all that is stored)", err=True)
 
 
+@example("esjobs fields")
 @click.group("fields", invoke_without_command=True)
 @rows_options
 @click.pass_context
@@ -193,6 +201,7 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
     emit(fields_table(), form, out, prose=["meaning"])
 
 
+@example("esjobs fields check")
 @list_fields.command("check")
 @rows_options
 @click.pass_obj
@@ -208,6 +217,10 @@ def check(obj: Context, form: str, out: str) -> None:
         raise SystemExit(1)
 
 
+@example(
+    "esjobs export jobs --where site=PALM-GRID --out palm.csv",
+    "esjobs export flags --format parquet --out flags.parquet",
+)
 @click.command()
 @click.argument("what", metavar="jobs|TABLE", type=click.Choice(["jobs", *(table.name for table in TABLES)]))
 @click.option(
@@ -304,6 +317,7 @@ def _rows_out(
     return Table.from_batches(list(pseudonyms.batches(rows.to_batches(), columns)), rows.schema)
 
 
+@example("esjobs report --out report.html")
 @click.command()
 @click.option("--out", "-o", required=True, metavar="FILE", help="Where to write: an HTML file; - is stdout.")
 @click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest complete one.")

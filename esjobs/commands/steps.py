@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import (
     Context,
     emit_reports,
@@ -17,6 +18,7 @@ from esjobs.core.words import LEVELS
 from esjobs.output.destination import refuse_inputs
 
 
+@example("esjobs ingest jobs demo/jobs.parquet")
 @click.command()
 @click.argument("form_in", metavar="FORMAT", required=False)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
@@ -62,6 +64,7 @@ def corepower() -> None:
     """Declared benchmark scores per core."""
 
 
+@example("esjobs corepower import csv demo/corepower.csv")
 @corepower.command("import")
 @click.argument("given", metavar="[csv|cric] FILE", nargs=-1, required=True)
 @click.option("--format", "old_form", type=click.Choice(["csv", "cric"]), hidden=True)
@@ -93,6 +96,7 @@ def import_corepower(
     emit_reports([report], "table", "-")
 
 
+@example("esjobs show corepower --format csv", "esjobs corepower remove IMPORT")
 @corepower.command("remove")
 @click.argument("import_id", metavar="IMPORT")
 @click.pass_obj
@@ -103,6 +107,7 @@ def remove_corepower(obj: Context, import_id: str) -> None:
     emit_reports([report], "table", "-")
 
 
+@example("esjobs aggregate --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @rebuild_option
@@ -115,6 +120,7 @@ def aggregate(obj: Context, window: str | None, rebuild: bool, form: str, out: s
     emit_reports([report], form, out)
 
 
+@example("esjobs fit --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @restriction_options
@@ -129,6 +135,7 @@ def fit(
     emit_reports([report], form, out)
 
 
+@example("esjobs correlate --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @rows_options
@@ -140,6 +147,7 @@ def correlate(obj: Context, window: str | None, form: str, out: str) -> None:
     emit_reports([report], form, out)
 
 
+@example("esjobs flag --window 2025-06-01/2025-07-01")
 @click.command()
 @window_option
 @rows_options
@@ -151,6 +159,7 @@ def flag(obj: Context, window: str | None, form: str, out: str) -> None:
     emit_reports([report], form, out)
 
 
+@example("esjobs run --window 2025-06-01/2025-07-01", "esjobs run --where processing_type=simul")
 @click.command()
 @window_option
 @restriction_options
@@ -177,6 +186,7 @@ def run(
         print_conclusion(conclusions)
 
 
+@example("esjobs prune --keep-daily 60 --dry-run")
 @click.command()
 @click.option("--keep", type=click.IntRange(min=1), help="So many runs stay: the latest and those made last.")
 @click.option("--keep-newest", "newest", type=click.IntRange(min=0), help="So many of the newest runs stay.")

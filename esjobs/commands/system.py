@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit, emit_reports, rows_options
 
 
+@example("esjobs demo --jobs 50000 --out demo")
 @click.command()
 @click.option(
     "--jobs", type=click.IntRange(min=1000), default=300_000, show_default=True, help="So many jobs, about."
@@ -38,6 +40,7 @@ def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
         say(line)
 
 
+@example("esjobs setup --dry-run")
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option(
@@ -64,6 +67,7 @@ def setup(obj: Context, dry_run: bool, dashboards: str | None) -> None:
             raise SystemExit(1)
 
 
+@example("esjobs doctor")
 @click.command()
 @rows_options
 @click.pass_obj

@@ -2,6 +2,7 @@
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit_reports, form_and_file, rows_options, window_option
 
 REFERENCE_FORMS = ("hepix-hs23", "hepix-hs06", "atlas-hs06", "atlas-factors")
@@ -12,6 +13,7 @@ def reference() -> None:
     """Scores of CPU models that others have measured and published."""
 
 
+@example("esjobs reference import hepix-hs23 HS23scores.csv")
 @reference.command("import")
 @click.argument("given", metavar="FORM FILE", nargs=-1, required=True)
 @click.option("--form", "old_form", type=click.Choice(REFERENCE_FORMS), hidden=True)
@@ -29,6 +31,7 @@ def import_references(obj: Context, given: tuple[str, ...], old_form: str | None
     emit_reports([report], "table", "-")
 
 
+@example("esjobs show references", "esjobs reference remove IMPORT")
 @reference.command("remove")
 @click.argument("import_id", metavar="IMPORT")
 @click.pass_obj
@@ -39,6 +42,7 @@ def remove_references(obj: Context, import_id: str) -> None:
     emit_reports([report], "table", "-")
 
 
+@example("esjobs drift")
 @click.command()
 @window_option
 @rows_options
@@ -53,6 +57,7 @@ def drift(obj: Context, window: str | None, form: str, out: str) -> None:
     emit_reports([report], form, out)
 
 
+@example("esjobs reasons")
 @click.command()
 @window_option
 @rows_options

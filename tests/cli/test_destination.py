@@ -300,7 +300,7 @@ def test_the_summary_of_a_fit_and_the_files_of_the_demo_follow_links(tmp_path: P
     ).to_csv(table, index=False)
     summary, link = tmp_path / "summary.json", tmp_path / "link"
     link.symlink_to(summary)
-    columns = ("--task", "task", "--unit", "site", "--value", "value")
+    columns = ("--task-column", "task", "--unit-column", "site", "--value-column", "value")
     assert run("fit-file", str(table), *columns, "--summary", str(link)).exit_code == 0
     assert link.is_symlink()
     assert json.loads(summary.read_text())["rows_in"] == 16

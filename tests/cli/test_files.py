@@ -46,7 +46,18 @@ def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
     frame, path = toy(), tmp_path / f"toy.{suffix}"
     frame.to_parquet(path) if suffix == "parquet" else frame.to_csv(path, index=False)
     rows = rows_of(
-        run("fit-file", path, "--task", "task", "--unit", "site", "--value", "value", "--format", "csv")
+        run(
+            "fit-file",
+            path,
+            "--task-column",
+            "task",
+            "--unit-column",
+            "site",
+            "--value-column",
+            "value",
+            "--format",
+            "csv",
+        )
     )
     assert list(rows[0]) == (
         ["name", "k", "k_err", "k_err_sandwich", "component", "n_tasks", "n_buckets", "status", "reason"]
@@ -65,12 +76,12 @@ def test_factors_are_those_of_the_library(tmp_path: Path, suffix: str) -> None:
 def test_sums_and_options_reach_the_fit(tmp_path: Path) -> None:
     path = tmp_path / "toy.csv"
     toy().to_csv(path, index=False)
-    common = ("fit-file", path, "--task", "task", "--unit", "site", "--format", "csv")
-    by_value = rows_of(run(*common, "--value", "value"))
-    by_sums = rows_of(run(*common, "--cpu", "cpu", "--events", "events"))
+    common = ("fit-file", path, "--task-column", "task", "--unit-column", "site", "--format", "csv")
+    by_value = rows_of(run(*common, "--value-column", "value"))
+    by_sums = rows_of(run(*common, "--cpu-column", "cpu", "--events-column", "events"))
     assert [float(row["k"]) for row in by_sums] == pytest.approx([float(row["k"]) for row in by_value])
-    options = ("--jobs", "jobs", "--objective", "gamma", "--weights", "floor", "--robust", "reject")
-    other = rows_of(run(*common, "--value", "value", *options))
+    options = ("--jobs-column", "jobs", "--objective", "gamma", "--weights", "floor", "--robust", "reject")
+    other = rows_of(run(*common, "--value-column", "value", *options))
     assert [row["k"] for row in other] != [row["k"] for row in by_value]
     assert [float(row["k"]) for row in other] == pytest.approx(
         [float(row["k"]) for row in by_value], rel=0.02
@@ -83,7 +94,18 @@ def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
     frame.loc[0, "value"] = -1.0
     frame.to_csv(path, index=False)
     done = run(
-        *("fit-file", path, "--task", "task", "--unit", "site", "--value", "value", "--group", "era"),
+        *(
+            "fit-file",
+            path,
+            "--task-column",
+            "task",
+            "--unit-column",
+            "site",
+            "--value-column",
+            "value",
+            "--group-column",
+            "era",
+        ),
         *("--out", out, "--summary", summary),
     )
     assert (done.exit_code, done.stdout) == (0, "")
@@ -105,19 +127,23 @@ def test_groups_are_fitted_on_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--value", "value", "--cpu", "cpu", "--events", "events"], 2, "either --value"),
-        (["--cpu", "cpu"], 2, "either --value"),
-        (["--value", "nothing"], 1, "no column 'nothing'; it has task, site, value"),
-        (["--value", "site"], 1, "column 'site', row 1: 's00' is no number"),
-        (["--value", "value", "--weights", "jobs"], 1, "jobs"),
-        (["--value", "value", "--robust", "tukey"], 2, "tukey"),
-        (["--value", "value", "--objective", "best"], 2, "best"),
+        (
+            ["--value-column", "value", "--cpu-column", "cpu", "--events-column", "events"],
+            2,
+            "either --value",
+        ),
+        (["--cpu-column", "cpu"], 2, "either --value"),
+        (["--value-column", "nothing"], 1, "no column 'nothing'; it has task, site, value"),
+        (["--value-column", "site"], 1, "column 'site', row 1: 's00' is no number"),
+        (["--value-column", "value", "--weights", "jobs"], 1, "jobs"),
+        (["--value-column", "value", "--robust", "tukey"], 2, "tukey"),
+        (["--value-column", "value", "--objective", "best"], 2, "best"),
     ],
 )
 def test_mistakes(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
     path = tmp_path / "toy.csv"
     toy().to_csv(path, index=False)
-    result = run("fit-file", path, "--task", "task", "--unit", "site", *arguments)
+    result = run("fit-file", path, "--task-column", "task", "--unit-column", "site", *arguments)
     assert (result.exit_code, words in result.stderr) == (code, True), result.stderr
 
 
@@ -126,8 +152,19 @@ def test_files_that_hold_nothing(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "toy.csv"
     path.write_bytes(content)
     for command in (
-        ("fit-file", path, "--task", "task", "--unit", "site", "--value", "value"),
-        ("line-file", path, "--name", "site", "--k", "value", "--k-err", "value", "--corepower", "value"),
+        ("fit-file", path, "--task-column", "task", "--unit-column", "site", "--value-column", "value"),
+        (
+            "line-file",
+            path,
+            "--name-column",
+            "site",
+            "--k-column",
+            "value",
+            "--k-err-column",
+            "value",
+            "--corepower-column",
+            "value",
+        ),
     ):
         result = run(*command)
         assert result.exit_code == 1
@@ -147,7 +184,18 @@ def test_the_line_finds_who_deviates(tmp_path: Path) -> None:
             "hs06": [*declared.values(), None],
         }
     ).to_csv(path, index=False)
-    arguments = ("--name", "site", "--k", "k", "--k-err", "err", "--corepower", "hs06", "--format", "csv")
+    arguments = (
+        "--name-column",
+        "site",
+        "--k-column",
+        "k",
+        "--k-err-column",
+        "err",
+        "--corepower-column",
+        "hs06",
+        "--format",
+        "csv",
+    )
     rows = {row["name"]: row for row in rows_of(run("line-file", path, *arguments))}
     assert list(rows["s00"]) == (
         [
@@ -174,7 +222,16 @@ def test_no_error_is_borrowed_from_another_component(tmp_path: Path) -> None:
     lone = pd.DataFrame({"task": ["x", "x"], "site": ["p", "q"], "value": [1.0, 1.3], "jobs": [50, 1]})
     pd.concat([toy(), lone]).to_csv(path := tmp_path / "toy.csv", index=False)
     summary = tmp_path / "summary.json"
-    columns = ("--task", "task", "--unit", "site", "--value", "value", "--jobs", "jobs")
+    columns = (
+        "--task-column",
+        "task",
+        "--unit-column",
+        "site",
+        "--value-column",
+        "value",
+        "--jobs-column",
+        "jobs",
+    )
     rows = {
         row["name"]: row
         for row in rows_of(run("fit-file", path, *columns, "--summary", summary, "--format", "csv"))

@@ -43,7 +43,7 @@ def test_nothing_is_open_in_a_store_that_nobody_watched(tmp_path: Path) -> None:
     failed = run("watch", store=store)
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr == "esjobs: no verdicts to watch: no complete run; make one: esjobs run\n"
-    failed = run("flags", "ack", "A", "--until", "2026-01-01", "--by", "ann", store=store)
+    failed = run("flags", "ack", "A", "--until", "2026-01-01", "--who", "ann", store=store)
     assert failed.stderr == "esjobs: nothing is flagged yet; run it: esjobs watch\n"
 
 
@@ -75,7 +75,7 @@ def test_what_is_entered_is_seen_at_once_and_stays(watched: Path, tmp_path: Path
     store = tmp_path / "copy.duckdb"
     store.write_bytes(watched.read_bytes())
     until = str(night(9))
-    done = run("flags", "ack", "a", "--until", until, "--by", "ann", "--note", "known", store=store)
+    done = run("flags", "ack", "a", "--until", until, "--who", "ann", "--note", "known", store=store)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("flags ack: 1 note, 2 flags concerned")
     assert f"acknowledged by ann until {until}" in run("flags", store=store).stdout
@@ -102,14 +102,14 @@ def test_what_is_entered_is_seen_at_once_and_stays(watched: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("ack", "A", "--by", "ann"), 2, "Missing option '--until'"),
-        (("ack", "A", "--until", "tomorrow", "--by", "ann"), 2, "'tomorrow' does not match the format"),
+        (("ack", "A", "--who", "ann"), 2, "Missing option '--until'"),
+        (("ack", "A", "--until", "tomorrow", "--who", "ann"), 2, "'tomorrow' does not match the format"),
         (
-            ("ack", "C", "--until", "2026-01-01", "--by", "ann"),
+            ("ack", "C", "--until", "2026-01-01", "--who", "ann"),
             1,
             "no open flag of C to acknowledge: it is resolved",
         ),
-        (("ack", "Z", "--until", "2026-01-01", "--by", "ann"), 2, "no flag of 'Z'; there are A"),
+        (("ack", "Z", "--until", "2026-01-01", "--who", "ann"), 2, "no flag of 'Z'; there are A"),
         (("answer", "A", "--text", " "), 2, "an answer needs a text"),
         (("history", "Z"), 2, "flag_events have no name 'Z'"),
     ],

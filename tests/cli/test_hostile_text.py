@@ -63,7 +63,7 @@ def test_names_of_files_and_headers_in_errors_are_shown(tmp_path: Path) -> None:
     path.write_text(f'"{NASTY}",site\n1,2\n', newline="")
     for command in (
         ("ingest", "jobs", str(path)),
-        ("fit-file", str(path), "--task", "task", "--unit", "site", "--value", "v"),
+        ("fit-file", str(path), "--task-column", "task", "--unit-column", "site", "--value-column", "v"),
         ("corepower", "import", str(path)),
         ("show", "runs", "--run", NASTY),
         ("show", "corepower", "--name", NASTY),
@@ -119,11 +119,20 @@ def test_headings_and_cells_are_shown_and_files_keep_everything(tmp_path: Path) 
         for site in range(4)
     )
     table.write_text(f'task,site,value,"{header}"\n{rows}', newline="")
-    command = ("fit-file", str(table), "--task", "task", "--unit", "site", "--value", "value")
-    shown = run(*command, "--group", header).stdout
+    command = (
+        "fit-file",
+        str(table),
+        "--task-column",
+        "task",
+        "--unit-column",
+        "site",
+        "--value-column",
+        "value",
+    )
+    shown = run(*command, "--group-column", header).stdout
     assert not OBEYED.search(shown)
     assert shown.startswith("era\\x1b[31m")
-    exact = run(*command, "--group", header, "--format", "csv").stdout_bytes.decode()
+    exact = run(*command, "--group-column", header, "--format", "csv").stdout_bytes.decode()
     assert header in exact
 
 

@@ -26,8 +26,19 @@ def misnamed(path: Path) -> Path:
     "command",
     [
         ["ingest", "jobs", "FILE"],
-        ["fit-file", "FILE", "--task", "job_id", "--unit", "site", "--value", "v"],
-        ["line-file", "FILE", "--name", "site", "--k", "v", "--k-err", "v", "--corepower", "v"],
+        ["fit-file", "FILE", "--task-column", "job_id", "--unit-column", "site", "--value-column", "v"],
+        [
+            "line-file",
+            "FILE",
+            "--name-column",
+            "site",
+            "--k-column",
+            "v",
+            "--k-err-column",
+            "v",
+            "--corepower-column",
+            "v",
+        ],
     ],
 )
 def test_a_parquet_column_whose_name_is_not_utf8(tmp_path: Path, command: list[str]) -> None:
@@ -50,16 +61,16 @@ def test_a_parquet_column_whose_name_is_not_utf8(tmp_path: Path, command: list[s
         (QUEUES.format("0001-01-01T00:00:00+14:00"), [], "line 2, column valid_from"),
         (QUEUES.format(""), ["--valid-from", "9999-12-31T23:59:59-12:00"], "column valid_from"),
         ("queue,corepower\nA," + "1" * 100_000 + "\n", [], "is no corepower"),
-        ('{"A": {"name": "\\ud800", "corepower": 12}}', ["--format", "cric"], "half of a surrogate pair"),
-        ('{"A": {"name": "A", "rc_site": "\\uDfff"}}', ["--format", "cric"], "half of a surrogate pair"),
-        ('{"A": 1' + "0" * 5000 + "}", ["--format", "cric"], "not JSON that can be read"),
-        ("[" * 100_000, ["--format", "cric"], "nested too deeply"),
+        ('{"A": {"name": "\\ud800", "corepower": 12}}', ["cric"], "half of a surrogate pair"),
+        ('{"A": {"name": "A", "rc_site": "\\uDfff"}}', ["cric"], "half of a surrogate pair"),
+        ('{"A": 1' + "0" * 5000 + "}", ["cric"], "not JSON that can be read"),
+        ("[" * 100_000, ["cric"], "nested too deeply"),
     ],
 )
 def test_declared_values(tmp_path: Path, content: str, options: list[str], words: str) -> None:
     path = tmp_path / "declared"
     path.write_text(content)
-    arguments = ["corepower", "import", str(path), "--benchmark", "HS06", *options]
+    arguments = ["corepower", "import", *options, str(path), "--benchmark", "HS06"]
     done = run(*arguments, store=tmp_path / "jobs.duckdb")
     assert done.exit_code == 1
     assert words in done.stderr

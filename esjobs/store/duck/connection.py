@@ -144,7 +144,7 @@ class DuckConnection:
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = self._open().cursor()
         # a locked configuration keeps what it was, which is no progress bar outside of notebooks
-        return cursor if self._fenced else _quiet(cursor)
+        return cursor if self._fenced else quiet(cursor)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -210,10 +210,6 @@ class DuckConnection:
         if self._closed or self._duckdb is None:
             raise StoreError(f"the store {self.location} is closed; open it again")
         return self._duckdb
-
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """One for a stream: it sees what the connection sees."""
-        return quiet(self._open().cursor())
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:

@@ -7,11 +7,12 @@ that the cluster finds, by the embedded store: one implementation of the languag
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from esjobs.core.errors import SettingsError, StoreError
+from esjobs.core.errors import SettingsError, StoreError, UsageError
+from esjobs.core.fields import JOB_FIELDS
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
@@ -175,6 +176,24 @@ class ElasticStore:
             table, where, columns, order, limit
         )  # refuses what makes no sense before anything is asked
         return self._stream(self._results.read(table, where, columns, order, limit))
+
+    def search(self, table: Table | None) -> Any:
+        """A search of ``elasticsearch.dsl`` on what readers see of a table (None: of the jobs), hits typed.
+
+        Of a table of runs that is the alias of the latest one. Raises :class:`UsageError` for OpenSearch, and
+        for jobs in an index of others.
+        """
+        cluster = self._open()
+        if table is None:
+            if self._foreign is not None:
+                raise UsageError(
+                    f"jobs are in {self._foreign}, whose fields have names of their own: take s.query() and "
+                    "s.jobs(), which know both"
+                )
+            return cluster.search("jobs", self._names.jobs, {field.name: field.type for field in JOB_FIELDS})
+        require_known(self._tables, table)
+        index = self._names.latest(table) if table.has_latest else self._names.alias(table)
+        return cluster.search(table.name, index, {each.name: each.type for each in table.columns})
 
     def value(self, key: str) -> str | None:
         """A named value; None when there is none."""

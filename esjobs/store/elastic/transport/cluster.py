@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
-from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.core.errors import StoreBusyError, StoreError, UsageError
+from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.patience import PassingError, longest_s, patiently
 from esjobs.store.elastic.transport.tls import way_out
@@ -103,6 +104,17 @@ class Cluster(ABC):
     def longest_s(self) -> float:
         """The most that one request can take, with all its repetitions."""
         return longest_s(self._repetitions, self.timeout_s)
+
+    def search(self, name: str, index: str, columns: Mapping[str, FieldType]) -> Any:
+        """A search of ``elasticsearch.dsl`` on an index; :class:`UsageError` of a product that it is not for.
+
+        ``name``: what the rows are called, ``columns``: what they have.
+        """
+        del columns
+        raise UsageError(
+            f"a search of elasticsearch.dsl is for Elasticsearch, and {self.location} is {self.product}: "
+            f"take s.show({name!r}), or opensearchpy.Search on the alias {index}"
+        )
 
     def _be_patient(self, access: Access) -> None:
         """Repeat requests from now on as often as the settings say."""

@@ -8,6 +8,7 @@ import elastic_transport
 import elasticsearch
 
 from esjobs.core.errors import StoreError
+from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.cluster import (
     Body,
@@ -61,18 +62,22 @@ class ElasticsearchCluster(Cluster):
     def __init__(self, access: Access) -> None:
         self.location = access.location
         tls = context(access)
-        options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
+        self._retries = access.retries
+        self._options: dict[str, Any] = {
+            "headers": access.headers(),
+            "node_class": _Node,
+            "request_timeout": access.timeout_s,
+            **({} if tls is None else {"ssl_context": tls}),
+        }
         self._client = elasticsearch.Elasticsearch(
             access.location,
-            headers=access.headers(),
-            node_class=_Node,
-            request_timeout=access.timeout_s,
             max_retries=0,
             retry_on_timeout=False,
             retry_on_status=(),
             serializers={_Undecoded.mimetype: _Undecoded()},
-            **options,
+            **self._options,
         )
+        self._decoding: elasticsearch.Elasticsearch | None = None
         self._be_patient(access)
         self.version = self._version()
 
@@ -90,9 +95,24 @@ class ElasticsearchCluster(Cluster):
             mapping.field(name, dict(kind))
         return {"index_patterns": [*patterns], "template": index.to_dict(), "priority": priority}
 
+    def search(self, name: str, index: str, columns: Mapping[str, FieldType]) -> Any:
+        """A search of ``elasticsearch.dsl`` with typed hits; what it raises are errors of that library.
+
+        It has a connection of its own, which decodes answers and lives as long as this one.
+        """
+        from esjobs.store.elastic.transport.elasticsearch_documents import search  # takes half a second
+
+        if self._decoding is None:
+            self._decoding = elasticsearch.Elasticsearch(
+                self.location, max_retries=self._retries, retry_on_timeout=True, **self._options
+            )
+        return search(self._decoding, name, index, columns)
+
     def close(self) -> None:
         """Release the connections."""
         self._client.close()
+        if self._decoding is not None:
+            self._decoding.close()
 
     def _version(self) -> str:
         # Minimal distributions have no root page, and the page of the node needs the right to monitor.
