@@ -117,7 +117,7 @@ def answer(obj: Context, name: str, text: str, who: str | None, level: str | Non
     emit_reports([report], "table", "-")
 
 
-@example("esjobs flags history PALM-GRID")
+@example("esjobs flags history ALDER-HEP")
 @flags.command()
 @click.argument("name")
 @_level_option

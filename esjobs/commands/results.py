@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from esjobs.session import Session
 
 
-@example("esjobs show flags --level site --type all", "esjobs show factors --name PALM-GRID --format csv")
+@example("esjobs show flags --level site --type all", "esjobs show factors --name ALDER-HEP --format csv")
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
 @level_option
@@ -104,11 +104,7 @@ def show(
         emit(rows, form, out)
 
 
-@example(
-    "esjobs run --window 2025-06-01/2025-06-16",
-    "esjobs run --window 2025-06-16/2025-07-01",
-    "esjobs compare --top 10",
-)
+@example("esjobs run --window 2025-05-17/2025-06-16", "esjobs compare --top 10")
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)
@@ -218,7 +214,7 @@ def check(obj: Context, form: str, out: str) -> None:
 
 
 @example(
-    "esjobs export jobs --where site=PALM-GRID --out palm.csv",
+    "esjobs export jobs --where site=ALDER-HEP --out alder.csv",
     "esjobs export flags --format parquet --out flags.parquet",
 )
 @click.command()

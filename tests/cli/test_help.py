@@ -83,7 +83,7 @@ def test_help_lists_every_command_once_in_a_group_with_an_example() -> None:
         section = shown.partition(f"{group}:\n")[2].partition("\n\n")[0]
         assert f"Example: {line}" in section
         assert shlex.split(line)[1] in {member.name for member in members}
-    assert "..." not in shown
+    assert not re.search(r"\.\.\.$", shown.partition("-h, --help")[2], re.MULTILINE)
 
 
 MENTIONED = re.compile(r"\b(IMPORT|QUEUE|JOBID|RECIPIENT)\b|://|rules\.toml|HS23scores")
@@ -109,9 +109,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runner = CliRunner(env={"ESJOBS_STORE": f"duckdb:{folder / 'demo' / 'demo.duckdb'}"})
     for line in (
         f"--store duckdb:{folder}/demo/demo.duckdb demo --jobs 12000 --out {folder}/demo",
-        "run --window 2025-06-01/2025-06-16",
-        "run --window 2025-06-16/2025-07-01",
-        "run --window 2025-06-01/2025-07-01",
+        "run --window 2025-05-17/2025-06-16",
         "watch",
     ):
         done = runner.invoke(cli.main, ["--quiet", *shlex.split(line)])
