@@ -2,6 +2,7 @@
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context
 from esjobs.core.text import visible
 from esjobs.core.words import Level
@@ -38,13 +39,14 @@ _form = click.option(
     type=click.Choice(["table", "json", "html"]),
     default="table",
     show_default=True,
-    help="Text for a terminal, every row and column, or a page that needs nothing else.",
+    help="How it is written: text for a terminal, every row and column, or a page that needs nothing else.",
 )
 _out = click.option(
-    "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
 )
 
 
+@example("esjobs site ALDER-HEP", "esjobs site ALDER-HEP --out alder.html")
 @click.command()
 @click.argument("name", metavar="NAME")
 @_form
@@ -58,6 +60,7 @@ def site(obj: Context, name: str, form: str, out: str) -> None:
     _page(obj, "site", name, form, out)
 
 
+@example("esjobs show factors --level cpu", "esjobs cpu CPU")
 @click.command()
 @click.argument("name", metavar="NAME")
 @_form

@@ -86,11 +86,11 @@ def test_help_lists_every_command_once_in_a_group_with_an_example() -> None:
     assert not re.search(r"\.\.\.$", shown.partition("-h, --help")[2], re.MULTILINE)
 
 
-MENTIONED = re.compile(r"\b(IMPORT|QUEUE|JOBID|RECIPIENT)\b|://|rules\.toml|HS23scores")
+MENTIONED = re.compile(r"\b(IMPORT|QUEUE|CPU|JOBID|RECIPIENT)\b|://|rules\.toml|HS23scores")
 """What stands for something of one's own, or needs a server."""
 
 READING = (
-    *("show", "query", "compare", "report", "flags", "rank", "export", "fields", "nights", "doctor"),
+    *("show", "query", "compare", "report", "site", "flags", "rank", "export", "fields", "nights", "doctor"),
     *("fit-file", "line-file", "dashboards", "rules", "notify preview", "notify log"),
 )
 CHANGES = ("flags ack", "flags answer")
