@@ -20,6 +20,7 @@ from typing import TypeVar
 
 import duckdb
 
+from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import StoreBusyError
 from esjobs.store.duck.holders import Holder, holder, holders_of, listed
 from esjobs.store.process import Process
@@ -43,7 +44,14 @@ _STALE_S = 5.0
 """A mark that was not touched for so long is of nobody who waits."""
 
 
-def take_turn(open_file: Callable[[], _Opened], file: Path, wait_s: float, *, read_only: bool) -> _Opened:
+def take_turn(
+    open_file: Callable[[], _Opened],
+    file: Path,
+    wait_s: float,
+    *,
+    read_only: bool,
+    clock: Clock = system_clock,
+) -> _Opened:
     """Open a file, as soon as others let one; ``open_file`` raises DuckDB's error while they do not.
 
     A reader lets a writer that waits go first, for as long as it would wait itself. Raises
@@ -51,7 +59,7 @@ def take_turn(open_file: Callable[[], _Opened], file: Path, wait_s: float, *, re
     """
     began, said = time.monotonic(), False
     pause = _PAUSE_S
-    mark = _Mark(file)
+    mark = _Mark(file, clock)
     try:
         while True:
             waited = time.monotonic() - began
@@ -97,8 +105,9 @@ def _reason(file: Path, words: str, *, read_only: bool) -> str:
 class _Mark:
     """The file that says that a writer waits. It is a hint: what cannot be written or read is left out."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, clock: Clock) -> None:
         self._path = Path(f"{file}.waiting")
+        self._clock = clock
         self._made = False
 
     def touch(self) -> None:
@@ -113,15 +122,17 @@ class _Mark:
             # nothing is written through a link that somebody has put there
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
             descriptor = os.open(self._path, flags, 0o644)
-            with open(descriptor, "w", encoding="utf-8") as stream:
-                stream.write(str(Process.current()))
+            try:
+                os.write(descriptor, str(Process.current()).encode())
+            finally:
+                os.close(descriptor)
             self._made = True
 
     def waiting(self) -> int | None:
         """The number of the other process that waits; None: nobody does."""
         with contextlib.suppress(OSError, ValueError):
             state = os.lstat(self._path)
-            if not stat.S_ISREG(state.st_mode) or abs(time.time() - state.st_mtime) > _STALE_S:
+            if not stat.S_ISREG(state.st_mode) or abs(self._clock().timestamp() - state.st_mtime) > _STALE_S:
                 return None
             waits = Process.parse(self._path.read_text(encoding="utf-8"))
             if waits is not None and not waits.is_gone and waits != Process.current():
