@@ -50,9 +50,14 @@ def write_groups(
                     for each in commands
                 ]
             )
-            formatter.write_text(f"\b\nExample: {shown}")
+            _write_line(formatter, f"Example: {shown}")
     with formatter.section("Examples run on the demo, after this"):
-        formatter.write_text(DEMO)
+        _write_line(formatter, DEMO)
+
+
+def _write_line(formatter: click.HelpFormatter, line: str) -> None:
+    """A line to be copied: as long as it is."""
+    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
 class Renamed(click.Option):
