@@ -14,7 +14,7 @@ _DAY = click.DateTime(formats=["%Y-%m-%d"])
 _level_option = click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="Queues (site) or CPU models (cpu), where a name is flagged as both.",
+    help="Queues (site) or CPU models (cpu_model), where a name is flagged as both.",
 )
 _type_option = click.option(
     "--processing-type",

@@ -155,7 +155,7 @@ level_option = click.option(
     "--level",
     multiple=True,
     type=click.Choice(LEVELS, case_sensitive=False),
-    help="Queues (site) or CPU models (cpu); default: both.",
+    help="Queues (site) or CPU models (cpu_model); default: both.",
 )
 method_option = click.option(
     "--method",
@@ -194,8 +194,8 @@ where_option = click.option(
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help="Conditions: FIELD=VALUE, site=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is missing'; "
-    "same field: or, bounds of one: and; different fields: and.",
+    help="Conditions: FIELD=VALUE, site=A,B, 'efficiency<10%', 'site~CERN*', != <= > >= !~, 'user is missing'"
+    "; same field: or, bounds of one: and; different fields: and.",
 )
 
 

@@ -60,7 +60,7 @@ def site(obj: Context, name: str, form: str, out: str) -> None:
     _page(obj, "site", name, form, out)
 
 
-@example("esjobs show factors --level cpu", "esjobs cpu CPU")
+@example("esjobs show factors --level cpu_model", "esjobs cpu CPU")
 @click.command()
 @click.argument("name", metavar="NAME")
 @_form

@@ -72,7 +72,7 @@ def corepower() -> None:
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="Queues (site) or CPU models (cpu), where the file does not say.",
+    help="Queues (site) or CPU models (cpu_model), where the file does not say.",
 )
 @click.option("--valid-from", metavar="DATE", help="Start of validity; wins over CRIC's own date.")
 @click.pass_obj
