@@ -68,6 +68,8 @@ class SharedConnection(DuckConnection):
         file = Path(self.location)
         opened = take_turn(self._connect_file, file, self._wait_s, read_only=True)
         try:
+            # what was opened anew has no fence, unless another session of this process shares one that has
+            ((self._fenced,),) = opened.execute("SELECT current_setting('lock_configuration')").fetchall()
             self._statements = self._prepare(lambda sql: opened.execute(sql).fetchall())
             for statement in self._statements:
                 opened.execute(statement)
@@ -80,7 +82,7 @@ class SharedConnection(DuckConnection):
         if not Path(self.location).exists():
             raise StoreError(f"there is no store at {self.location} (any more)")
         try:
-            return quiet(duckdb.connect(self.location, read_only=True, config=self._config))
+            opened = duckdb.connect(self.location, read_only=True, config=self._config)
         except duckdb.IOException as error:
             if "Permission denied" not in str(error):
                 raise
@@ -88,6 +90,9 @@ class SharedConnection(DuckConnection):
                 f"may not read the store {self.location}; ask its owner for the right to read it, "
                 "and the log beside it (.wal) if there is one"
             ) from error
+        with contextlib.suppress(duckdb.InvalidInputException):  # a fence keeps the configuration as it is
+            quiet(opened)
+        return opened
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if not self._closed and self._duckdb is None:
