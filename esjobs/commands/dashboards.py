@@ -72,7 +72,7 @@ def render(obj: Context, targets: tuple[str, ...], out: Path) -> None:
     default=300,
     show_default=True,
     metavar="N",
-    help="So many jobs have a page of their own, those with the worst scores and issues; 0: none.",
+    help="So many jobs, each with a page of its own, those with the worst scores and issues; 0: none.",
 )
 @click.pass_obj
 def export_html(obj: Context, out: Path, most_jobs: int) -> None:

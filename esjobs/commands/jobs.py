@@ -2,6 +2,7 @@
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import Context, spreadsheet_option, where_option, window_option
 
 _SHOWN = "job_id,queue,processing_type,state,end_time,cores,events,wall_s,efficiency,cpu_model"
@@ -9,25 +10,31 @@ _ROWS_OF_TABLE = 50
 _FORMATS = click.Choice(["table", "csv", "json", "jsonl", "parquet"])
 
 
+@example(
+    "esjobs jobs --where 'efficiency<10%' --top 10",
+    "esjobs jobs --where state=failed --columns job_id,queue,wall_s --sort wall_s --desc --top 5",
+)
 @click.command("jobs")
 @where_option
 @window_option
 @click.option(
     "--columns", default=_SHOWN, show_default=True, metavar="FIELD[,FIELD]", help="Fields of a job to give."
 )
-@click.option("--sort", metavar="FIELD", help="The smallest first; jobs without a value come last.")
+@click.option(
+    "--sort", metavar="FIELD", help="Sort by: a field, the smallest first; jobs without a value come last."
+)
 @click.option("--desc", is_flag=True, help="The largest first.")
 @click.option(
     "--top",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The first N; without --sort those that ended last. Default: 50 of a table, else all; 0: all.",
+    help="So many rows; without --sort the jobs that ended last. Default: 50 of a table, else all; 0: all.",
 )
 @click.option(
-    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How rows are written."
+    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How it is written."
 )
 @click.option(
-    "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
 )
 @spreadsheet_option
 @click.pass_obj
@@ -43,7 +50,7 @@ def jobs(
     out: str,
     spreadsheet: bool,
 ) -> None:
-    """The stored jobs themselves: esjobs jobs --where queue=X --where 'efficiency<10%' --top 10.
+    """The stored jobs themselves, those that meet conditions.
 
     Any field of the catalogue (esjobs fields). CSV and JSON without --sort and --top are written as the jobs
     come, however many there are. To move jobs to another store, use export.
@@ -74,6 +81,10 @@ def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> s
     return f"{limit:,} of {n_jobs:,} jobs, {order}; all with --top 0"
 
 
+@example(
+    "esjobs sql 'select site, count(*) as n from jobs group by all order by n desc limit 10'",
+    "esjobs sql 'select name, verdict, deviation from latest_flags order by abs(deviation) desc limit 5'",
+)
 @click.command("sql")
 @click.argument("statement", metavar="'SELECT ...'")
 @click.option(
@@ -83,17 +94,18 @@ def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> s
     default=300.0,
     show_default=True,
     metavar="SECONDS",
+    help="Longest time that the question may take, reading and writing its answer included.",
 )
 @click.option(
-    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How rows are written."
+    "--format", "form", type=_FORMATS, default="table", show_default=True, help="How it is written."
 )
 @click.option(
-    "--out", "-o", default="-", show_default=True, metavar="FILE", help="File to write; - is stdout."
+    "--out", "-o", default="-", show_default=True, metavar="FILE", help="Where to write: a file; - is stdout."
 )
 @spreadsheet_option
 @click.pass_obj
 def sql(obj: Context, statement: str, timeout_s: float, form: str, out: str, spreadsheet: bool) -> None:
-    """One SELECT over the embedded store: esjobs sql 'select site, count(*) from jobs group by all'.
+    """One SELECT over the embedded store, read-only.
 
     There are jobs, the result tables as docs/tables.md has them, and latest_factors, latest_flags, ... with
     the rows of the latest run. Nothing can be changed, no file read or written. On a cluster: query and jobs.

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from esjobs.commands.help import example
 from esjobs.commands.options import (
     PICTURES,
     Context,
@@ -15,12 +16,17 @@ from esjobs.commands.options import (
 from esjobs.commands.results import hint
 
 
+@example(
+    "esjobs query --by queue --metric efficiency --sort efficiency --asc --min-jobs 100 --top 10",
+    "esjobs query --by rc_site --metric lost_core_h,lost_share --share --top 10 --total",
+    "esjobs query --by queue --metric efficiency --window 2025-06-08/2025-06-15 --compare previous",
+)
 @click.command("query")
 @click.option(
     "--by",
     multiple=True,
     metavar="FIELD[,FIELD]",
-    help="What to group by: fields, week, month, hour (of the day, UTC); without, one row.",
+    help="Group by: fields, week, month, hour (of the day, UTC); without, one row.",
 )
 @click.option(
     "--metric",
@@ -35,11 +41,16 @@ from esjobs.commands.results import hint
 @click.option(
     "--bins", multiple=True, metavar="FIELD=N|EDGES", help="Group by a number: 10 bins, or edges 0,2e9,4e9."
 )
-@click.option("--sort", metavar="NAME", help="A metric, or a column of the answer.")
+@click.option("--sort", metavar="NAME", help="Sort by: a metric, or a column of the answer.")
 @click.option(
-    "--desc/--asc", "descending", default=None, help="Direction; without, the largest numbers come first."
+    "--desc/--asc",
+    "descending",
+    default=None,
+    help="The largest first; or the smallest; without, the largest numbers come first.",
 )
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Only N groups; the rest as one row others.")
+@click.option(
+    "--top", type=click.IntRange(1), metavar="N", help="So many rows, and the rest as one row others."
+)
 @click.option("--min-jobs", type=click.IntRange(0), default=0, metavar="N", help="Groups of N jobs or more.")
 @click.option("--total", is_flag=True, help="One more row: all jobs together.")
 @click.option("--share", is_flag=True, help="Beside numbers that add up, their part of the total.")
@@ -57,14 +68,9 @@ from esjobs.commands.results import hint
 @rows_or_picture_options
 @click.pass_obj
 def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> None:
-    """An ad-hoc question to the stored jobs: esjobs query --by site --metric jobs,efficiency.
+    """An ad-hoc question to the stored jobs, one row per group.
 
     The field site, also called queue, is the queue that jobs name; rc_site is the WLCG site behind it.
-
-    \b
-    esjobs query --by queue --metric efficiency --sort efficiency --asc --min-jobs 100 --top 10
-    esjobs query --by rc_site --metric lost_core_h,lost_share --share --top 10 --total
-    esjobs query --by queue --metric efficiency --window 2025-06-08/2025-06-15 --compare previous
     """
     from esjobs.hints import unmatched_conditions
     from esjobs.terminal import say

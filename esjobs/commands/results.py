@@ -104,7 +104,11 @@ def show(
         emit(rows, form, out)
 
 
-@example("esjobs run --window 2025-05-17/2025-06-16", "esjobs compare --top 10")
+@example(
+    "esjobs run --window 2025-05-17/2025-06-16",
+    "esjobs compare --top 10",
+    "esjobs compare --since 2025-06-15 --level site",
+)
 @click.command()
 @click.argument("run_a", metavar="[RUN", required=False)
 @click.argument("run_b", metavar="[RUN]]", required=False)

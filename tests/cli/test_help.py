@@ -90,7 +90,22 @@ MENTIONED = re.compile(r"\b(IMPORT|QUEUE|CPU|JOBID|RECIPIENT)\b|://|rules\.toml|
 """What stands for something of one's own, or needs a server."""
 
 READING = (
-    *("show", "query", "compare", "report", "site", "flags", "rank", "export", "fields", "nights", "doctor"),
+    *(
+        "jobs",
+        "sql",
+        "cpu",
+        "show",
+        "query",
+        "compare",
+        "report",
+        "site",
+        "flags",
+        "rank",
+        "export",
+        "fields",
+        "nights",
+        "doctor",
+    ),
     *("fit-file", "line-file", "dashboards", "rules", "notify preview", "notify log"),
 )
 CHANGES = ("flags ack", "flags answer")
