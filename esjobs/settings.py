@@ -50,18 +50,19 @@ _SMALLEST_MEMORY, _LARGEST_MEMORY = 16 * 10**6, 100 * 10**12
 def _size(value: object) -> object:
     size = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if size is not None:
-        number = float(size[1])
-        if size[4]:
-            fits = 0 < number <= 100
-        else:
-            step = 1024 if size[3] else 1000
-            bytes_ = number * step ** " KMGT".index((size[2] or " ").upper())
-            fits = _SMALLEST_MEMORY <= bytes_ <= _LARGEST_MEMORY
+        share = float(size[1])
+        fits = 0 < share <= 100 if size[4] else _SMALLEST_MEMORY <= _bytes(size) <= _LARGEST_MEMORY
         if fits:
             return value
     raise PydanticCustomError(
         "size", "expected a size such as 1GB or 512MB, from 16MB to 100TB, or a share such as 50%"
     )
+
+
+def _bytes(size: re.Match[str]) -> float:
+    """The bytes of a size that is no share."""
+    step = 1024 if size[3] else 1000
+    return float(size[1]) * step ** float(" KMGT".index((size[2] or " ").upper()))
 
 
 def _list_in(value: object) -> object:
@@ -172,6 +173,15 @@ class Settings(BaseSettings):
     efficiency: EfficiencySettings = EfficiencySettings()
     clusters: ClustersSettings = ClustersSettings()
     detect: DetectSettings = DetectSettings()
+
+    @property
+    def memory_bytes(self) -> float:
+        """The bytes that ``memory`` means here; a share is one of what the machine has."""
+        size = _SIZE.fullmatch(self.memory)
+        assert size is not None, "checked when it was read"  # noqa: S101
+        if size[4]:
+            return float(size[1]) / 100 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return _bytes(size)
 
     @field_validator("rules", mode="before")
     @classmethod

@@ -1,5 +1,7 @@
 """Commands about single jobs as rows: the list of those that meet conditions, and SQL over the store."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 import click
 
 from esjobs.commands.help import example
@@ -113,8 +115,18 @@ def sql(obj: Context, statement: str, timeout_s: float, form: str, out: str, spr
     from esjobs.output.rows import write_batches
 
     _require_csv(form, spreadsheet=spreadsheet)
-    with obj.session() as session:
+    with obj.session() as session, _bounds(obj, session.settings.memory_bytes, timeout_s):
         write_batches(session.arrow.sql(statement, timeout_s=timeout_s), form, out, spreadsheet=spreadsheet)
+
+
+def _bounds(obj: Context, memory_bytes: float, timeout_s: float) -> AbstractContextManager[None]:
+    """What ends a statement that heeds no interrupt; in a process of others, nothing does."""
+    if not obj.own_process:
+        return nullcontext()
+    from esjobs.own_process import bounded
+
+    late = f"esjobs: SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout"
+    return bounded(timeout_s, memory_bytes, late)
 
 
 def _require_csv(form: str, *, spreadsheet: bool) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import tempfile
+import threading
 import uuid
 import weakref
 from collections.abc import Iterator, Sequence
@@ -293,6 +294,18 @@ def quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """Without the progress bar that DuckDB draws on standard output, where our data goes."""
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+def stop(timer: threading.Timer | None) -> None:
+    """End a timer and its thread.
+
+    A cancelled one lives on for a moment, and so does what it knows: at the end of the program DuckDB's
+    binding complains of objects that somebody still has.
+    """
+    if timer is not None:
+        timer.cancel()
+        if timer.ident is not None and timer is not threading.current_thread():
+            timer.join(1.0)
 
 
 def _without_zone(rows: pa.Table) -> pa.Table:

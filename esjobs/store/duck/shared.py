@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from esjobs.core.errors import StoreError
-from esjobs.store.duck.connection import DuckConnection, quiet, temporary
+from esjobs.store.duck.connection import DuckConnection, quiet, stop, temporary
 from esjobs.store.duck.turns import take_turn
 
 IDLE_S = 1.0
@@ -119,11 +119,12 @@ class SharedConnection(DuckConnection):
     def _watch(self) -> None:
         """Look again after a while, by a thread that lives no longer than the file is open."""
         if self._timer is None and not self._closed:
-            self._timer = threading.Timer(IDLE_S, self._give_back)
+            self._timer = threading.Timer(IDLE_S, _give_back, [weakref.ref(self)])
             self._timer.daemon = True
             self._timer.start()
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
+        """Release the file until the next question, unless it was needed a moment ago or still is."""
         with self._guard:
             self._timer = None
             opened = getattr(self, "_duckdb", None)
@@ -141,9 +142,16 @@ class SharedConnection(DuckConnection):
         """End all streams and release the file."""
         with self._guard:
             super().close()
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self._duckdb = None
+            timer, self._timer = self._timer, None
+        # without the guard, for which it may wait: a thread that is left has DuckDB's objects at the very end
+        stop(timer)
+
+
+def _give_back(connection: "weakref.ref[SharedConnection]") -> None:
+    """Of a connection that nobody has any more, nothing is left to be done."""
+    if (known := connection()) is not None:
+        known.give_back()
 
 
 _CONNECTIONS: weakref.WeakSet[SharedConnection] = weakref.WeakSet()

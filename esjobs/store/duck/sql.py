@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.errors import StoreError, UsageError
-from esjobs.store.duck.connection import DuckConnection
+from esjobs.store.duck.connection import DuckConnection, stop
 
 _BATCH_ROWS = 10_000
 _PLAIN = (
@@ -42,11 +42,11 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         reader: pa.RecordBatchReader = cursor.sql(text).to_arrow_reader(_BATCH_ROWS)
     except duckdb.Error as error:
-        clock.cancel()
+        stop(clock)
         cursor.close()
         raise _told(error, timeout_s) from error
     except BaseException:
-        clock.cancel()
+        stop(clock)
         cursor.close()
         raise
     names = _distinct(reader.schema.names)
@@ -62,7 +62,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise _told(error, timeout_s) from error
         finally:
-            clock.cancel()
+            stop(clock)
             cursor.close()
 
     return pa.RecordBatchReader.from_batches(schema, batches())
