@@ -62,7 +62,7 @@ def _size(value: object) -> object:
 def _bytes(size: re.Match[str]) -> float:
     """The bytes of a size that is no share."""
     step = 1024 if size[3] else 1000
-    return float(size[1]) * step ** float(" KMGT".index((size[2] or " ").upper()))
+    return float(size[1]) * float(step) ** " KMGT".index((size[2] or " ").upper())
 
 
 def _list_in(value: object) -> object:

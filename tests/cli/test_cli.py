@@ -139,7 +139,7 @@ def test_query_and_where(filled: Path) -> None:
         (["query", "--by", "site", "--where", "site"], 2, "expected FIELD=VALUE"),
         (["query", "--by", "site", "--where", "cores=many"], 2, "'many' is no integer"),
         (["query", "--by", "cpu_s"], 2, "cannot be grouped by 'cpu_s'"),
-        (["run", "--window", "2018-08-01"], 2, "not a window"),
+        (["run", "--window", "2018-08-32"], 2, "2018-08-32"),
         (["run", "--window", "2018-08-01T01:00/2018-08-02"], 2, "whole days"),
         (["run", "--window", "2020-01-01/2020-02-01"], 1, "the stored jobs lie in 2018-08-10/2018-08-15"),
         (["fit", "--where", "user=me"], 2, "cannot be restricted by 'user'"),
