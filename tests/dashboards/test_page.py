@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-_MARKS = """() => [...document.querySelectorAll('figure')].map((figure) => ({
+_MARKS = """() => [...document.querySelectorAll('figure[data-marks]')].map((figure) => ({
     panel: figure.closest('[data-panel]').dataset.panel,
     rows: Number(figure.dataset.marks),
     marks: figure.querySelectorAll('.marks_marks > path').length,
