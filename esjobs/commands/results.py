@@ -163,7 +163,7 @@ def compare(
 
         headlines = [] if methods else [run.headline for run in (first, second) if run.headline is not None]
         rows, alike, summary = compared_for_people(rows, headlines, all_rows=top == 0)
-        title = "; ".join(filter(None, (summary, title, alike)))
+        title = "; ".join(filter(None, (title, summary, alike)))
         if not rows.num_rows and out == "-":
             click.echo(visible(title))
             return

@@ -15,7 +15,13 @@ from esjobs.store.base import JobStore
 LEAST_JOBS = 100
 """Others with fewer jobs are not compared with: their numbers are chance."""
 
-COMPARED: Mapping[str, Literal["low", "high"]] = {"efficiency": "low"}
+COMPARED: Mapping[str, Literal["low", "high"]] = {
+    "efficiency": "low",
+    "failure_rate": "high",
+    "lost_share": "high",
+    "waiting_s": "high",
+    "mem_per_core_gb": "high",
+}
 """Metrics of :mod:`esjobs.jobs.query` that are compared, and on which side of the others one is worse off."""
 
 
