@@ -1,7 +1,8 @@
 """The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
 
+import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pyarrow as pa
 from dashboards.targets.html.profile import (
     Columns,
     Course,
+    Curve,
+    Dot,
     Fold,
     Label,
     Part,
@@ -19,9 +22,12 @@ from dashboards.targets.html.profile import (
     Whiskers,
     render_profile,
 )
+from esjobs.core.errors import NoJobsError
 from esjobs.core.query import In
 from esjobs.core.text import visible
+from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
+from esjobs.jobs.query import query_jobs
 from esjobs.output.destination import writing_text
 from esjobs.output.rows import cell_text
 from esjobs.profile.named import Named
@@ -37,7 +43,7 @@ _WIDTH, _LEFT, _ROW = 860, 250, 22
 """Of the figure of deviations, and how high a row of it is; in units of its box."""
 _WIDEST = 1.5
 """Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far."""
-_COURSE_HEIGHT, _COURSE_LEFT = 190, 46
+_COURSE_HEIGHT, _COURSE_LEFT = 230, 66
 _MOST_COURSES = 6
 """Queues that are drawn over time, those of most jobs; the table has them all."""
 
@@ -88,6 +94,75 @@ def folds(store: JobStore, run: StoredRun) -> list[Fold]:
         )
         for profile in found
     ]
+
+
+WEEKS = 26
+"""How far back trends go."""
+_LEAST_WEEKS = 3
+_CURVES = (("core_h", "Core hours"), ("efficiency", "CPU efficiency"), ("failure_rate", "Jobs that failed"))
+
+
+def trends(store: JobStore, run: StoredRun) -> Part | None:
+    """Numbers of all jobs by week up to the end of a run's window, and confirmed queues over windows.
+
+    None where jobs are of less than three weeks. Cost: one query to the jobs of half a year.
+    """
+    metrics = ["jobs", *(name for name, _ in _CURVES), "waiting_s"]
+    window = Window(run.window.end - timedelta(weeks=WEEKS), run.window.end)
+    try:
+        table = query_jobs(store, ["week"], metrics, window=window)
+    except NoJobsError:
+        return None
+    rows = [row for row in table.to_pylist() if row["week"] is not None]
+    if len(rows) < _LEAST_WEEKS:
+        return None
+    figures: list[Whiskers | Course | Curve] = [
+        _curve(title, [(row["week"], row[name]) for row in rows if row[name] is not None])
+        for name, title in _CURVES
+    ]
+    for profile in profiles(store, _confirmed(store, run), run, run.window):
+        figures += _courses(profile)
+    return Part("Over time", "", [], figures, _columns(table))
+
+
+def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
+    where = [In("run", (run.run,)), In("level", ("site",)), In("method", (run.headline or "",))]
+    rows = read_table(store, FLAGS, [*where, In("processing_type", (ALL_TYPES,))]).to_pylist()
+    found = sorted((row for row in rows if row["confirmed"] is True), key=_urgency)
+    return [Named("site", row["name"], (row["name"],), row["rc_site"]) for row in found[:_MOST_COURSES]]
+
+
+def _curve(title: str, values: Sequence[tuple[str, float]]) -> Curve:
+    """A number by week; its axis begins at 0 unless it varies little."""
+    numbers = [value for _, value in values] or [0.0]
+    high = max(numbers)
+    low = min(numbers) if high and min(numbers) > 0.5 * high else 0.0
+    margin = 0.1 * (high - low or high or 1.0)
+    low, high = max(0.0, low - margin), high + margin
+    bottom, width = _COURSE_HEIGHT - 44, _WIDTH
+    step = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
+    places = [round(_COURSE_LEFT + 30 + number * step, 1) for number in range(len(values))]
+
+    def y(value: float) -> float:
+        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
+
+    dots = [
+        Dot(x, y(value), f"{week}: {cell_text(value)}")
+        for x, (week, value) in zip(places, values, strict=True)
+    ]
+    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
+    return Curve(
+        title,
+        f"{title} of all jobs, by ISO week.",
+        width,
+        bottom + 24,
+        _COURSE_LEFT,
+        bottom,
+        [Tick(y(value), _short_number(value)) for value in _round_values(low, high)],
+        [Tick(places[place], values[place][0]) for place in shown] if values else [],
+        "M" + "L".join(f"{dot.x},{dot.y}" for dot in dots) if dots else "",
+        dots,
+    )
 
 
 def _open(row: Row) -> bool:
@@ -213,7 +288,7 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
 
     def x(moment: datetime) -> float:
         share = (moment - first).total_seconds() / span
-        return float(round(_COURSE_LEFT + 30 + share * (_WIDTH - _COURSE_LEFT - 60), 1))
+        return float(round(_COURSE_LEFT + 30 + share * (_WIDTH - _COURSE_LEFT - 110), 1))
 
     def y(value: float) -> float:
         return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
@@ -237,7 +312,6 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         f"M{at},{y(value)}h1" if not place else f"H{at}V{y(value)}"
         for place, (at, value) in enumerate(declared)
     )
-    step = (high - low) / 4
     unit = rows[-1]["benchmark"] or rows[-1]["estimate_benchmark"] or "benchmark"
     return Course(
         visible(name),
@@ -247,17 +321,43 @@ def _course(name: str, rows: Sequence[Row]) -> Course:
         _COURSE_HEIGHT,
         _COURSE_LEFT,
         bottom,
-        [Tick(y(low + n * step), f"{low + n * step:.3g}") for n in range(5)],
-        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in _spread([row["window_end"] for row in rows])],
+        [Tick(y(value), f"{value:g}") for value in _round_values(low, high)],
+        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in _spread([row["window_end"] for row in rows], 4)],
         path,
         points,
     )
 
 
-def _spread(moments: Sequence[datetime]) -> list[datetime]:
-    """The first and the last of several, and up to five between them."""
-    places = np.unique(np.linspace(0, len(moments) - 1, min(len(moments), 7)).round().astype(int))
+def _spread(moments: Sequence[datetime], most: int) -> list[datetime]:
+    """The first and the last of several, and some between them."""
+    places = np.unique(np.linspace(0, len(moments) - 1, min(len(moments), most)).round().astype(int))
     return [moments[place] for place in places]
+
+
+def _round_values(low: float, high: float) -> list[float]:
+    """Three to six round numbers between two.
+
+    >>> _round_values(0.81, 0.828), _round_values(0.0, 2.4e6)
+    ([0.81, 0.815, 0.82, 0.825], [0.0, 500000.0, 1000000.0, 1500000.0, 2000000.0])
+    """
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
+    first = math.ceil(low / step - 1e-9)
+    numbers = range(first, math.floor(high / step + 1e-9) + 1)
+    return [float(f"{number * step:.12g}") for number in numbers]
+
+
+def _short_number(value: float) -> str:
+    """A number on an axis.
+
+    >>> _short_number(1.5e6), _short_number(0.825), _short_number(20_000.0)
+    ('1.5 M', '0.825', '20 k')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g} {letter}"
+    return f"{value:g}"
 
 
 def _short(text: str) -> str:

@@ -21,7 +21,7 @@ from esjobs.core.window import Window
 from esjobs.jobs.tables import LOADS
 from esjobs.names.spelling import as_stored
 from esjobs.output.destination import writing_text
-from esjobs.profile_page import folds
+from esjobs.profile_page import folds, trends
 from esjobs.runs.finding import find_run, read_results
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table
@@ -78,6 +78,7 @@ def report_data(store: JobStore, run: str | None = None, method: str | None = No
         headline=headline,
         limit=question.fit.deviation_limit,
         restriction=stored_run.restriction,
+        trends=trends(store, stored_run) if shown == headline else None,
         profiles=folds(store, stored_run) if shown == headline else (),
         jobs_in=sum(stored.column("n_jobs").to_pylist()),
     )

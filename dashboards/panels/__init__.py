@@ -25,7 +25,7 @@ from dashboards.panels.factors import (
     WITHOUT,
 )
 from dashboards.panels.flags import OPEN_FLAGS
-from dashboards.panels.profiles import PROFILES
+from dashboards.panels.profiles import PROFILES, TRENDS
 from dashboards.panels.reasons import REASONS
 from dashboards.panels.verdicts import (
     CANDIDATES,
@@ -54,6 +54,7 @@ REPORT: tuple[Panel, ...] = (
     SCATTER,
     DEVIATIONS,
     FLAGS_TABLE,
+    TRENDS,
     PROFILES,
     FACTORS_SITE,
     FACTORS_SITE_TABLE,

@@ -1,4 +1,4 @@
-"""The panel of sites one by one: who deviates, or may, with everything that is known of it."""
+"""Panels that are laid out before the page: sites one by one, and numbers over weeks."""
 
 from dashboards.spec import Panel, View
 
@@ -14,5 +14,18 @@ PROFILES = Panel(
     empty="No queue deviates, and none is undecided.",
     optional=True,
     on_request=True,
+    headline_only=True,
+)
+
+TRENDS = Panel(
+    "trends",
+    "Over time",
+    "trends",
+    "Over time",
+    View("flags", level="site"),
+    "All jobs of each week up to the end of the window, whatever became of them; the first and the last week "
+    "may be incomplete. Below them confirmed queues in windows of one length.",
+    empty="The store holds jobs of less than three weeks.",
+    optional=True,
     headline_only=True,
 )

@@ -20,6 +20,7 @@ Kind = Literal[
     "extremes",
     "name-list",
     "profiles",
+    "trends",
     "types",
     "books",
     "markdown",

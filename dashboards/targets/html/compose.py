@@ -32,11 +32,13 @@ from dashboards.targets.html.parts import (
     Section,
     TermsPart,
     TextPart,
+    TrendsPart,
     TypePart,
     table_part,
     tiles_part,
 )
 from dashboards.targets.html.profile import Fold
+from dashboards.targets.html.profile import Part as LaidOut
 from dashboards.view.books import books_of
 from dashboards.view.earlier import brought_up
 from dashboards.view.rows import (
@@ -73,6 +75,7 @@ class ReportData:
     accepted deviation. ``jobs_in``: jobs stored in the window, counted independently of the books, so that a
     reader sees them balance; ``None`` when nobody counted.
     ``restriction``: tasks and conditions that the run was restricted to. ``profiles``: sites one by one.
+    ``trends``: what is known over weeks.
     """
 
     factors: Tabular | None = None
@@ -95,6 +98,7 @@ class ReportData:
     jobs_in: int | None = None
     restriction: Sequence[str] = ()
     profiles: Sequence[Fold] = ()
+    trends: LaidOut | None = None
 
 
 class Composer:
@@ -136,6 +140,7 @@ class Composer:
             "types": self._types,
             "books": self._books,
             "profiles": self._profiles,
+            "trends": self._trends,
             "markdown": self._markdown,
             "provenance": self._provenance,
         }
@@ -310,6 +315,10 @@ class Composer:
     def _profiles(self, each: Panel, _type: str, anchor: str) -> Block:
         folds = tuple(self.data.profiles)
         return Block(anchor, each, (ProfilesPart(folds),) if folds else (), len(folds))
+
+    def _trends(self, each: Panel, _type: str, anchor: str) -> Block:
+        part = self.data.trends
+        return Block(anchor, each, () if part is None else (TrendsPart(part),), 0 if part is None else 1)
 
     def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
         limit = f"{100 * self.data.limit:.3g} %"

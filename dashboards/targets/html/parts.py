@@ -10,6 +10,7 @@ from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
 from dashboards.targets.html.cells import count, numeric, read, value_of
 from dashboards.targets.html.marks import Drawing
 from dashboards.targets.html.profile import Fold
+from dashboards.targets.html.profile import Part as LaidOut
 from dashboards.view.books import Books
 from dashboards.view.rows import Row
 from esjobs.core.text import visible
@@ -73,6 +74,14 @@ class ProfilesPart:
 
     folds: tuple[Fold, ...]
     kind: str = "profiles"
+
+
+@dataclass(frozen=True)
+class TrendsPart:
+    """Figures that are laid out already, and a table."""
+
+    part: LaidOut
+    kind: str = "trends"
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,17 @@ class TypePart:
     kind: str = "type"
 
 
-Part = TablePart | FigurePart | TextPart | TermsPart | TilesPart | BooksPart | TypePart | ProfilesPart
+Part = (
+    TablePart
+    | FigurePart
+    | TextPart
+    | TermsPart
+    | TilesPart
+    | BooksPart
+    | TypePart
+    | ProfilesPart
+    | TrendsPart
+)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,31 @@ class Course:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """A value of a curve."""
+
+    x: float
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A number over time, in a box of ``width`` x ``height``; ``path``: the line through its dots."""
+
+    title: str
+    about: str
+    width: int
+    height: int
+    left: int
+    bottom: int
+    ticks: Sequence[Tick]
+    times: Sequence[Tick]
+    path: str
+    dots: Sequence[Dot]
+
+
+@dataclass(frozen=True)
 class Columns:
     """A table: the first cell of a row names it; ``numeric``: positions of the columns of numbers."""
 
@@ -112,7 +137,7 @@ class Part:
     title: str
     about: str
     sentences: Sequence[str]
-    figures: Sequence[Whiskers | Course]
+    figures: Sequence[Whiskers | Course | Curve]
     table: Columns | None
 
 
