@@ -27,5 +27,6 @@ TRENDS = Panel(
     "may be incomplete. Below them confirmed queues in windows of one length.",
     empty="The store holds jobs of less than three weeks.",
     optional=True,
+    on_request=True,
     headline_only=True,
 )

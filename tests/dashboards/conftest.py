@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboards.targets.html.profile import Columns, Fold, Label, Part, Point, Tick, Whiskers
+from dashboards.targets.html.profile import Columns, Curve, Dot, Fold, Label, Part, Point, Tick, Whiskers
 from dashboards.targets.html.report import ReportData
 from esjobs.capabilities import table
 from esjobs.core.text import visible
@@ -347,7 +347,24 @@ def build(sites: int = 60, types: tuple[str, ...] = _TYPES, seed: int = 3) -> Re
         runs=_runs(),
         provenance={"Store": "made-up grid", "Versions": {"esjobs": "0.1.0", "altair": "6"}},
         jobs_in=30 * 434,
+        trends=Part("Over time", "", [], [_curve()], None),
         profiles=[_fold(name) for name in (*HOSTILE[:3], "SITE-001")],
+    )
+
+
+def _curve() -> Curve:
+    dots = [Dot(20.0, 30.0, "2018-W31: 7"), Dot(60.0, 20.0, "2018-W32: 9")]
+    return Curve(
+        "Core hours",
+        "By week.",
+        100,
+        60,
+        10,
+        40,
+        [Tick(30.0, "7")],
+        [Tick(20.0, "W31")],
+        "M20,30L60,20",
+        dots,
     )
 
 

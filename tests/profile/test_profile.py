@@ -6,14 +6,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from dashboards.targets.html.profile import Curve
 from esjobs.arguments import Filters
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.window import Window
 from esjobs.demo.grid import LAST_DAY
+from esjobs.output.rows import cell_text
 from esjobs.profile.profile import Profile
-from esjobs.profile_page import profile_html
+from esjobs.profile_page import profile_html, trends
 from esjobs.session import Session
 from tests.cli.running import job_file, run
 from tests.conftest import memory_session
@@ -207,3 +210,41 @@ def test_commands(tmp_path: Path) -> None:
     wrong = run("site", "SITE1", store=store)
     assert wrong.exit_code == 2
     assert "close are" in wrong.stderr or "there are" in wrong.stderr
+
+
+def test_trends_are_the_numbers_of_the_weeks(grid: Session) -> None:
+    run = grid.site(LARGE).run
+    assert run is not None
+    part = trends(grid.store, run)
+    assert part is not None
+    weeks = grid.query("week", ["jobs", "core_h", "efficiency", "failure_rate"])
+    assert part.table is not None
+    assert [row[0] for row in part.table.rows] == weeks["week"].tolist()
+    core_h = next(figure for figure in part.figures if figure.title == "Core hours")
+    assert isinstance(core_h, Curve)
+    assert [dot.label for dot in core_h.dots] == [
+        f"{week}: {cell_text(value)}" for week, value in zip(weeks["week"], weeks["core_h"], strict=True)
+    ]
+    heights = [dot.y for dot in core_h.dots]
+    assert np.argsort(heights).tolist() == np.argsort(-weeks["core_h"].to_numpy()).tolist()
+    for figure in part.figures:
+        marks = figure.dots if isinstance(figure, Curve) else figure.points
+        assert all(0 <= mark.x <= figure.width and 0 <= mark.y <= figure.height for mark in marks)
+
+
+def test_two_weeks_are_no_trend(tmp_path: Path) -> None:
+    with memory_session() as session:
+        session.ingest("jobs", job_file(tmp_path / "jobs.csv"))
+        session.run()
+        run = session.site("SITE01").run
+        assert run is not None
+        assert trends(session.store, run) is None
+
+
+def test_a_report_has_the_sites_that_deviate(tmp_path: Path) -> None:
+    with memory_session() as session:
+        session.ingest("jobs", job_file(tmp_path / "jobs.csv"))
+        session.run()
+        page = session.report_page()
+    assert page.count('<details class="profile"') == 1
+    assert "<b>SITE11</b>" in page
