@@ -42,4 +42,5 @@ OPEN_FLAGS = Panel(
     ),
     given=(Where("state"),),
     empty="No flag is open.",
+    on_request=True,
 )
