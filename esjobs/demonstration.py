@@ -12,6 +12,7 @@ from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, standing
+from esjobs.demo.course import Course
 from esjobs.demo.grid import Grid
 from esjobs.jobs.aggregate import Progress
 from esjobs.output.destination import writing, writing_text
@@ -37,13 +38,14 @@ def demonstrate(
     config: Path | None = None,
     progress: Progress | None = None,
 ) -> Demonstration:
-    """Generate about ``jobs`` jobs into ``folder``, run everything on them, write the report there.
+    """Generate ``jobs`` jobs into ``folder``, run everything on them, write the report there.
 
     The folder receives ``jobs.parquet``, ``corepower.csv``, ``demo.duckdb`` (unless ``store`` names another
     one) and ``report.html``; a demo run there before is overwritten. Deterministic by seed, except for times.
     """
-    grid = replace(Grid.of_size(jobs, seed=seed), monitored=True)
-    days = grid.days(jobs)
+    quiet = Grid.of_size(jobs, seed=seed)
+    days = quiet.days(jobs)
+    grid = replace(quiet, monitored=True, course=Course(seed, days[0], days[-1], jobs))
     database, job_file, declared_file = (
         folder / name for name in ("demo.duckdb", "jobs.parquet", "corepower.csv")
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import UsageError
+from esjobs.demo.course import Course, lived_through
 from esjobs.demo.jobs import Hosts, batches, shift
 from esjobs.demo.monitored import monitored
 from esjobs.demo.queues import plan_models, plan_queues
@@ -29,7 +30,8 @@ class Grid:
     ``seed``: any integer from 0. ``jobs_per_day``: jobs that end on each day. ``n_sites``: computing
     queues, 20 or more. ``n_models``: CPU models, 5 to 44. ``tasks_per_day``: tasks born each day, 4 or
     more; without it, 9 for 10 000 jobs a day, growing with the power 0.92. ``monitored``: jobs also say what
-    they asked for, and some what was counted of them. Raises :class:`esjobs.core.errors.UsageError` for
+    they asked for, and some what was counted of them. ``course``: how many jobs each day has instead of
+    ``jobs_per_day``, and what the days do to them. Raises :class:`esjobs.core.errors.UsageError` for
     numbers outside these limits.
 
     >>> grid = Grid(seed=1, jobs_per_day=100)
@@ -43,6 +45,7 @@ class Grid:
     n_models: int = 40
     tasks_per_day: int | None = None
     monitored: bool = False
+    course: Course | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0 or self.jobs_per_day < 1 or self._tasks_per_day < 4:
@@ -83,11 +86,29 @@ class Grid:
         """
         lots = [(age, self._births(day - timedelta(days=age))) for age in range(MAX_LIFE_DAYS)]
         running = shift(lots, self.jobs_per_day)
-        made = batches(self.seed, day, self.jobs_per_day, running, self._hosts)
+        n_jobs, most = (
+            (self.jobs_per_day, self.jobs_per_day)
+            if self.course is None
+            else (self.course.volume(day), self.course.most)
+        )
+        made = batches(self.seed, day, n_jobs, running, self._hosts, most)
         for number, batch in enumerate(made):
-            # numbers of its own: everything else of a job is the same without
-            rng = np.random.default_rng([self.seed, 5, day.toordinal(), number])
-            yield monitored(batch, rng) if self.monitored else batch
+            # numbers of their own: everything else of a job is the same without
+            lived, counted = (
+                np.random.default_rng([self.seed, stream, day.toordinal(), number]) for stream in (8, 5)
+            )
+            treated = batch if self.course is None else self._lived(batch, day, lived)
+            yield monitored(treated, counted) if self.monitored else treated
+
+    def _lived(self, batch: pa.RecordBatch, day: date, rng: np.random.Generator) -> pa.RecordBatch:
+        incident = self._truth.incident
+        return lived_through(
+            batch,
+            rng,
+            efficiency=1.0 if self.course is None else self.course.efficiency(day),
+            incident=incident if incident is not None and incident.on(day) else None,
+            queues=self._truth.queues,
+        )
 
     def tasks(self, day: date) -> tuple[PayloadTruth, ...]:
         """What is planted in the tasks born on a day; a task with two kinds of jobs has two entries.
@@ -97,7 +118,7 @@ class Grid:
         return self._births(day).truth()
 
     def truth(self) -> Truth:
-        """What is planted in the queues and CPU models."""
+        """What is planted in the queues and CPU models, and in the days if the grid has a course."""
         return self._truth
 
     def declarations(self) -> list[Declaration]:
@@ -148,7 +169,9 @@ class Grid:
     def _truth(self) -> Truth:
         rng = np.random.default_rng([self.seed, 0])
         models = plan_models(rng, self.n_models)
-        return Truth(queues=plan_queues(rng, self.n_sites, models), cpu_models=models)
+        queues = plan_queues(rng, self.n_sites, models)
+        incident = None if self.course is None else self.course.incident(queues)
+        return Truth(queues=queues, cpu_models=models, incident=incident)
 
     @cached_property
     def _hosts(self) -> Hosts:

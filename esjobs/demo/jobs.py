@@ -149,9 +149,14 @@ def shift(day_births: Sequence[tuple[int, Births]], n_jobs: int) -> Shift:
     )
 
 
-def batches(seed: int, day: date, n_jobs: int, running: Shift, hosts: Hosts) -> Iterator[pa.RecordBatch]:
-    """The jobs that end on a day, at most 65 536 to a batch; identifiers count up with the end time."""
-    first_id = _FIRST_JOB_ID + day.toordinal() * n_jobs
+def batches(
+    seed: int, day: date, n_jobs: int, running: Shift, hosts: Hosts, ids_per_day: int
+) -> Iterator[pa.RecordBatch]:
+    """The jobs that end on a day, at most 65 536 to a batch; identifiers count up with the end time.
+
+    ``ids_per_day``: not less than the jobs of any day, so that no two days share an identifier.
+    """
+    first_id = _FIRST_JOB_ID + day.toordinal() * ids_per_day
     midnight = int(datetime.combine(day, time(0), UTC).timestamp())
     for number, start in enumerate(range(0, n_jobs, BATCH_ROWS)):
         stop = min(start + BATCH_ROWS, n_jobs)

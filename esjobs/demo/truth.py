@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from esjobs.core.words import CANDIDATE, CONFIRMED
@@ -73,11 +73,33 @@ class CpuTruth:
 
 
 @dataclass(frozen=True)
+class Incident:
+    """Days on which something went wrong at a WLCG site, from ``first`` to ``last``, both included.
+
+    ``efficiency_factor``: efficiency of its jobs over the usual one; they run longer for the same CPU time.
+    ``failure_rate``: fraction of its jobs that fail though they would have finished elsewhere.
+    ``waiting_factor``: their waiting time over the usual one.
+    """
+
+    rc_site: str
+    first: date
+    last: date
+    efficiency_factor: float
+    failure_rate: float
+    waiting_factor: float
+
+    def on(self, day: date) -> bool:
+        """Whether the day is one of the incident."""
+        return self.first <= day <= self.last
+
+
+@dataclass(frozen=True)
 class Truth:
-    """The truth about a grid: its queues and its CPU models, in a fixed order."""
+    """The truth about a grid: queues and CPU models, in a fixed order, and the incident if it has one."""
 
     queues: tuple[QueueTruth, ...]
     cpu_models: tuple[CpuTruth, ...]
+    incident: Incident | None = None
 
     def queue(self, name: str) -> QueueTruth:
         """The queue of that name, or :class:`KeyError`."""
