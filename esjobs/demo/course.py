@@ -55,10 +55,13 @@ class Course:
         return float(rng.uniform(*POOR_EFFICIENCY)) if rng.random() < POOR_DAYS else 1.0
 
     def incident(self, queues: Sequence[QueueTruth]) -> Incident:
-        """What goes wrong: at the largest site, leaving out islands and those with a planted declaration."""
+        """What goes wrong, and where: at the largest site that has jobs every day and plays no other part.
+
+        Queues for one class of cores count nothing, for there are days without tasks for them.
+        """
         sizes = dict.fromkeys((queue.rc_site for queue in queues), 0.0)
         for queue in queues:
-            sizes[queue.rc_site] += queue.share
+            sizes[queue.rc_site] += queue.share * (len(queue.core_classes) > 1)
         busy = {queue.rc_site for queue in queues if queue.misdeclared or queue.island}
         begin = self.last - timedelta(days=_BEFORE_LAST)
         return Incident(
