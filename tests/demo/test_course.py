@@ -31,7 +31,8 @@ def jobs_of(seed: int) -> pa.Table:
 
 @cache
 def frame(seed: int) -> pd.DataFrame:
-    return jobs_of(seed).to_pandas()
+    jobs: pd.DataFrame = jobs_of(seed).to_pandas()
+    return jobs
 
 
 @pytest.mark.parametrize("jobs", [1, 29, 44, 60_001, 299_999, 300_000])
