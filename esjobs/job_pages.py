@@ -23,6 +23,12 @@ USUAL_JOBS = 300
 """So many jobs have a page unless told otherwise."""
 _WORST = (("-score_sum", 25), ("-wasted_core_hours", 25))
 """Jobs that have one whether or not an issue was found: the first by these columns of their scores."""
+_WAYS = (
+    ("Efficiency", "../efficiency.html"),
+    ("Projects and users", "../people.html"),
+    ("Job issues", "../issues.html"),
+)
+"""The pages to which each leads back."""
 _POINTS = 120
 """Values that a plot has at most: a page is looked at, not calculated with."""
 
@@ -69,9 +75,7 @@ def job_pages(store: JobStore, most: int) -> JobPages:
 
 def job_files(store: JobStore, pages: JobPages, style: str, mark: str) -> Iterator[tuple[str, str]]:
     """Each page by its name. ``style``: the address of the style sheet, seen from the pages beside them."""
-    around = Around(
-        f"../{style}", mark, (("Efficiency", "../efficiency.html"), ("Job issues", "../issues.html"))
-    )
+    around = Around(f"../{style}", mark, _WAYS)
     for story in job_stories(store, list(pages.files), points=_POINTS):
         yield pages.files[story.source, story.job_id], job_html(story, around)
 

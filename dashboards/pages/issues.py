@@ -80,7 +80,6 @@ JOBS_TABLE = Panel(
         sort=("-severity_rank", "-wasted_core_hours", "source", "job_id", "detector"),
         most=FOREMOST,
     ),
-    "The first 1,000 of all issues; of one user there may be more.",
     fields=(
         Entry("day", "Day", "time"),
         Entry("job_id", "Job", "name"),

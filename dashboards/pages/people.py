@@ -124,7 +124,6 @@ JOBS_TABLE = Panel(
         sort=("-wasted_core_hours", "source", "job_id"),
         most=FOREMOST,
     ),
-    "The first 1,000 of all jobs; of one user there may be more.",
     fields=(
         Entry("job_id", "Job", "name"),
         Entry("project", "Project", "name"),

@@ -308,7 +308,12 @@ def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
                         "type": "nominal",
                         "title": None,
                         "scale": {"domain": [title for _, title in _PARTS], "range": list(SERIES[:3])},
-                        "legend": {"orient": "top", "columns": 3, "labelLimit": 200, "symbolType": "circle"},
+                        "legend": {
+                            "orient": "top",
+                            "columns": {"expr": "width < 430 ? 2 : 3"},
+                            "labelLimit": 200,
+                            "symbolType": "circle",
+                        },
                     },
                     "tooltip": [
                         {"field": "what", "type": "nominal", "title": "score"},

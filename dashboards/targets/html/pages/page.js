@@ -198,6 +198,7 @@ function table(panel, made, pool, rows) {
     panel.table = new Table(holder, panel.described.title);
   }
   panel.table.show(pool, made, rows);
+  if (made.first) panel.table.told.textContent = "Among the first " + number(made.first) + " of all rows: there may be more.";
   if (made.of) panel.table.told.textContent = "The first " + number(rows.length) + " of " + number(made.of) + " rows.";
 }
 

@@ -35,6 +35,8 @@ def panel_of(
         made = _MAKERS[given.panel.kind](cut) | {"of": len(given.rows)}
     else:
         made = _MAKERS[given.panel.kind](given)
+    if given.panel.kind == "rows" and given.panel.view.most and len(given.rows) == given.panel.view.most:
+        made["first"] = given.panel.view.most
     for column in made.get("columns", ()):
         if column["column"] == "job_id" and of_jobs:
             column["page"] = given.columns.made(
