@@ -17,7 +17,7 @@ import pytest
 
 import esjobs
 from esjobs.capabilities import TABLES
-from esjobs.core.errors import NoJobsError, ReadOnlyError, SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import NoJobsError, ReadOnlyError, SchemaError, StoreBusyError, StoreError, UsageError
 from esjobs.store.duck import shared
 from esjobs.store.duck.holders import holders_of
 from esjobs.store.duck.store import DuckStore
@@ -361,3 +361,26 @@ def test_a_stream_is_not_cut_off_however_long_it_rests(file: Path) -> None:
         stream = iter(session.batches("jobs"))
         time.sleep(2.5 * shared.IDLE_S)
         assert sum(batch.num_rows for batch in stream) == 5
+
+
+def test_sql_stays_fenced_after_the_file_was_given_back(file: Path) -> None:
+    with esjobs.open(f"duckdb:{file}", read_only=True) as session:
+        assert session.sql("select count(*) as n from jobs").n.tolist() == [5]
+        for _ in range(2):
+            time.sleep(2.5 * shared.IDLE_S)
+            writer = Child(WRITER, file, "b", 0)  # has it at once, so the session has not
+            assert writer.line() == "written"
+            assert writer.end() == 0
+            for text in ("select * from read_csv('/etc/passwd')", "select * from '/etc/passwd'"):
+                with pytest.raises(UsageError, match="SQL: "):
+                    session.sql(text)
+            assert session.sql("select count(*) as n from jobs").n.tolist() == [10]
+
+
+def test_an_answer_to_sql_is_read_to_its_end_however_long_it_rests(file: Path) -> None:
+    with esjobs.open(f"duckdb:{file}", read_only=True) as session:
+        answer = session.arrow.sql("select range as n from range(100000)")
+        first = answer.read_next_batch()
+        time.sleep(2.5 * shared.IDLE_S)
+        assert session.store.span().jobs == 5
+        assert first.num_rows + answer.read_all().num_rows == 100_000

@@ -43,7 +43,7 @@ class DuckConnection:
     ) -> None:
         in_memory = path is None or os.fspath(path) == ":memory:"
         self.location = ":memory:" if in_memory else os.fspath(path)  # type: ignore[arg-type]
-        self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[_Stream | FencedCursor] = weakref.WeakSet()
         self._closed = False
         self._within = False
         self._fenced = False
@@ -128,8 +128,8 @@ class DuckConnection:
             finally:
                 self._open().unregister("incoming")
 
-    def fenced_cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor for statements of others; close it.
+    def fenced_cursor(self) -> "FencedCursor":
+        """A cursor for statements of others; close it. The file is kept open until then.
 
         From now on nothing that runs here reaches files but those of the store, loads an extension, reads
         variables of this program, or changes the configuration.
@@ -140,7 +140,9 @@ class DuckConnection:
                 cursor.execute("SET enable_external_access = false")
                 cursor.execute("SET lock_configuration = true")
                 self._fenced = True
-            return cursor
+        lent = FencedCursor(cursor)
+        self._streams.add(lent)
+        return lent
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = self._open().cursor()
@@ -241,6 +243,19 @@ def _make_folders(folder: Path) -> list[Path]:
             "name another one with --store duckdb:PATH"
         ) from error
     return missing
+
+
+class FencedCursor:
+    """A cursor that answers statements of others, known to its store as long as somebody has it."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.duckdb = cursor
+        self.alive = True
+
+    def close(self) -> None:
+        """Let go of what is being read."""
+        self.alive = False
+        self.duckdb.close()
 
 
 class _Stream:

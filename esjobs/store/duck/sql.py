@@ -33,7 +33,8 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
     than its own. Raises :class:`UsageError` for what is no SELECT, or what DuckDB refuses, and
     :class:`StoreError` for a query that takes longer than ``timeout_s`` seconds, reading included.
     """
-    cursor = connection.fenced_cursor()
+    lent = connection.fenced_cursor()
+    cursor = lent.duckdb
     clock = threading.Timer(timeout_s, cursor.interrupt)
     clock.daemon = True
     try:
@@ -43,11 +44,11 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
         reader: pa.RecordBatchReader = cursor.sql(text).to_arrow_reader(_BATCH_ROWS)
     except duckdb.Error as error:
         stop(clock)
-        cursor.close()
+        lent.close()
         raise _told(error, timeout_s) from error
     except BaseException:
         stop(clock)
-        cursor.close()
+        lent.close()
         raise
     names = _distinct(reader.schema.names)
     schema = pa.schema([(name, _type(item.type)) for name, item in zip(names, reader.schema, strict=True)])
@@ -63,7 +64,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
             raise _told(error, timeout_s) from error
         finally:
             stop(clock)
-            cursor.close()
+            lent.close()
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
