@@ -158,9 +158,11 @@ class Answers:
 
         names = listed(columns) or tuple(item.name for item in fields.JOB_FIELDS)
         order = "" if sort is None else f"-{sort}" if desc else sort
-        if top is not None and sort is None:
+        if top and sort is None:
             order = "-end_time"
-        return listed_jobs(self._store, conditions(where), window_of(window, self._clock), names, order, top)
+        return listed_jobs(
+            self._store, conditions(where), window_of(window, self._clock), names, order, top or None
+        )
 
     def sql(self, text: str, *, timeout_s: float = 300.0) -> pa.RecordBatchReader:
         """The rows of one SELECT as a stream; as :meth:`Session.sql`."""

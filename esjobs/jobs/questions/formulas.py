@@ -71,8 +71,15 @@ class Total:
     def parts(self, *, errors: bool) -> Iterator[Part]:
         """What a store must give; ``errors``: for standard errors, too."""
         yield self.amount.moment
+        if self.amount.where and self.amount.factors:
+            yield self._meeting
         if errors:
             yield self.amount.squares
+
+    @property
+    def _meeting(self) -> Moment:
+        """How many jobs meet the conditions, whatever fields they have."""
+        return Moment((), "", (), self.amount.where)
 
     @property
     def counted(self) -> Moment:
@@ -80,8 +87,11 @@ class Total:
         return self.amount.count
 
     def values(self, parts: Parts) -> Floats:
-        """The number of each group."""
-        return parts[self.amount.moment]
+        """The number of each group; 0 where no job meets the conditions, null where those lack a field."""
+        values = parts[self.amount.moment]
+        if self.amount.where and self.amount.factors:
+            return np.where(parts[self._meeting] == 0, 0.0, values)
+        return values
 
     def errors(self, parts: Parts) -> Floats:
         """Its standard error."""

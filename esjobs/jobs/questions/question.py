@@ -94,14 +94,13 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
     sorting = _sorting_metric(question, by, wanted)
     parts = wanted.parts() if sorting is None else (*wanted.parts(), *sorting.formula.parts(errors=False))
     sides = [groups(store, by, parts, jobs)]
-    if float(np.sum(sides[0].parts[_COUNT])) == 0:
-        raise NoJobsError(nothing())
+    asked = [jobs]
     if before is not None:
         past = replace(jobs, window=before, where=job_filters(store, question.where, before))
         sides = aligned(sides[0], groups(store, by, parts, past))
-        asked = [jobs, past]
-    else:
-        asked = [jobs]
+        asked.append(past)
+    if sum(float(np.sum(side.parts[_COUNT])) for side in sides) == 0:
+        raise NoJobsError(nothing())
     every = np.ones(sides[0].number, np.bool_)
     totals = [Groups({}, together(side.parts, every)) for side in sides]
     if question.total and by and not all(map(adds_up, parts)):
@@ -152,8 +151,10 @@ def _sorting_metric(question: Question, by: Sequence[Dimension], wanted: Wanted)
 
 def aligned(now: Groups, before: Groups) -> list[Groups]:
     """The groups of two windows in one order: those of the first, then those that only the second has."""
-    found = [tuple(row) for row in zip(*now.keys.values(), strict=True)] or [()]
-    past = [tuple(row) for row in zip(*before.keys.values(), strict=True)] or [()]
+    found, past = (
+        list(zip(*side.keys.values(), strict=True)) if side.keys else [()] * side.number
+        for side in (now, before)
+    )
     rows = list(dict.fromkeys([*found, *past]))
     keys = {name: [row[place] for row in rows] for place, name in enumerate(now.keys)}
     sides = []
@@ -161,7 +162,8 @@ def aligned(now: Groups, before: Groups) -> list[Groups]:
         place = {row: number for number, row in enumerate(own)}
         taken = np.array([place.get(row, -1) for row in rows], np.int64)
         parts = {
-            part: np.where(taken >= 0, values[taken], 0.0 if is_count(part) else np.nan)
+            # the last value stands for the groups that this window does not have
+            part: np.append(values, 0.0 if is_count(part) else np.nan)[taken]
             for part, values in side.parts.items()
         }
         sides.append(Groups(keys, parts))
