@@ -259,8 +259,9 @@ def _daily(panel: Panel, whose: str) -> list[Step]:
     ]
 
 
-_PARTS = (("score_cpu", "score_cpu"), ("score_mem", "score_mem"), ("communication", "score_mpi + score_io"))
-"""What the sum of the scores of a job is made of, as far as a CPU is concerned."""
+_PARTS = (("score_cpu", "cpu"), ("score_mem", "mem"), ("communication", "mpi + io"))
+"""What the sum of the scores of a job is made of, as far as a CPU is concerned: in words as short as a legend
+on a narrow page."""
 
 
 def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -310,7 +311,8 @@ def worst(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
                         "scale": {"domain": [title for _, title in _PARTS], "range": list(SERIES[:3])},
                         "legend": {
                             "orient": "top",
-                            "columns": {"expr": "width < 430 ? 2 : 3"},
+                            "columns": 3,
+                            "columnPadding": 10,
                             "labelLimit": 200,
                             "symbolType": "circle",
                         },
