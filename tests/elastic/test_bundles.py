@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -384,6 +385,11 @@ def test_the_numbers_that_are_drawn_are_those_of_the_store(
     assert (len(wanted) > 1) == (panel.id not in UNSCORED)
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share as the charts write it: what lies in the middle is rounded up, as browsers do."""
+    return f"{Decimal(100 * share).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)}%"
+
+
 def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
     """The numbers behind bars, as texts."""
     if panel.kind == "coverage":
@@ -392,18 +398,18 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
             demo.store.aggregate(Query((), (Count("some"),), where=(Present(field.column),)))
             for field in panel.fields
         ]
-        return [f"{found.table.to_pylist()[0]['some'] / jobs:.1%}" for found in having]
+        return [percent(found.table.to_pylist()[0]["some"] / jobs, 1) for found in having]
     if panel.kind == "ends":
         shares: dict[str, float] = defaultdict(float)
         for (name, _), share in lost_shares(panel, rows).items():
             shares[name] += share
-        return [f"{share:.1%}" for share in shares.values()]
+        return [percent(share, 1) for share in shares.values()]
     if panel.kind == "busy":
-        return [f"{row['cpu_s'] / row['wall_s'] / row['cores']:.0%}" for row in rows]
+        return [percent(row["cpu_s"] / row["wall_s"] / row["cores"]) for row in rows]
     field, label = panel.entry("x"), panel.entry("label").column
     if panel.kind == "distribution":
         total = sum(row[field.column] for row in rows)
-        return [f"{row[field.column] / total:.0%}" for row in rows]
+        return [percent(row[field.column] / total) for row in rows]
     if panel.kind == "weighted":
         known = [row for row in rows if row[field.per]]
         largest = sorted(known, key=lambda row: -row[field.per])[: panel.most[0]]
@@ -414,7 +420,7 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
     rows = [row for row in rows if row[label] is not None]
     if panel.kind == "shares":
         largest = sorted(rows, key=lambda row: -row[field.per])[: panel.most[0]]
-        return [f"{row[field.column] / row[field.per]:.0%}" for row in largest]
+        return [percent(row[field.column] / row[field.per]) for row in largest]
     if panel.kind == "waste":
         values = [(row[field.per] - row[field.column]) / HOUR_S for row in rows]
     else:

@@ -96,7 +96,9 @@ def test_units_that_are_not_there_make_no_difference(size: tuple[int, int, int, 
 
     plain, wider = everything(values, other), everything(padded(values), padded(other))
     for name, found in plain.items():
-        assert_same(found, wider[name])
+        assert_same(found, wider[name], but=("lost",))
+        # a sum over units, whose order of addition depends on how many there are
+        assert_same(found, wider[name], rel=1e-12)
 
 
 @given(SIZES)
