@@ -62,7 +62,20 @@ def test_the_blocks_of_the_page_answer_what_it_says(
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             exec(block, names)  # noqa: S102  a page of ours
-        assert said.getvalue() == answer, block
+        if "percentiles" in block:
+            # a cluster estimates them, each time a little differently
+            assert _words(said.getvalue()) == _words(answer), block
+            assert _numbers(said.getvalue()) == pytest.approx(_numbers(answer), rel=0.05), block
+        else:
+            assert said.getvalue() == answer, block
+
+
+def _words(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
 
     # the same, asked of the store
     flags = reading.flags(level="site", type="all", method="gamma")

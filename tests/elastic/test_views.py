@@ -116,7 +116,7 @@ def test_groups_of_an_index_are_those_of_a_store(
     by = ("method", "standing") if name == "flags" else ("method", "processing_type")
     view = View(name, by=by, metrics=sums, level="site", types="every")
     source = hits(view, (), prefix=prefix, history=True)
-    buckets = answered(dict(source.data), server)["values"]
+    buckets = answered(dict(source.data), server)["values"]["aggregations"]["groups"]["buckets"]
     rows = [{column: at(bucket, source.path(column)) for column in source.paths} for bucket in buckets]
     expected = asked(demo.store, view)
     assert len(rows) > 1
