@@ -69,14 +69,6 @@ def test_the_blocks_of_the_page_answer_what_it_says(
         else:
             assert said.getvalue() == answer, block
 
-
-def _words(text: str) -> str:
-    return re.sub(r"\d+", "0", text)
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", text)]
-
     # the same, asked of the store
     flags = reading.flags(level="site", type="all", method="gamma")
     hits = names["verdicts"].params(size=1000).execute()
@@ -139,3 +131,11 @@ def test_an_embedded_store_says_what_to_take_instead() -> None:
     refused = pytest.raises(UsageError, match=r"needs Elasticsearch, .* take s.show\('flags'\), s.query\(\)")
     with esjobs.open("duckdb::memory:") as session, refused:
         session.search("flags")
+
+
+def _words(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]

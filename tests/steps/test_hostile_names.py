@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from esjobs.cli import main
+from esjobs.core.conditions import quoted
 from tests.steps.grids import grid_jobs, site_names, write_jobs
 
 SCRIPT = "<script>alert(1)</script>"
@@ -106,7 +107,7 @@ def test_tasks_and_types_that_look_like_separators_stay_apart(store: Path) -> No
 def test_a_name_finds_itself(store: Path, name: str) -> None:
     found = rows(store, "show", "flags", "--name", name, "--type", "all", "--method", "gamma")
     assert [row["name"] for row in found] == [name]
-    asked = rows(store, "query", "--by", "site", "--where", f"site={name}")
+    asked = rows(store, "query", "--by", "site", "--where", f"site={quoted(name)}")
     assert asked == [{"site": name, "jobs": 100}]
 
 
