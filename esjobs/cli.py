@@ -5,6 +5,7 @@ went away. Data goes to standard output, everything else to standard error. Impo
 ``--help`` answers at once.
 """
 
+import atexit
 import contextlib
 import logging
 import os
@@ -156,6 +157,13 @@ def _reader_gone() -> NoReturn:
 
 def _fail(error: EsjobsError, code: int) -> NoReturn:
     click.echo(f"esjobs: {error}", err=True)
+    context = click.get_current_context(silent=True)
+    if context is not None and isinstance(context.obj, Context) and context.obj.own_process:
+        # the frames behind the error hold parts of DuckDB, whose binding complains of them at a usual exit
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
