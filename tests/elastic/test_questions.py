@@ -71,7 +71,7 @@ def test_the_blocks_of_the_page_answer_what_it_says(
 
     # the same, asked of the store
     flags = reading.flags(level="site", type="all", method="gamma")
-    hits = names["verdicts"].params(size=1000).execute()
+    hits = names["verdicts"][:1000].execute()
     assert {hit.name: hit.deviation for hit in hits if hit.deviation is not None} == {
         row["name"]: row["deviation"] for row in flags.dropna(subset=["deviation"]).to_dict("records")
     }

@@ -73,6 +73,14 @@ def test_any_jobs(jobs: list[dict[str, object]]) -> None:
         assert read_back(path).equals(pa.Table.from_batches([batch, batch]), check_metadata=False)
 
 
+def test_the_name_of_a_counter_may_hold_a_carriage_return(tmp_path: Path) -> None:
+    batch = one_job(counters=[("cycles\rinstructions", 1.0)])
+    path = tmp_path / "jobs.csv"
+    with path.open("wb") as stream:
+        write_jobs([batch], stream, "csv")
+    assert read_back(path).equals(pa.Table.from_batches([batch]), check_metadata=False)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_real_jobs(panda_files: list[Path], tmp_path: Path, form: ExportFormat) -> None:
     fill = parse_fill(["processing_type=simul", "end_time=2018-08-15T12:00:00Z"])

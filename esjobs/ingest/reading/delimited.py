@@ -8,6 +8,7 @@ malformed and gives the rest as text. All ways end in the same conversion. Of a 
 lines only the first line is refused, so that a stray quote costs one row.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,6 +46,9 @@ class Header:
         return {name: position for position, name in enumerate(self.names)}
 
 
+_QUOTED_CELL = re.compile(rb'(?:^|(?<=,))"(?:[^"]|"")*"')  # where a line end is data
+
+
 def read_header(feed: LineFeed, lines: Lines, layout: Layout, filled: tuple[str, ...]) -> Header:
     """Read the first line that is not blank and put the rest of the block back."""
     data, start, line = lines.data, 0, lines.first
@@ -55,7 +59,7 @@ def read_header(feed: LineFeed, lines: Lines, layout: Layout, filled: tuple[str,
     name = feed.file.name
     if lines.overlong or record.open_quote or record.end - start > MAX_LINE:
         raise InputError(f"{name}, line {line}: the header is longer than {MAX_LINE} bytes or lacks a quote")
-    if b"\r" in data[start : record.end].rstrip(b"\r"):
+    if b"\r" in _QUOTED_CELL.sub(b"", data[start : record.end]).rstrip(b"\r"):
         raise InputError(f"{name}: lines end in a lone carriage return; convert them (tr '\\r' '\\n')")
     try:
         header = tuple(cell.decode("utf-8").strip() for cell in record.cells)
