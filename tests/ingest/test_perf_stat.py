@@ -113,6 +113,20 @@ def test_what_was_not_measured_is_left_out_and_counted(session: Session, tmp_pat
         assert what in told
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TEXT}  18,446,744,073,709,551,615  cycles\n  7  faults\n",
+        "18446744073709551000,,cycles,100,100.00,,\n7,,faults,100,100.00,,\n",
+    ],
+)
+def test_a_counter_below_zero_is_no_count(session: Session, tmp_path: Path, text: str) -> None:
+    (tmp_path / "perf-4711.txt").write_text(text)
+    report = read(session, "perf-stat", tmp_path / "perf-4711.txt", fill=FILL[:2])
+    assert dict(jobs(session)[0]["counters"]) == {"faults": 7}
+    assert "counts from 2^63 on, which are negative ones, left out: 1" in " ".join(report.notes)
+
+
 def test_files_that_one_id_makes_the_same_job_are_refused(session: Session, tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / f"run{number}.txt").write_text(f"{TEXT}  {number}  cycles\n")

@@ -286,12 +286,44 @@ def test_time_limits(tmp_path: Path, cell: str, expected: float | None) -> None:
         ("NCPUS", "8.5", "cores"),
         ("NCPUS", "-8", "cores"),
         ("AllocTRES", "gres/gpu=two", "gpus"),
+        # numbers of more digits than Python reads at once
+        ("NNodes", "9" * 5000, "nodes"),
+        ("Timelimit", f"{'9' * 5000}:00", "requested_wall_s"),
+        ("AllocTRES", f"gres/gpu:a100={'9' * 5000},gres/gpu:v100=1", "gpus"),
+        ("AllocTRES", "gres/gpu:a100=1,gres/gpu:v100=\u00b2", "gpus"),
         ("End", "yesterday", "end_time"),
         ("End", "2026-02-30T00:00:00", "end_time"),
     ],
 )
 def test_a_cell_that_cannot_be_read_costs_its_row(tmp_path: Path, name: str, cell: str, field: str) -> None:
     rows, (reject,), _ = one(tmp_path, **{name: cell})
+    assert rows == []
+    assert (reject.field, reject.line) == (field, 2)
+
+
+@pytest.mark.parametrize("name", ["ReqCPUS", "TimelimitRaw", "ElapsedRaw"])
+def test_a_count_of_thousands_of_digits_costs_its_row(tmp_path: Path, name: str) -> None:
+    text = f"JobID|Partition|End|ReqMem|{name}\n1|p|2026-03-01T00:00:00|4000Mc|{'9' * 5000}\n"
+    rows, (reject,), _ = parsed(written(tmp_path, text))
+    assert (rows, reject.reason) == ([], "out of range")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "field"),
+    [
+        ("TotalCPU", f"{'9' * 5000}:00", "cpu_s"),
+        ("MaxRSS", f"{'9' * 500}G", "max_rss_b"),
+        ("TRESUsageInTot", f"fs/disk={'9' * 5000}", "read_b"),
+        ("TRESUsageInTot", "fs/disk=lots", "read_b"),
+    ],
+)
+def test_a_cell_of_a_step_that_cannot_be_read_costs_the_job(
+    tmp_path: Path, name: str, cell: str, field: str
+) -> None:
+    cells = {"JobID": "1", "Partition": "p", "State": "COMPLETED", "End": "2026-03-01T00:00:00"}
+    lines = ["|".join([*cells, name]), "|".join([*cells.values(), ""])]
+    lines += ["|".join([*(cells | {"JobID": f"1.{step}"}).values(), cell]) for step in (0, 1)]
+    rows, (reject,), _ = parsed(written(tmp_path, "\n".join(lines) + "\n"))
     assert rows == []
     assert (reject.field, reject.line) == (field, 2)
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from esjobs.session import Session
 from tests.ingest.monitored import jobs, read, refused, rows, series
@@ -97,6 +98,36 @@ def test_what_is_no_number_is_a_gap_and_counted(session: Session, tmp_path: Path
     assert "without a time, left out: 1" in told
     assert "cells of cpuutilization that are no number from 0, left as gaps: 3" in told
     assert {row["remark"] for row in rows(session)} == {"1 samples of an instant that has another"}
+
+
+def test_samples_without_a_job_or_a_node_are_counted(session: Session, tmp_path: Path) -> None:
+    lines = [
+        f"{job}," + line(at=at, node=node) for job in ("7", "") for node in ("n1", " ") for at in (0, 10)
+    ]
+    report = read(session, "slurm-profile", write(tmp_path, *lines, header="JobID," + HEADER))
+    assert {(job, node) for job, node in ((row["job_id"], row["unit"]) for row in rows(session))} == {
+        ("7", "n1")
+    }
+    assert refused(session) == {"no job id": 4}
+    assert "samples without a node, left out: 2" in " ".join(report.notes)
+
+
+def test_a_quote_that_does_not_end_costs_its_line(session: Session, tmp_path: Path) -> None:
+    lines = [line(at=at) for at in range(0, 60, 10)]
+    lines[2] = '"' + lines[2]
+    lines[4] = '"' + lines[4].strip().replace(",", '","') + '"\n'
+    report = read(session, "slurm-profile", write(tmp_path, *lines))
+    samples = series(session)["cpu_load", "node", "n1"]
+    np.testing.assert_array_equal(samples, np.array([0.5, 0.5, np.nan, 0.5, 0.5, 0.5], np.float32))
+    assert "lines with a quote that does not end, left out: 1" in " ".join(report.notes)
+
+
+@pytest.mark.parametrize("more", ["RSS", "rss", "Node"])
+def test_a_column_that_stands_there_twice_is_refused(session: Session, tmp_path: Path, more: str) -> None:
+    header = HEADER.strip() + f",{more}\n"
+    read(session, "slurm-profile", write(tmp_path, line().strip() + ",1\n", header=header))
+    (row,) = rows(session, "rejects")
+    assert f"column {more.lower()} appears 2 times; keep one" in row["detail"]
 
 
 def test_one_sample_gives_levels_but_no_rates(session: Session, tmp_path: Path) -> None:

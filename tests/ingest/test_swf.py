@@ -10,6 +10,8 @@ import pytest
 from esjobs.core.errors import InputError, UsageError
 from esjobs.ingest.base import Parsed, Reject, parse_fill, settable
 from esjobs.ingest.formats.swf import COLUMNS, SWF
+from esjobs.session import Session
+from tests.ingest.monitored import jobs, read, refused
 
 START = datetime(2005, 11, 20, 0, 0, 5, tzinfo=UTC)
 HEADER = "; UnixStartTime: 1132444805\n; Partition: 1 grid.example.org   \n; Queue: 7 long\n"
@@ -172,6 +174,24 @@ def test_a_log_without_a_beginning(tmp_path: Path) -> None:
     assert row["end_time"] == START + timedelta(seconds=1150)
     with pytest.raises(UsageError, match="log_start=noon is not a number"):
         parsed(path, "log_start=noon")
+
+
+@pytest.mark.parametrize("begin", ["99999999999999", "-99999999999999", "1e18", "0"])
+def test_a_beginning_that_no_calendar_has_costs_the_jobs(
+    session: Session, tmp_path: Path, begin: str
+) -> None:
+    (tmp_path / "log.swf").write_text(line() + "\n")
+    read(session, "swf", tmp_path / "log.swf", fill=(f"log_start={begin}",))
+    assert (jobs(session), refused(session)) == ([], {"bad time": 1})
+
+
+@pytest.mark.parametrize("cells", [{"submit": "1e14"}, {"submit": "1e18"}, {"run": "1e17"}])
+def test_times_that_no_calendar_has_cost_their_job(
+    session: Session, tmp_path: Path, cells: dict[str, object]
+) -> None:
+    (tmp_path / "log.swf").write_text(f"{HEADER}{line(**cells)}\n{line()}\n")
+    read(session, "swf", tmp_path / "log.swf")
+    assert (len(jobs(session)), refused(session)) == (1, {"bad time": 1})
 
 
 def test_a_header_alone_is_no_rows(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
-from esjobs.ingest.base import MAX_COUNT, Parsed
+from esjobs.ingest.base import Parsed
 from esjobs.ingest.formats import job_files
 from esjobs.ingest.formats.job_files import Books
 from esjobs.ingest.reading.inputs import Input
@@ -41,6 +41,8 @@ _SHARE = re.compile(r"\(\s*(\d+(?:[.,]\d+)?)\s*%\)\s*$")
 _ELAPSED = re.compile(rf"([\d{_SEPARATORS}]+?)\s+(?:\+-.*)?seconds\s+(time elapsed|user|sys)\b")
 _BEGIN = "Performance counter stats for"
 _PERF = re.compile(rf"{_BEGIN}|seconds time elapsed|counts\s+unit\s+events")
+_NEGATIVE = 2.0**63
+"""A counter of 64 bits that fell below 0 is printed as what is missing to 2^64; none counts that far."""
 _LONGEST = 1000
 """Letters of a line of perf; what is longer is none of it."""
 
@@ -162,7 +164,10 @@ def _take(
         _lacks(block, event, f"events that were {value.strip('<>')}, left out", books, part=part)
         return
     number = number_in(value, fraction=bool(unit))
-    if number is None or number > MAX_COUNT:
+    if number is not None and number >= _NEGATIVE:
+        what = "counts from 2^63 on, which are negative ones, left out"
+        _lacks(block, event, what, books, part=part)
+    elif number is None:
         _lacks(block, event, "values that are no number, left out", books, part=part)
     elif share < LEAST_SHARE:
         _lacks(block, event, "events that were counted less than 5 % of the time, left out", books, part=part)

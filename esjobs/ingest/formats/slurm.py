@@ -248,10 +248,7 @@ def _requested(columns: Mapping[str, list[str]], account: Account) -> list[str |
         for names in (("reqnodes", "nnodes", "allocnodes"), ("reqcpus", "ncpus", "alloccpus"))
     )
     triples = list(zip(texts, nodes, cores, strict=True))
-    known = {
-        key: cells.requested_memory(key[0], *(int(n) if n.isdecimal() else None for n in key[1:]))
-        for key in set(triples)
-    }
+    known = {key: cells.requested_memory(key[0], *map(cells.whole, key[1:])) for key in set(triples)}
     account.impossible += sum(known[key][1] for key in triples)
     return [known[key][0] for key in triples]
 

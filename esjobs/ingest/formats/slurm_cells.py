@@ -16,9 +16,10 @@ NO_LIMIT = frozenset({"UNLIMITED", "Partition_Limit", "Partition Limit", "NOT_SE
 IMPOSSIBLE_MB = 2**31
 """From so many MB on a node or core a request is a bit field that was printed as a number: 2147486648Mn."""
 
-_DURATION = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.(\d+))?")
-_SIZE = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)([nc]?)")
+_DURATION = re.compile(r"(?:(\d{1,18})-)?(?:(\d{1,18}):)?(\d{1,18}):(\d{1,18})(?:\.(\d+))?", re.ASCII)
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)([nc]?)", re.ASCII)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
 
 STATES = {"COMPLETED": "finished", "CANCELLED": "cancelled"}
@@ -42,6 +43,15 @@ UNFINISHED = frozenset(
 """States of jobs that have not ended, or will run again under the same number."""
 
 
+def whole(text: str) -> int | None:
+    """A count; None for what is none, or has more digits than any count of Slurm's.
+
+    >>> whole("12"), whole("-1"), whole("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
 def seconds(text: str) -> str | None:
     """A duration, ``[days-][hours:]minutes:seconds[.fraction]``, as a number of seconds.
 
@@ -54,8 +64,8 @@ def seconds(text: str) -> str | None:
     if match is None:
         return text
     days, hours, minutes, rest, fraction = match.groups()
-    whole = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes)) * 60 + int(rest)
-    return f"{whole}.{fraction.rstrip('0')}" if fraction and fraction.strip("0") else str(whole)
+    complete = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes)) * 60 + int(rest)
+    return f"{complete}.{fraction.rstrip('0')}" if fraction and fraction.strip("0") else str(complete)
 
 
 def limit(text: str) -> str | None:
@@ -75,7 +85,8 @@ def minutes(text: str) -> str | None:
     """
     if text in NOTHING or text in NO_LIMIT:
         return None
-    return str(int(text) * 60) if text.isdecimal() else text
+    known = whole(text)
+    return text if known is None else str(known * 60)
 
 
 def size(text: str, bare: int = 0) -> float | None:
@@ -152,8 +163,9 @@ def gpus(text: str) -> str | None:
     if "gres/gpu" in listed:
         return listed["gres/gpu"]
     kinds = [value for name, value in listed.items() if name.startswith("gres/gpu:")]
-    wrong = next((value for value in kinds if not value.isdecimal()), None)
-    return wrong if wrong is not None else str(sum(map(int, kinds)))
+    counts = [whole(value) for value in kinds]
+    known = [count for count in counts if count is not None]
+    return str(sum(known)) if len(known) == len(kinds) else kinds[counts.index(None)]
 
 
 def resource_bytes(text: str, name: str) -> str | None:

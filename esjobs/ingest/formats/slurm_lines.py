@@ -177,8 +177,10 @@ def _take(job: Row, steps: Sequence[Row], heading: Heading) -> None:
         if at is not None and job.cells[at].strip() in cells.NOTHING:
             disk = [cells.resource_bytes(row.cells[at].strip(), "fs/disk") for row in steps]
             known = [text for text in disk if text is not None]
-            if known and all(text.isdecimal() for text in known):
-                job.cells[at] = f"fs/disk={sum(map(int, known))}"
+            if known:
+                # the first that is no size, so that it is refused
+                wrong = next((text for text in known if cells.whole(text) is None), None)
+                job.cells[at] = f"fs/disk={sum(map(int, known)) if wrong is None else wrong}"
 
 
 def _known(rows: Sequence[Row], at: int) -> list[str]:

@@ -22,11 +22,11 @@ import pyarrow.csv as pa_csv
 from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.core.metrics import other
-from esjobs.ingest.base import Parsed
+from esjobs.ingest.base import Parsed, Reject
 from esjobs.ingest.formats import job_files
 from esjobs.ingest.formats.job_files import Books
 from esjobs.ingest.reading.inputs import Input
-from esjobs.series.rows import Series, regular
+from esjobs.series.rows import GIVEN, Series, regular
 from esjobs.series.tables import SERIES
 
 Floats = npt.NDArray[np.float64]
@@ -78,8 +78,8 @@ class SlurmProfile:
         yield from pieces
 
 
-def _table(file: Input) -> tuple[pa.Table, int]:
-    """The rows of a file as texts, with its columns in small letters; and how many are of another length."""
+def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
+    """The rows of a file as texts, with its columns in small letters; and which were left out, how many."""
     data = job_files.content(file)
     skipped = 0
 
@@ -91,22 +91,39 @@ def _table(file: Input) -> tuple[pa.Table, int]:
 
     header = job_files.text_of(data, file).partition("\n")[0].strip().split(",")
     names = [name.strip().strip('"').lower() for name in header]
+    if twice := next((name for name in names if name and names.count(name) > 1), None):
+        raise InputError(f"{file.name}: column {twice} appears {names.count(twice)} times; keep one")
     lacking = [name for name in _WANTED if name not in names]
     if lacking:
         raise InputError(
             f"{file.name} lacks {', '.join(lacking)} in its header; expected the columns of a Slurm profile: "
             "Step,Node,Series,ElapsedTime,EpochTime,..."
         )
+    data, broken = _closed(data)
     rows = pa_csv.read_csv(
         io.BytesIO(data),
         read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
         parse_options=pa_csv.ParseOptions(invalid_row_handler=skip),
         convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
     )
-    return rows, skipped
+    return rows, {
+        "lines of another number of cells, left out": skipped,
+        "lines with a quote that does not end, left out": broken,
+    }
 
 
-def _jobs(rows: pa.Table, odd: int, file: Input, fill: Mapping[str, object], source: str) -> Iterator[Parsed]:
+def _closed(data: bytes) -> tuple[bytes, int]:
+    """A file without the lines in which a quote does not end, which would swallow others; and how many."""
+    if b'"' not in data:
+        return data, 0
+    header, *lines = data.split(b"\n")
+    closed = [line for line in lines if not line.count(b'"') % 2]
+    return b"\n".join([header, *closed]), len(lines) - len(closed)
+
+
+def _jobs(
+    rows: pa.Table, odd: Mapping[str, int], file: Input, fill: Mapping[str, object], source: str
+) -> Iterator[Parsed]:
     steps = pc.utf8_trim_whitespace(rows.column("step"))
     rows = rows.filter(pc.invert(pc.is_in(steps, pa.array(_EXTERN))))
     if not rows.num_rows:
@@ -118,23 +135,34 @@ def _jobs(rows: pa.Table, odd: int, file: Input, fill: Mapping[str, object], sou
         of_jobs = {
             str(value): rows.filter(pc.equal(rows.column(column), value))
             for value in rows.column(column).unique()
-            if value.is_valid and value.as_py()
+            if value.as_py()
         }
+        if unnamed := pc.sum(pc.equal(rows.column(column), "")).as_py():
+            yield _unnamed(file, column, unnamed)
     for number, (job_id, of_job) in enumerate(of_jobs.items()):
         books = Books(file.name)
         if not number:
-            books.repair("lines of another number of cells, left out", odd)
+            for what, count in odd.items():
+                books.repair(what, count)
+        named = of_job.filter(pc.not_equal(pc.utf8_trim_whitespace(of_job.column("node")), ""))
+        books.repair("samples without a node, left out", of_job.num_rows - named.num_rows)
         series: list[Series] = []
-        for node, of_node in _nodes(of_job):
+        for node, of_node in _nodes(named):
             series += _of_node(of_node, node, books)
         if not series and not books.rejects:
             books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
         yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
 
 
+def _unnamed(file: Input, column: str, count: int) -> Parsed:
+    """Samples without a job, as refused rows."""
+    detail = f"samples whose {column} is empty; accepted: the id of a job"
+    reject = Reject(job_files.NO_JOB, file.name, 1, "job_id", detail, "", count)
+    return Parsed(pa.RecordBatch.from_pylist([], schema=GIVEN), (reject,), count, (), SERIES)
+
+
 def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each node, in their order; those without a node are left out."""
-    rows = rows.filter(pc.is_valid(rows.column("node")))
+    """The rows of each node, in their order."""
     codes = rows.column("node").combine_chunks().dictionary_encode()
     places = codes.indices.to_numpy()
     order = np.argsort(places, kind="stable")

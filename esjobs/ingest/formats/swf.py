@@ -14,6 +14,7 @@ Facts of the format, and of real logs:
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import ClassVar
 
 import numpy as np
@@ -46,6 +47,7 @@ PART = "part of a job"
 STATES = {"0": "failed", "1": "finished", "5": "cancelled"}
 _PARTS = frozenset({"2", "3", "4"})
 _KB = 1024.0
+_LAST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _NAMED = {"partition": "partition", "queue": "queue", "user": "user", "group": "group"}
 """Numbers that a header may name, by the word with which its line begins."""
 
@@ -79,6 +81,8 @@ def _numbers(values: Mapping[str, Values], name: str) -> pa.Array:
 
 def _moments(values: Mapping[str, Values], seconds: pa.Array) -> pa.Array:
     since = pc.add(seconds, values["log_start"].values)
+    # beyond what microseconds hold any time will do: it is refused as one outside of the years accepted
+    since = pc.max_element_wise(pc.min_element_wise(since, _LAST_S, skip_nulls=False), 0.0, skip_nulls=False)
     return pc.round(pc.multiply(since, 1e6)).cast(pa.int64()).cast(UTC_TIME)
 
 
