@@ -1,16 +1,14 @@
 """Pages of jobs beside the pages of dashboards: which jobs have one, what it is called, what it holds."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dashboards.targets.html.job import Around
-from esjobs.core.arrow import table_schema
-from esjobs.core.query import In
-from esjobs.core.tables import Table
+from esjobs.core.query import In, Present
 from esjobs.detect.many_jobs import Identity, job_stories
 from esjobs.detect.tables import ISSUES, SEVERITIES
 from esjobs.efficiency.tables import SCORES
@@ -21,7 +19,7 @@ FOLDER = "jobs"
 """Where they stand, beside the pages."""
 USUAL_JOBS = 300
 """So many jobs have a page unless told otherwise."""
-_WORST = (("-score_sum", 25), ("-wasted_core_hours", 25))
+_WORST = (("score_sum", 25), ("wasted_core_hours", 25))
 """Jobs that have one whether or not an issue was found: the first by these columns of their scores."""
 _WAYS = (
     ("Efficiency", "../efficiency.html"),
@@ -29,6 +27,9 @@ _WAYS = (
     ("Job issues", "../issues.html"),
 )
 """The pages to which each leads back."""
+_KEYS = ("source", "job_id")
+_BADLY = ("-severity_rank", "-wasted_core_hours", *_KEYS)
+"""The worst issues first, as their table has them."""
 _POINTS = 120
 """Values that a plot has at most: a page is looked at, not calculated with."""
 
@@ -58,19 +59,20 @@ def job_pages(store: JobStore, most: int) -> JobPages:
     """The jobs of which at most so many pages are written.
 
     First those of the worst scores and the most wasted core-hours, then those with issues, the worst first
-    as the table of issues has them. Cost: columns of both tables are read, a batch at a time.
+    as the table of issues has them. Cost: two columns of the issues are read twice, sorted by the store, the
+    first time as far as there is room for jobs; memory: the chosen jobs and a batch of rows.
     """
     if most <= 0:
         return JobPages()
-    worst = [job for column, some in _WORST for job in _first(store, SCORES, (column,), min(some, most))]
-    severe = In("severity", SEVERITIES[1:])
-    order = ("-severity_rank", "-wasted_core_hours")
+    worst = [job for column, some in _WORST for job in _first(store, column, min(some, most))]
     chosen = list(dict.fromkeys(worst))[:most]
-    issues = _read(store, ISSUES, order, (severe,))
-    with_issues = list(dict.fromkeys(_identities(issues)))
-    chosen = list(dict.fromkeys([*chosen, *with_issues]))[:most]
-    files = {job: f"{FOLDER}/{_name(job)}.html" for job in chosen}
-    return JobPages(files, len(with_issues), sum(job in files for job in with_issues))
+    files = {job: f"{FOLDER}/{_name(job)}.html" for job in _filled(chosen, _with_issues(store, _BADLY), most)}
+    n_with_issues = n_shown = 0
+    # in the order of their names a job's issues follow each other: no more than the last one is remembered
+    for job in _with_issues(store, _KEYS):
+        n_with_issues += 1
+        n_shown += job in files
+    return JobPages(files, n_with_issues, n_shown)
 
 
 def job_files(store: JobStore, pages: JobPages, style: str, mark: str) -> Iterator[tuple[str, str]]:
@@ -86,25 +88,35 @@ def _name(job: Identity) -> str:
     return f"{letters}-{hashlib.sha256(chr(0).join(job).encode()).hexdigest()[:10]}"
 
 
-def _first(store: JobStore, table: Table, order: Sequence[str], most: int) -> list[Identity]:
-    rows = _read(store, table, order, (), most)
-    return _identities(rows.filter(pc.is_valid(rows.column(order[0].lstrip("-")))))
+def _first(store: JobStore, column: str, most: int) -> list[Identity]:
+    """The jobs in which a column of the scores is largest; ties by their names."""
+    order = (f"-{column}", *_KEYS)
+    return [
+        job
+        for batch in store.read(SCORES, (Present(column),), _KEYS, order=order, limit=most)
+        for job in _identities(batch)
+    ]
 
 
-def _read(
-    store: JobStore, table: Table, order: Sequence[str], where: Sequence[In], most: int | None = None
-) -> pa.Table:
-    """Source, job_id and some columns of rows, the first by these columns; ties by their names."""
-    keys = [(each.lstrip("-"), "descending" if each.startswith("-") else "ascending") for each in order]
-    keys += [("source", "ascending"), ("job_id", "ascending")]
-    names = [name for name, _ in keys]
-    found = pa.schema([table_schema(table).field(name) for name in names]).empty_table()
-    for batch in store.read(table, where, names):
-        found = pa.concat_tables([found, pa.Table.from_batches([batch]).select(names).cast(found.schema)])
-        if most is not None:
-            found = found.sort_by(keys).slice(0, most)
-    return found.sort_by(keys)
+def _with_issues(store: JobStore, order: Sequence[str]) -> Generator[Identity]:
+    """The jobs with issues that are more than information, in an order; one after itself comes once."""
+    severe = In("severity", SEVERITIES[1:])
+    last: Identity | None = None
+    for batch in store.read(ISSUES, (severe,), _KEYS, order=order):
+        for job in _identities(batch):
+            if job != last:
+                yield job
+            last = job
 
 
-def _identities(rows: pa.Table) -> list[Identity]:
-    return list(zip(rows.column("source").to_pylist(), rows.column("job_id").to_pylist(), strict=True))
+def _filled(chosen: Sequence[Identity], further: Generator[Identity], most: int) -> list[Identity]:
+    """Some jobs, and of further ones as many as there is room for; the others are not read."""
+    jobs = dict.fromkeys(chosen)
+    with closing(further):
+        while len(jobs) < most and (job := next(further, None)) is not None:
+            jobs[job] = None
+    return list(jobs)
+
+
+def _identities(rows: pa.RecordBatch) -> Iterator[Identity]:
+    return zip(rows.column("source").to_pylist(), rows.column("job_id").to_pylist(), strict=True)

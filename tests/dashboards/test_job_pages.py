@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import esjobs
 from esjobs.cli import main
 from esjobs.demonstration import demonstrate
-from esjobs.job_pages import FOLDER
+from esjobs.job_pages import FOLDER, job_pages
 from esjobs.session import Session
 from tests.dashboards.opened_pages import open_file
 
@@ -46,6 +47,28 @@ def test_the_worst_have_a_page_and_what_is_left_out_is_said(demo: Session, tmp_p
         "job_id"
     ].iloc[0]
     assert any(name.startswith(f"{worst}-") for name in pages(first.parent))
+
+
+@pytest.mark.parametrize("most", [1, 20, 40, 200, 100_000])
+def test_which_jobs_have_a_page_is_what_pandas_says(demo: Session, most: int) -> None:
+    """The store sorts and hands over as much as there is room for; the answer is that of all rows."""
+    names = ["source", "job_id"]
+    issues, scores = demo.show("issues"), demo.show("scores")
+    wrong = issues[issues["severity"] != "info"].sort_values(
+        ["severity_rank", "wasted_core_hours", *names], ascending=[False, False, True, True]
+    )
+    first = [
+        scores.dropna(subset=[column])
+        .sort_values([column, *names], ascending=[False, True, True])
+        .head(min(25, most))
+        for column in ("score_sum", "wasted_core_hours")
+    ]
+    order = pd.concat([*first, wrong])[names].drop_duplicates()
+    expected = list(order.head(most).itertuples(index=False, name=None))
+    found = job_pages(demo.store, most)
+    assert list(found.files) == expected
+    with_issues = set(wrong[names].itertuples(index=False, name=None))
+    assert (found.n_with_issues, found.n_shown) == (len(with_issues), len(with_issues & set(expected)))
 
 
 def test_pages_of_jobs_that_are_no_more_among_the_worst_go(demo: Session, tmp_path: Path) -> None:
