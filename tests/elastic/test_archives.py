@@ -20,7 +20,7 @@ from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.jobs.field_check import check_fields
 from esjobs.settings import ClusterSettings, Settings
-from esjobs.store.elastic.asking import aggregation, composite
+from esjobs.store.elastic.asking import aggregation, composite, cuts
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport import naming
@@ -144,7 +144,7 @@ def test_months_that_differ_are_asked_apart(
     cut: int,
     nearly_all: float,
 ) -> None:
-    monkeypatch.setattr(composite, "_SLICE", cut)
+    monkeypatch.setattr(cuts, "SLICE", cut)
     monkeypatch.setattr(composite, "_NEARLY_ALL", nearly_all)
     jobs = archive(300, seed=cut)
     pattern = write_archive(server, index_prefix, jobs)

@@ -13,7 +13,7 @@ from esjobs.core.query import Count, DropRule, Filter, In, Missing, NotLike, Que
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.store.elastic.asking import aggregation, composite
+from esjobs.store.elastic.asking import aggregation, composite, cuts
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport.access import Access
@@ -71,6 +71,7 @@ QUESTIONS: st.SearchStrategy[tuple[tuple[str, ...], bool, bool, list[Filter]]] =
     cut=st.sampled_from([7, 20_000]),
     page=st.sampled_from([3, 60_000]),
     nearly_all=st.sampled_from([-1.0, 0.75, 2.0]),
+    least=st.sampled_from([1, 4, 2_500]),
 )
 def test_both_ways_give_the_truth(
     server: Server,
@@ -82,10 +83,13 @@ def test_both_ways_give_the_truth(
     cut: int,
     page: int,
     nearly_all: float,
+    least: int,
 ) -> None:
-    monkeypatch.setattr(composite, "_SLICE", cut)
+    monkeypatch.setattr(cuts, "SLICE", cut)
     monkeypatch.setattr(composite, "_NEARLY_ALL", nearly_all)
-    monkeypatch.setattr(composite, "_PAGE", page)
+    monkeypatch.setattr(cuts, "PAGE", page)
+    monkeypatch.setattr(cuts, "LEAST_CELL", least)
+    monkeypatch.setattr(cuts, "LONG_KEY", 1)
     name = f"{index_prefix}{uuid.uuid4().hex[:8]}"
     numbered = [{**row, "job_id": str(number)} for number, row in enumerate(jobs)]
     make_index(server, name, CATALOGUE, map(plain, numbered), shards=2)
@@ -109,6 +113,39 @@ def test_both_ways_give_the_truth(
             (rows(composed, query), counted(composed)),
             (rows(read, query), counted(read)),
         )
+    cluster.close()
+
+
+def test_a_long_key_is_not_asked_for_where_all_jobs_share_it(
+    server: Server, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of a processor took a third of the answers of a day; frequent, rare and missing ones."""
+    monkeypatch.setattr(cuts, "SLICE", 20)
+    monkeypatch.setattr(cuts, "PAGE", 50)
+    monkeypatch.setattr(cuts, "LEAST_CELL", 15)
+    monkeypatch.setattr(composite, "_NEARLY_ALL", -1.0)
+    frequent = ("AMD EPYC 7763 64-Core Processor", 'Intel "Xeon" \\ 🐘')
+    names = [*(frequent[0] for _ in range(120)), *(frequent[1] for _ in range(30)), "rare", None, None]
+    jobs = [
+        job(number, end_time=hours(1), cpu_raw=name, task_id=str(number % 7), cpu_s=100.0 + number)
+        for number, name in enumerate(names)
+    ]
+    name = f"{index_prefix}jobs"
+    make_index(server, name, CATALOGUE, map(plain, jobs))
+    cluster = connect(Access(server.url))
+    found = ForeignJobs(cluster, name, load_field_map("esjobs"))
+    query = Query(BUCKET_KEYS, BUCKET_METRICS, None, drops=RULES)
+    fixed: list[Any] = []
+    of_part = composite._of_part
+
+    def recorded(at: PointInTime, asked: Any, part: cuts.Part, decoder: Any) -> Any:
+        fixed.extend(part.fixed.values())
+        return of_part(at, asked, part, decoder)
+
+    monkeypatch.setattr(composite, "_of_part", recorded)
+    answer = aggregation.aggregate(cluster, found, query)
+    assert set(fixed) == set(frequent)
+    require_same(query, model.answer(jobs, query), (rows(answer, query), counted(answer)))
     cluster.close()
 
 

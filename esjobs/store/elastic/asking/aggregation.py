@@ -27,7 +27,7 @@ from esjobs.core.words import INVALID
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
-from esjobs.store.elastic.asking import composite
+from esjobs.store.elastic.asking import composite, cuts
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
@@ -250,7 +250,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     counting = _counting(query)
     base = jobs.inside(query.window)
     everything = all_of(base)
-    clauses = Clauses(jobs.live, lambda path: composite.distinct(at, path, everything))
+    clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, everything))
     sums = plan_sums(counting, jobs.live, clauses)
     asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
     if asked is None:

@@ -1,14 +1,12 @@
-"""Groups of jobs by composite aggregation: exact key ranges of few documents each, several in flight.
+"""Groups of jobs by composite aggregation: parts of few documents each, several in flight.
 
-A composite aggregation collects all documents of its query again for every page. Cut into ranges of the
-first key that hold few documents each, it collects each document once. A range whose page is full goes on
-paging: a wrong cut costs time, never groups.
+A range whose page is full goes on paging: a wrong cut costs time, never groups.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -20,24 +18,19 @@ from esjobs.core.arrow import arrow_type
 from esjobs.core.fields import CoreClassOf
 from esjobs.core.query import Query, is_count
 from esjobs.store.duck.compile_sql import metric_type
-from esjobs.store.elastic.asking.clauses import Clause, all_of, negated, translated
+from esjobs.store.elastic.asking import cuts
+from esjobs.store.elastic.asking.answers import answer_type
+from esjobs.store.elastic.asking.clauses import Clause, all_of, translated
+from esjobs.store.elastic.asking.cuts import Page, Part, cells, paged, ranges
 from esjobs.store.elastic.asking.days import moment_of
 from esjobs.store.elastic.asking.sums import Atom, Floats, Sums
 from esjobs.store.elastic.fields.live_fields import LiveField
-from esjobs.store.elastic.transport.cluster import RefusedError
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import ENCODED, merged
 
-_SLICE = 10_000
-"""Documents of a key range, about."""
 _IN_FLIGHT = 2
 _NEARLY_ALL = 0.75
 """Groups per job from which on it is cheaper to have every number among the keys than to sum it."""
-_PAGE = 20_000
-"""Groups of a page at most; below the least default of ``search.max_buckets``, 65 535."""
-_LEAST_PAGE = 100
-_TOO_MANY = "too_many_buckets_exception"
-_MOST_VALUES = 10_000
 
 
 class NotExactError(Exception):
@@ -54,12 +47,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Grouping:
-    """What is asked of each range; ``columns``: what makes a group, by its brief name in answers."""
+    """What is asked of each part; ``columns``: what makes a group, by its brief name in answers.
+
+    ``fixed``: the values of columns that all jobs of a part share, so that they are not asked for.
+    """
 
     query: Query
     live: Mapping[str, LiveField]
     sums: Sums
     columns: Mapping[str, "Column"]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def asked_columns(self) -> Mapping[str, "Column"]:
+        """The columns that are asked for."""
+        return {name: column for name, column in self.columns.items() if name not in self.fixed}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -98,135 +100,63 @@ def groups(
 ) -> pa.Table:
     """The groups of the jobs of a clause, their number known: keys, then metrics.
 
-    ``by_value``: another way to the same answer, with every number among the keys. The first range tells
-    which of the two the others are asked in. Raises :class:`NotExactError`. Memory: the groups, and a few
-    ranges with their answers.
+    ``by_value``: another way to the same answer, with every number among the keys. The first part tells in
+    which of the two the others are asked for. Raises :class:`NotExactError`. Memory: the groups, and a few
+    parts with their answers.
     """
-    ranges = _ranges(at, asked, clause, n_jobs)
-    parts = []
-    if by_value is not None and n_jobs > _SLICE:
-        first = _range_groups(at, asked, next(ranges), _decoder(asked))
-        parts.append(first.table)
+    parts, tables = ranges(at, asked, clause, n_jobs), []
+    if by_value is not None and n_jobs > cuts.SLICE:
+        part = next(parts)
+        first = _of_part(at, asked, part, _decoder(asked))
+        tables.append(first.table)
         if first.n_groups > _NEARLY_ALL * first.n_jobs:
             asked = by_value
-    decoder = _decoder(asked)
+            others = all_of([clause], [part.cut])
+            parts = cells(at, asked, others, n_jobs - first.n_jobs, first.table)
+
+    @cache
+    def decoder(fixed: frozenset[str]) -> "msgspec.json.Decoder[Any]":
+        return _decoder(replace(asked, fixed=dict.fromkeys(fixed)))
+
+    def table_of(part: Part) -> pa.Table:
+        return _of_part(at, asked, part, decoder(frozenset(part.fixed))).table
+
     with ThreadPoolExecutor(_IN_FLIGHT, "esjobs-groups") as pool:
         try:
-            parts += pool.map(lambda part: _range_groups(at, asked, part, decoder).table, ranges)
+            tables += pool.map(table_of, parts)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    filled = [part for part in parts if part.num_rows]
+    filled = [table for table in tables if table.num_rows]
     return pa.concat_tables(filled).unify_dictionaries() if filled else asked.schema().empty_table()
 
 
-def distinct(at: PointInTime, path: str, clause: Clause) -> list[Any] | None:
-    """The distinct values of a path; None when there are more than 10 000."""
-    counts = islice(_counts(at, path, clause, _MOST_VALUES + 1), _MOST_VALUES + 1)
-    values = [key for key, _ in counts]
-    return values if len(values) <= _MOST_VALUES else None
-
-
-def _ranges(at: PointInTime, asked: Grouping, clause: Clause, n_jobs: int) -> Iterator[Clause]:
-    """The clause, cut by the values of one key where that pays."""
-    path = _cut_by(asked)
-    if path is None or n_jobs <= _SLICE:
-        yield clause
-        return
-    without = n_jobs
-    first: Any = None
-    n_inside = 0
-    for key, count in _counts(at, path, clause, _PAGE):
-        if n_inside and n_inside + count > _SLICE:
-            yield all_of([clause, {"range": {path: {"gte": first, "lt": key}}}])
-            first, n_inside = key, 0
-        first = key if n_inside == 0 else first
-        n_inside += count
-        without -= count
-    if n_inside:
-        yield all_of([clause, {"range": {path: {"gte": first}}}])
-    if without:
-        yield all_of([clause, negated({"exists": {"field": path}})])
-
-
-def _ordered(live: LiveField) -> bool:
-    """Whether a range clause takes the values as aggregations give them."""
-    return live.field.type in ("keyword", "integer")
-
-
-def _cut_by(asked: Grouping) -> str | None:
-    for name in asked.keys:
-        if asked.query.field(name).derived is None and asked.live[name].plain and _ordered(asked.live[name]):
-            return asked.live[name].paths[0]
-    return None
-
-
-def _counts(at: PointInTime, path: str, clause: Clause, page: int) -> Iterator[tuple[Any, int]]:
-    """Documents per value of a path, in the order of the values."""
-    sources = [{"value": {"terms": {"field": path}}}]
-
-    def ask(composite: dict[str, Any]) -> _Page:
-        groups_of = {"values": {"composite": composite}}
-        answer = at.search({"size": 0, "query": clause, "aggs": groups_of, "track_total_hits": False})
-        grouped = answer["aggregations"]["values"]
-        return grouped["buckets"], grouped.get("after_key")
-
-    for buckets in _paged(ask, sources, page):
-        for bucket in buckets:
-            yield bucket["key"]["value"], bucket["doc_count"]
-
-
-_Page = tuple[Sequence[Any], Any]
-
-
-def _paged(
-    ask: Callable[[dict[str, Any]], _Page], sources: Sequence[Any], page: int
-) -> Iterator[Sequence[Any]]:
-    """All buckets of a composite aggregation, in pages as large as the cluster allows."""
-    size = min(_PAGE, page)
-    after: Any = None
-    while True:
-        more = {} if after is None else {"after": after}
-        try:
-            buckets, last = ask({"size": size, "sources": list(sources), **more})
-        except RefusedError as error:
-            if error.kind != _TOO_MANY or size <= _LEAST_PAGE:
-                raise
-            size = max(size // 4, _LEAST_PAGE)
-            continue
-        yield buckets
-        if len(buckets) < size:
-            return
-        after = last
-
-
 @dataclass(frozen=True)
-class _Range:
-    """The groups of a range, and of how many groups of how many jobs in the cluster they were made."""
+class _Groups:
+    """The groups of a part, and of how many groups of how many jobs in the cluster they were made."""
 
     table: pa.Table
     n_groups: int
     n_jobs: int
 
 
-def _range_groups(
-    at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
-) -> _Range:
-    """The groups of one range, page after page."""
+def _of_part(at: PointInTime, asked: Grouping, part: Part, decoder: "msgspec.json.Decoder[Any]") -> _Groups:
+    """The groups of one part, page after page."""
+    asked = replace(asked, fixed=part.fixed)
     pages = []
     n_groups = n_jobs = 0
-    for buckets in _pages(at, asked, clause, decoder):
+    for buckets in _pages(at, asked, part.clause, decoder):
         pages.append(_columns(asked, buckets))
         n_groups += len(buckets)
         n_jobs += sum(bucket.doc_count for bucket in buckets)
     rows = pa.concat_tables(pages) if pages else asked.schema().empty_table()
     if asked.coarser:
         rows = merged(rows, asked.keys)
-    return _Range(rows, n_groups, n_jobs)
+    return _Groups(rows, n_groups, n_jobs)
 
 
 def _decoder(asked: Grouping) -> "msgspec.json.Decoder[Any]":
-    return msgspec.json.Decoder(_answer_type(asked))
+    return msgspec.json.Decoder(answer_type(asked))
 
 
 def _pages(
@@ -243,10 +173,10 @@ def _pages(
         return
     sources = [
         {name: {"terms": {"field": column.path, "missing_bucket": True}}}
-        for name, column in asked.columns.items()
+        for name, column in asked.asked_columns.items()
     ]
 
-    def ask(composite: dict[str, Any]) -> _Page:
+    def ask(composite: dict[str, Any]) -> Page:
         groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
         body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
         answer = at.decoded_search(body, decoder.decode)
@@ -254,12 +184,13 @@ def _pages(
         groups = answer.aggregations.groups
         return groups.buckets, groups.after_key
 
-    yield from _paged(ask, sources, _PAGE)
+    yield from paged(ask, sources, cuts.PAGE)
 
 
 def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
     """A page as columns: keys translated, metrics worked out."""
-    raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in asked.columns}
+    raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in asked.asked_columns}
+    raw |= {name: [value] * len(buckets) for name, value in asked.fixed.items()}
     named = (*_stored(asked), *asked.sums.constants)
     keys = {name: _values(asked, name, raw, len(buckets)) for name in named}
     constants = {name: _floats(keys[name]) for name in asked.sums.constants}
@@ -338,70 +269,3 @@ def _floats(values: Sequence[Any]) -> Floats:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise NotExactError("a sum is beyond all numbers") from error
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
-
-
-class _Value(msgspec.Struct, gc=False):
-    value: float | str | None = None
-    """A text where a sum went beyond all numbers."""
-
-
-class _Shards(msgspec.Struct):
-    total: int = 0
-    failed: int = 0
-
-
-class _Total(msgspec.Struct):
-    value: int = 0
-
-
-class _Hits(msgspec.Struct):
-    total: _Total = msgspec.field(default_factory=_Total)
-
-
-class _Answer(msgspec.Struct):
-    """What every answer has."""
-
-    shards: _Shards = msgspec.field(name="_shards")
-    timed_out: bool = False
-    hits: _Hits = msgspec.field(default_factory=_Hits)
-
-    def require_whole(self, at: PointInTime) -> None:
-        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
-        at.require_whole(self.timed_out, self.shards.failed, self.shards.total)
-
-
-def _answer_type(asked: Grouping) -> type[Any]:
-    """The type of the answer to a grouping: fields by name, numbers as they are."""
-    inner: list[tuple[str, Any]] = []
-    filters: dict[str, list[tuple[str, Any]]] = {}
-    for atom in asked.sums.atoms():
-        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.of_some else inner
-        if atom.kind != "count":
-            target.append((asked.sums.name(atom), _Value))
-    for name, sums in filters.items():
-        kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
-        inner.append((name, kind))
-    if not asked.columns:
-        optional = [(name, kind | None, None) for name, kind in inner]
-        single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
-        sums_of_all: Any = ("aggregations", single, msgspec.field(default_factory=single))
-        return msgspec.defstruct("Answer", [sums_of_all], bases=(_Answer,), kw_only=True)
-    key = msgspec.defstruct(
-        "Key",
-        [(name, _key_type(asked.live[column.field])) for name, column in asked.columns.items()],
-        gc=False,
-        frozen=True,
-    )
-    bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
-    after = ("after_key", dict[str, Any] | None, None)
-    page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])
-    aggregations = msgspec.defstruct("Aggregations", [("groups", page)])
-    return msgspec.defstruct("Answer", [("aggregations", aggregations)], bases=(_Answer,), kw_only=True)
-
-
-def _key_type(live: LiveField) -> Any:
-    if live.field.type in ("boolean", "day"):
-        return bool | None if live.field.type == "boolean" else int | None
-    if live.field.type == "number":
-        return float | None
-    return int | float | None if live.field.type == "integer" or live.whole_numbers else str | None

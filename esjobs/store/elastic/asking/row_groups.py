@@ -20,7 +20,7 @@ from esjobs.core.tables import Table
 from esjobs.store.base import Aggregate
 from esjobs.store.books import books_table
 from esjobs.store.duck.compile_sql import compile_aggregate
-from esjobs.store.elastic.asking import composite
+from esjobs.store.elastic.asking import composite, cuts
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, Clauses, all_of
 from esjobs.store.elastic.asking.days import around, is_exact
 from esjobs.store.elastic.asking.row_pages import ODD
@@ -84,7 +84,7 @@ def _grouped(at: PointInTime, rows: VisibleRows, query: Query) -> pa.Table | Non
         return None
     counting = replace(query, metrics=(*query.metrics, Count(_COUNT)))
     base = _base(rows, query)
-    clauses = Clauses(rows.live, lambda path: composite.distinct(at, path, all_of(base)))
+    clauses = Clauses(rows.live, lambda path: cuts.distinct(at, path, all_of(base)))
     sums = plan_sums(counting, rows.live, clauses)
     asked = composite.grouping(counting, rows.live, sums) if sums is not None else None
     where = clauses.filters(query.where)

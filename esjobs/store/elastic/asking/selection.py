@@ -11,7 +11,7 @@ from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
 from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
-from esjobs.store.elastic.asking.composite import distinct
+from esjobs.store.elastic.asking.cuts import distinct
 from esjobs.store.elastic.asking.foremost import foremost
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs

@@ -1,0 +1,78 @@
+"""The answers to composite aggregations as types: fields by name, numbers as they are."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from esjobs.store.elastic.fields.live_fields import LiveField
+from esjobs.store.elastic.transport.scan import PointInTime
+
+if TYPE_CHECKING:
+    from esjobs.store.elastic.asking.composite import Grouping
+
+
+class _Value(msgspec.Struct, gc=False):
+    value: float | str | None = None
+    """A text where a sum went beyond all numbers."""
+
+
+class _Shards(msgspec.Struct):
+    total: int = 0
+    failed: int = 0
+
+
+class _Total(msgspec.Struct):
+    value: int = 0
+
+
+class _Hits(msgspec.Struct):
+    total: _Total = msgspec.field(default_factory=_Total)
+
+
+class _Answer(msgspec.Struct):
+    """What every answer has."""
+
+    shards: _Shards = msgspec.field(name="_shards")
+    timed_out: bool = False
+    hits: _Hits = msgspec.field(default_factory=_Hits)
+
+    def require_whole(self, at: PointInTime) -> None:
+        """Refuse an answer that does not cover all shards, or whose search ran out of time."""
+        at.require_whole(self.timed_out, self.shards.failed, self.shards.total)
+
+
+def answer_type(asked: "Grouping") -> type[Any]:
+    """The type of the answer to a grouping."""
+    inner: list[tuple[str, Any]] = []
+    filters: dict[str, list[tuple[str, Any]]] = {}
+    for atom in asked.sums.atoms():
+        target = filters.setdefault(asked.sums.filter_name(atom), []) if atom.of_some else inner
+        if atom.kind != "count":
+            target.append((asked.sums.name(atom), _Value))
+    for name, sums in filters.items():
+        kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
+        inner.append((name, kind))
+    if not asked.columns:
+        optional = [(name, kind | None, None) for name, kind in inner]
+        single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
+        sums_of_all: Any = ("aggregations", single, msgspec.field(default_factory=single))
+        return msgspec.defstruct("Answer", [sums_of_all], bases=(_Answer,), kw_only=True)
+    key = msgspec.defstruct(
+        "Key",
+        [(name, _key_type(asked.live[column.field])) for name, column in asked.asked_columns.items()],
+        gc=False,
+        frozen=True,
+    )
+    bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
+    after = ("after_key", dict[str, Any] | None, None)
+    page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])
+    aggregations = msgspec.defstruct("Aggregations", [("groups", page)])
+    return msgspec.defstruct("Answer", [("aggregations", aggregations)], bases=(_Answer,), kw_only=True)
+
+
+def _key_type(live: LiveField) -> Any:
+    if live.field.type in ("boolean", "day"):
+        return bool | None if live.field.type == "boolean" else int | None
+    if live.field.type == "number":
+        return float | None
+    return int | float | None if live.field.type == "integer" or live.whole_numbers else str | None
