@@ -1,0 +1,263 @@
+"""The questions of coordinators on ten million stored jobs, and on a million documents of a cluster.
+
+    python -m benchmarks.questions --out benchmarks/results/questions.md
+
+A made-up grid is stored in a temporary file, with the results of two windows. Each question is put through
+esjobs with a session open and as SQL on the same file, in turns, each side a process of its own, and once as
+a command. Then the same with a server that is started for it, beside aggregations of the official client.
+Each part can be measured alone (``--part``); the other's numbers stay.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import esjobs
+from benchmarks.child import run
+from benchmarks.machine import describe, load, publish
+from benchmarks.questions_asked import MONTH, MONTH_BEFORE, QUESTIONS
+from benchmarks.questions_sides import MEMORY, PREFIX, Side, write_names
+from esjobs.demo import Grid
+from esjobs.session import Session
+from esjobs.settings import ClusterSettings, Settings
+
+LAST, DAYS, QUEUES = date(2025, 6, 29), 70, 100
+LONGEST_S, MOST = 1.0, 1.1
+
+
+def main() -> None:
+    """Measure, and write the tables."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--part", choices=["duckdb", "cluster", "both"], default="both")
+    parser.add_argument("--jobs", type=int, default=10_000_000)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--product", default="elasticsearch8")
+    parser.add_argument("--store", type=Path, help="a folder in which the file is kept, or is there already")
+    parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/questions.md"))
+    args = parser.parse_args()
+    if args.make:
+        make(args.make[0], int(args.make[1]))
+        return
+    data = args.out.with_suffix(".json")
+    known: dict[str, Any] = json.loads(data.read_text(encoding="utf-8")) if data.exists() else {}
+    if args.part in ("duckdb", "both"):
+        known["duckdb"] = _of_duckdb(args.jobs, args.repeat, args.store)
+    if args.part in ("cluster", "both"):
+        known["cluster"] = _of_cluster(args.product, args.documents, args.repeat)
+    known["command"] = " ".join(["python -m benchmarks.questions", *sys.argv[1:]])
+    publish(args.out, page(known), known)
+
+
+def settings(store: str) -> Settings:
+    """Of both stores."""
+    return Settings(store=store, memory=MEMORY, cluster=ClusterSettings(prefix=PREFIX))
+
+
+def jobs_of(grid: Grid) -> Iterator[pa.RecordBatch]:
+    """The jobs of all days, in order of time."""
+    for back in range(DAYS - 1, -1, -1):
+        yield from grid.jobs(LAST - timedelta(days=back))
+
+
+def make(store: str, jobs: int) -> None:
+    """The jobs, and on an embedded store the results of two windows; says which names are asked for."""
+    grid = Grid(jobs_per_day=jobs // DAYS, n_sites=QUEUES)
+    with esjobs.open(settings=settings(store), create=True) as session:
+        session.store.put_jobs(jobs_of(grid), "made")
+        if store.startswith("duckdb:"):
+            folder = Path(store.removeprefix("duckdb:")).parent
+            file = folder / "corepower.csv"
+            declared = [
+                f"{each.level},{each.name},{each.corepower},{each.rc_site or ''}"
+                for each in grid.declarations()
+            ]
+            header = "level,name,corepower,rc_site"
+            file.write_text("\n".join([header, *declared]) + "\n", encoding="utf-8")
+            session.import_corepower(file)
+            for window in (MONTH_BEFORE, MONTH):
+                session.run("/".join(window))
+            write_names(session, folder)
+
+
+def names_of(session: Session) -> dict[str, str]:
+    """The queue and the WLCG site of most jobs with more than one CPU model, and the queues of this site."""
+    models = session.arrow.query(("rc_site", "site", "cpu_model"), "jobs").to_pylist()
+    sites = [row["rc_site"] for row in models if row["cpu_model"]]
+    site = next(
+        name for name in sites if name and len({r["cpu_model"] for r in models if r["rc_site"] == name}) > 2
+    )
+    queues = list(dict.fromkeys(row["site"] for row in models if row["rc_site"] == site))
+    return {"site": site, "queue": queues[0], "queues": ",".join(queues)}
+
+
+def _of_duckdb(jobs: int, repeat: int, kept: Path | None) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="esjobs-questions-") as name:
+        folder = kept or Path(name)
+        file = folder / "jobs.duckdb"
+        store = f"duckdb:{file}"
+        if not file.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            run([sys.executable, "-m", "benchmarks.questions", "--make", store, str(jobs)])
+        before = load()
+        with esjobs.open(settings=settings(store), read_only=True) as session:
+            names = {**names_of(session), "folder": str(folder)}
+        rows = []
+        with Side("esjobs", store, names) as ours, Side("sql", store, names) as theirs:
+            for number, asked in enumerate(QUESTIONS):
+                rows.append({"title": asked.title, **_in_turns(ours, theirs, number, repeat)})
+        for asked, row in zip(QUESTIONS, rows, strict=True):
+            command = [text.format(**names) for text in asked.command]
+            done = run([sys.executable, "-m", "esjobs", "--quiet", "--store", store, *command])
+            row["command_s"], row["others"] = done.wall_s, done.others
+            row["command_b"] = done.peak_b
+        size = file.stat().st_size
+    return {
+        "jobs": jobs // DAYS * DAYS,
+        "store_b": size,
+        "repeat": repeat,
+        "machine": describe(),
+        "load": {"before": before, "after": load()},
+        "rows": rows,
+    }
+
+
+def _in_turns(ours: Side, theirs: Side, number: int, repeat: int) -> dict[str, Any]:
+    """A question to both sides, once for warming, then so many times in turns."""
+    sides = {"ours": ours, "theirs": theirs}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
+    for turn in range(repeat + 1):
+        for name in sides if turn % 2 else reversed(sides):
+            said = sides[name].ask(number)
+            if turn:
+                found[name].append(said)
+    _require_alike(QUESTIONS[number].title, found["ours"][0]["numbers"], found["theirs"][0]["numbers"])
+    return {
+        f"{name}_{what}": [each[what] for each in found[name]]
+        for name in sides
+        for what in ("wall_s", "cpu_s")
+    }
+
+
+def _require_alike(title: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> None:
+    for name in theirs:
+        if ours and not math.isclose(ours[name], theirs[name], rel_tol=1e-6):
+            raise RuntimeError(f"{title}: {name} is {ours[name]} by esjobs and {theirs[name]} by SQL")
+
+
+def _of_cluster(product: str, documents: int, repeat: int) -> dict[str, Any]:
+    from tests.servers.memory import in_memory
+    from tests.servers.products import PRODUCTS
+    from tests.servers.server import Server
+
+    chosen = PRODUCTS[product]
+    with Server(chosen, heap_mb=1024, java_options=(), parent=in_memory()) as server:
+        run([sys.executable, "-m", "benchmarks.questions", "--make", server.url, str(documents)])
+        server.json("POST", f"{PREFIX}-jobs/_refresh", {})
+        before = load()
+        with esjobs.open(settings=settings(server.url), read_only=True) as session:
+            names = names_of(session)
+        rows = []
+        with Side("esjobs", server.url, names) as ours, Side("client", server.url, names) as theirs:
+            for number, asked in enumerate(QUESTIONS):
+                if asked.body is not None:
+                    print(asked.title, file=sys.stderr, flush=True)
+                    rows.append({"title": asked.title, **_in_turns(ours, theirs, number, repeat)})
+    return {
+        "documents": documents // DAYS * DAYS,
+        "server": f"{chosen.title} {chosen.version}",
+        "repeat": repeat,
+        "machine": describe("elasticsearch"),
+        "load": {"before": before, "after": load()},
+        "rows": rows,
+    }
+
+
+def _times(row: Mapping[str, Any]) -> tuple[float, float, float, float]:
+    """Medians of both sides, and the medians of the ratios of each turn: of seconds, of processor seconds."""
+    ours, theirs = (statistics.median(row[f"{side}_wall_s"]) for side in ("ours", "theirs"))
+    ratios = [
+        statistics.median(
+            mine / other for mine, other in zip(row[f"ours_{what}"], row[f"theirs_{what}"], strict=True)
+        )
+        for what in ("wall_s", "cpu_s")
+    ]
+    return ours, theirs, ratios[0], ratios[1]
+
+
+def page(known: Mapping[str, Any]) -> str:
+    """The tables."""
+    lines = [
+        "# Questions of coordinators",
+        "",
+        f"Made by `{known['command']}`; see `benchmarks/questions.py`.",
+    ]
+    if "duckdb" in known:
+        lines += _duckdb_lines(known["duckdb"])
+    if "cluster" in known:
+        lines += _cluster_lines(known["cluster"])
+    return "\n".join(lines) + "\n"
+
+
+def _on(part: Mapping[str, Any]) -> str:
+    machine, loads = part["machine"], [part["load"][when][0] for when in ("before", "after")]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, DuckDB {machine['duckdb']}, "
+        f"Python {machine['python']}; load before {loads[0]:.1f}, after {loads[1]:.1f}. "
+        f"Medians of {part['repeat']} turns after one that does not count; a ratio is the median of those of "
+        "the turns."
+    )
+
+
+def _duckdb_lines(part: Mapping[str, Any]) -> list[str]:
+    times = [_times(row) for row in part["rows"]]
+    slow = sum(each[0] > LONGEST_S for each in times)
+    above = sum(each[2] > MOST for each in times)
+    lines = [
+        "",
+        f"## {part['jobs'] / 1e6:.0f} million jobs in DuckDB",
+        "",
+        f'{QUEUES} queues, {DAYS} days, a file of {part["store_b"] / 1e9:.1f} GB, `memory = "{MEMORY}"`. '
+        + _on(part),
+        "",
+        f"{slow} of {len(times)} questions take more than {LONGEST_S:.0f} s, {above} more than {MOST} times "
+        "the SQL. The command is the process, with Python's start and all that it prints.",
+        "",
+        "| question | esjobs, s | SQL, s | ratio | ratio of processor s | command, s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row, (ours, theirs, ratio, cpu) in zip(part["rows"], times, strict=True):
+        numbers = f"{ours:.3f} | {theirs:.3f} | {ratio:.2f} | {cpu:.2f} | {row['command_s']:.2f}"
+        lines.append(f"| {row['title']} | {numbers} |")
+    return lines
+
+
+def _cluster_lines(part: Mapping[str, Any]) -> list[str]:
+    lines = [
+        "",
+        f"## {part['documents'] / 1e6:.0f} million documents in {part['server']}",
+        "",
+        "One node with 1024 MB of heap; beside one search of the official client, whose answer is not taken "
+        "further. " + _on(part),
+        "",
+        "| question | esjobs, s | client, s | ratio |",
+        "|---|---|---|---|",
+    ]
+    for row in part["rows"]:
+        ours, theirs, ratio, _ = _times(row)
+        lines.append(f"| {row['title']} | {ours:.3f} | {theirs:.3f} | {ratio:.2f} |")
+    return lines
+
+
+if __name__ == "__main__":
+    main()

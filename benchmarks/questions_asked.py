@@ -1,0 +1,326 @@
+"""The questions of coordinators: as one command, as SQL on the same file, as an aggregation of the client.
+
+SQL and aggregations are what somebody writes who wants this answer and no other: WLCG sites and CPU models of
+what jobs name are given to both, the SQL as tables ``sites`` and ``models``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WEEK, WEEK_BEFORE = ("2025-06-23", "2025-06-30"), ("2025-06-16", "2025-06-23")
+MONTH, MONTH_BEFORE = ("2025-06-01", "2025-06-29"), ("2025-05-04", "2025-06-01")
+FAILED = (
+    "failed",
+    "timeout",
+    "out_of_memory",
+    "node_fail",
+    "boot_fail",
+    "deadline",
+    "launch_failed",
+    "reconfig_fail",
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question.
+
+    ``command``: arguments of ``esjobs``; ``{queue}`` and ``{site}`` stand for names of the grid. ``sql``:
+    statements on the file, the last of which gives the answer; ``checked``: its columns that must be those of
+    the command. ``body``: of a search by the client; None where results answer, or a list of jobs does.
+    """
+
+    title: str
+    command: tuple[str, ...]
+    sql: tuple[str, ...]
+    checked: tuple[str, ...] = ()
+    body: Callable[[Mapping[str, str]], dict[str, Any]] | None = None
+
+
+def _quoted(values: tuple[str, ...]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
+
+
+def _within(window: tuple[str, str]) -> str:
+    return f"end_time >= '{window[0]}' AND end_time < '{window[1]}'"
+
+
+def _range(window: tuple[str, str]) -> dict[str, Any]:
+    return {"range": {"end_time": {"gte": window[0], "lt": window[1]}}}
+
+
+_EFFICIENCY_SQL = (
+    "sum(cpu_s) FILTER (wall_s IS NOT NULL AND cores IS NOT NULL)"
+    " / sum(wall_s * cores) FILTER (cpu_s IS NOT NULL) AS efficiency"
+)
+_CORE_S = {
+    "runtime_mappings": {
+        "core_time": {
+            "type": "double",
+            "script": "if (doc['wall_s'].size() > 0 && doc['cores'].size() > 0)"
+            " emit(doc['wall_s'].value * doc['cores'].value)",
+        }
+    }
+}
+
+
+def _sum(field: str) -> dict[str, Any]:
+    return {"sum": {"field": field}}
+
+
+def _terms(field: str, aggs: Mapping[str, Any], size: int = 1000) -> dict[str, Any]:
+    return {"terms": {"field": field, "size": size, "missing": "-"}, "aggs": dict(aggs)}
+
+
+_SUMS = {"cpu": _sum("cpu_s"), "core": _sum("core_time")}
+
+
+def _grouped(
+    field: str, aggs: Mapping[str, Any], *filters: Mapping[str, Any], derived: bool = False
+) -> dict[str, Any]:
+    return {
+        "size": 0,
+        "query": {"bool": {"filter": list(filters)}},
+        "aggs": {"groups": _terms(field, aggs)},
+        **(_CORE_S if derived else {}),
+    }
+
+
+QUESTIONS: tuple[Asked, ...] = (
+    Asked(
+        "worst efficiency last week, queues of 100 jobs or more",
+        (
+            *("query", "--by", "queue", "--metric", "efficiency", "--window", "/".join(WEEK)),
+            *("--sort", "efficiency", "--asc", "--min-jobs", "100"),
+        ),
+        (
+            f"SELECT site AS queue, {_EFFICIENCY_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
+            " HAVING count(*) >= 100 ORDER BY efficiency",
+        ),
+        ("efficiency",),
+        lambda _: _grouped("site", _SUMS, _range(WEEK), derived=True),
+    ),
+    Asked(
+        "core hours lost in failed jobs by site, the top 10 and others",
+        (
+            *("query", "--by", "rc_site", "--metric", "lost_core_h", "--share", "--top", "10"),
+            *("--sort", "lost_core_h"),
+        ),
+        (
+            "WITH each AS (SELECT rc_site, sum(wall_s * cores) / 3600 AS lost_core_h FROM jobs"
+            f" LEFT JOIN sites USING (site) WHERE state IN ({_quoted(FAILED)}) GROUP BY ALL),"
+            " placed AS (SELECT *, row_number() OVER (ORDER BY lost_core_h DESC) AS place FROM each)"
+            " SELECT if(place <= 10, rc_site, 'others') AS rc_site, sum(lost_core_h) AS lost_core_h,"
+            " sum(lost_core_h) / (SELECT sum(lost_core_h) FROM each) AS lost_core_h_share"
+            " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
+        ),
+        ("lost_core_h", "lost_core_h_share"),
+        lambda _: _grouped(
+            "site", {"core": _sum("core_time")}, {"terms": {"state": list(FAILED)}}, derived=True
+        ),
+    ),
+    Asked(
+        "events per job by queue",
+        ("query", "--by", "queue", "--metric", "events_per_job"),
+        (
+            "SELECT site AS queue, avg(events) AS events_per_job FROM jobs GROUP BY ALL"
+            " ORDER BY count(*) DESC, site",
+        ),
+        ("events_per_job",),
+        lambda _: _grouped("site", {"mean": {"avg": {"field": "events"}}}),
+    ),
+    Asked(
+        "CPU models at a site with their shares",
+        ("query", "--by", "cpu_model", "--metric", "core_h", "--share", "--where", "rc_site={site}"),
+        (
+            "SELECT cpu_model, sum(wall_s * cores) / 3600 AS core_h,"
+            " sum(wall_s * cores) / sum(sum(wall_s * cores)) OVER () AS core_h_share FROM jobs"
+            " LEFT JOIN models USING (cpu_raw)"
+            " WHERE site IN (SELECT site FROM sites WHERE rc_site = '{site}')"
+            " GROUP BY 1 ORDER BY count(*) DESC",
+        ),
+        ("core_h", "core_h_share"),
+        lambda names: _grouped(
+            "cpu_raw",
+            {"core": _sum("core_time")},
+            {"terms": {"site": names["queues"].split(",")}},
+            derived=True,
+        ),
+    ),
+    Asked(
+        "efficiency of a week against the week before, largest losers first",
+        (
+            *("query", "--by", "queue", "--metric", "efficiency", "--window", "/".join(WEEK)),
+            *("--compare", "previous"),
+        ),
+        (
+            "WITH sums AS (SELECT site, end_time >= '" + WEEK[0] + "' AS now,"
+            " count(*) FILTER (cpu_s IS NOT NULL AND core_s IS NOT NULL) AS n,"
+            " sum(cpu_s) FILTER (core_s IS NOT NULL) AS o, sum(core_s) FILTER (cpu_s IS NOT NULL) AS u,"
+            " sum(cpu_s * cpu_s) FILTER (core_s IS NOT NULL) AS oo, sum(cpu_s * core_s) AS ou,"
+            " sum(core_s * core_s) FILTER (cpu_s IS NOT NULL) AS uu"
+            " FROM (SELECT site, end_time, cpu_s, wall_s * cores AS core_s FROM jobs WHERE "
+            + _within((WEEK_BEFORE[0], WEEK[1]))
+            + ") GROUP BY ALL), ratios AS (SELECT site, now, o / u AS r,"
+            " sqrt(n / (n - 1) * (oo - 2 * r * ou + r * r * uu)) / u AS err FROM sums)"
+            " SELECT a.site AS queue, a.r AS efficiency, b.r AS efficiency_before,"
+            " a.r - b.r AS efficiency_diff, (a.r - b.r) / sqrt(a.err ** 2 + b.err ** 2) AS efficiency_z"
+            " FROM ratios a JOIN ratios b USING (site) WHERE a.now AND NOT b.now ORDER BY efficiency_diff",
+        ),
+        ("efficiency", "efficiency_before", "efficiency_diff"),
+        lambda _: _grouped(
+            "site",
+            {
+                "weeks": {
+                    "filters": {"filters": {"now": _range(WEEK), "before": _range(WEEK_BEFORE)}},
+                    "aggs": {
+                        "cpu": {"extended_stats": {"field": "cpu_s"}},
+                        "core": {"extended_stats": {"field": "core_time"}},
+                    },
+                }
+            },
+            _range((WEEK_BEFORE[0], WEEK[1])),
+            derived=True,
+        ),
+    ),
+    Asked(
+        "only simulation, only 8 cores",
+        (
+            *("query", "--by", "queue", "--metric", "jobs,efficiency"),
+            *("--where", "processing_type=simul", "--where", "cores=8"),
+        ),
+        (
+            f"SELECT site AS queue, count(*) AS jobs, {_EFFICIENCY_SQL} FROM jobs"
+            " WHERE processing_type = 'simul' AND cores = 8 GROUP BY ALL ORDER BY jobs DESC, queue",
+        ),
+        ("jobs", "efficiency"),
+        lambda _: _grouped(
+            "site", _SUMS, {"term": {"processing_type": "simul"}}, {"term": {"cores": 8}}, derived=True
+        ),
+    ),
+    Asked(
+        "memory per core above 2 GB by queue and type",
+        (
+            *("query", "--by", "queue,processing_type", "--metric", "jobs,mem_per_core_gb"),
+            *("--where", "mem_per_core_b>2GB"),
+        ),
+        (
+            "SELECT site AS queue, processing_type, count(*) AS jobs,"
+            " avg(max_rss_b / cores) / 1e9 AS mem_per_core_gb FROM jobs"
+            " WHERE max_rss_b / nullif(cores, 0) > 2e9 GROUP BY ALL ORDER BY jobs DESC, queue",
+        ),
+        ("jobs",),
+        lambda _: {
+            "size": 0,
+            "runtime_mappings": {
+                "per_core": {
+                    "type": "double",
+                    "script": "if (doc['max_rss_b'].size() > 0 && doc['cores'].size() > 0"
+                    " && doc['cores'].value > 0) emit(doc['max_rss_b'].value / doc['cores'].value)",
+                }
+            },
+            "query": {"bool": {"filter": [{"range": {"per_core": {"gt": 2e9}}}]}},
+            "aggs": {
+                "groups": _terms(
+                    "site", {"types": _terms("processing_type", {"mean": {"avg": {"field": "per_core"}}})}
+                )
+            },
+        },
+    ),
+    Asked(
+        "waiting time, median and 95 %, by site and week",
+        ("query", "--by", "rc_site,week", "--metric", "waiting_median_s,waiting_p95_s"),
+        (
+            "SELECT rc_site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
+            " q[1] AS waiting_median_s, q[2] AS waiting_p95_s FROM jobs LEFT JOIN sites USING (site)"
+            " GROUP BY ALL ORDER BY 1, 2",
+        ),
+        ("waiting_median_s", "waiting_p95_s"),
+        lambda _: _grouped(
+            "site",
+            {
+                "weeks": {
+                    "date_histogram": {"field": "end_time", "calendar_interval": "week"},
+                    "aggs": {"p": {"percentiles": {"field": "queue_s", "percents": [50, 95]}}},
+                }
+            },
+        ),
+    ),
+    Asked(
+        "volume by week and site as a heat map",
+        ("query", "--by", "rc_site,week", "--metric", "core_h", "--plot"),
+        (
+            "SELECT rc_site, date_trunc('week', end_time) AS week, sum(wall_s * cores) / 3600 AS core_h"
+            " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
+        ),
+        ("core_h",),
+        lambda _: _grouped(
+            "site",
+            {
+                "weeks": {
+                    "date_histogram": {"field": "end_time", "calendar_interval": "week"},
+                    "aggs": {"core": _sum("core_time")},
+                }
+            },
+            derived=True,
+        ),
+    ),
+    Asked(
+        "what should a queue declare, and how sure",
+        ("show", "flags", "--name", "{queue}", "--level", "site"),
+        ("SELECT * FROM latest_flags WHERE level = 'site' AND name = '{queue}'",),
+    ),
+    Asked(
+        "everything about a site",
+        ("site", "{site}"),
+        (
+            "SELECT * FROM latest_flags WHERE name IN (SELECT site FROM sites WHERE rc_site = '{site}')",
+            "SELECT * FROM latest_factors WHERE name IN (SELECT site FROM sites WHERE rc_site = '{site}')",
+            "SELECT site, cpu_model, count(*), sum(wall_s * cores) FROM jobs JOIN sites USING (site)"
+            " LEFT JOIN models USING (cpu_raw) WHERE rc_site = '{site}' AND "
+            + _within(MONTH)
+            + " GROUP BY ALL",
+            "SELECT site, task_id, core_class, processing_type, sum(n_jobs) FROM buckets"
+            " JOIN sites USING (site) WHERE sites.rc_site = '{site}' GROUP BY ALL",
+            "SELECT site, count(*), sum(cpu_s), sum(wall_s * cores), avg(queue_s),"
+            f" count(*) FILTER (state IN ({_quoted(FAILED)})), avg(max_rss_b / cores),"
+            " median(queue_s) FROM jobs WHERE " + _within(MONTH) + " GROUP BY ALL",
+        ),
+    ),
+    Asked(
+        "whose verdict changed since last month",
+        ("compare",),
+        (
+            "SELECT name, a.verdict, b.verdict AS before FROM flags a JOIN flags b"
+            " USING (level, name, processing_type, method) WHERE a.window_end > b.window_end"
+            " AND a.verdict <> b.verdict",
+            "SELECT name, ln(a.k / b.k) AS shift FROM factors a JOIN factors b"
+            " USING (level, name, processing_type, method) WHERE a.window_end > b.window_end",
+        ),
+    ),
+    Asked(
+        "which jobs at a site ran with an efficiency below 10 %",
+        ("jobs", "--where", "rc_site={site}", "--where", "efficiency<10%"),
+        (
+            "SELECT * FROM jobs WHERE site IN (SELECT site FROM sites WHERE rc_site = '{site}')"
+            " AND cpu_s / nullif(wall_s * cores, 0) < 0.1 ORDER BY end_time DESC LIMIT 50",
+        ),
+    ),
+    Asked(
+        "how much of the work has no CPU model",
+        ("query", "--metric", "jobs,core_h", "--where", "cpu_model is missing"),
+        (
+            "SELECT count(*) AS jobs, sum(wall_s * cores) / 3600 AS core_h FROM jobs"
+            " LEFT JOIN models USING (cpu_raw) WHERE cpu_model IS NULL",
+        ),
+        ("jobs", "core_h"),
+        lambda _: {
+            "size": 0,
+            "query": {"bool": {"must_not": {"exists": {"field": "cpu_raw"}}}},
+            "aggs": {"core": _sum("core_time")},
+            **_CORE_S,
+        },
+    ),
+)
+"""In the order in which coordinators ask them."""

@@ -1,0 +1,163 @@
+"""Who answers the questions: esjobs with a session open, SQL on the same file, the official client.
+
+Each side is a process of its own that answers the question whose number it reads, and says seconds, processor
+seconds and the numbers of the answer.
+
+    python -m benchmarks.questions_sides esjobs duckdb:jobs.duckdb '{"queue": "A", ...}'
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.questions_asked import QUESTIONS, Asked
+
+MEMORY = "2GB"
+PREFIX = "bench"
+
+Answer = Callable[[Asked], pa.Table | None]
+
+
+class Side:
+    """A process that answers; ``pid``: its number."""
+
+    def __init__(self, kind: str, store: str, names: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.questions_sides", kind, store, json.dumps(names)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, number: int) -> dict[str, Any]:
+        """Put a question; what it cost and its numbers."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{number}\n")
+        self._process.stdin.flush()
+        said = self._process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"no answer to: {QUESTIONS[number].title}")
+        answer: dict[str, Any] = json.loads(said)
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+
+def _of_esjobs(store: str, names: Mapping[str, str]) -> Answer:
+    import esjobs
+    from esjobs.commands.query import query
+    from esjobs.question_pictures import text_picture
+    from esjobs.settings import ClusterSettings, Settings
+
+    settings = Settings(store=store, memory=MEMORY, cluster=ClusterSettings(prefix=PREFIX))
+    session = esjobs.open(settings=settings, read_only=True)
+
+    def asked(one: Asked) -> pa.Table | None:
+        command, *arguments = (text.format(**names) for text in one.command)
+        match command:
+            case "query":
+                given = dict(query.make_context("query", arguments).params)
+                plot = given.pop("plot")
+                for name in ("form", "out", "spreadsheet"):
+                    given.pop(name, None)
+                for name in ("by", "metrics"):
+                    given[name] = [each for text in given[name] for each in text.split(",")]
+                answer = session.arrow.ask(**given)
+                if plot:
+                    text_picture(answer, 120)
+                return answer.table
+            case "show":
+                return session.arrow.show("flags", name=names["queue"], level="site")
+            case "site":
+                str(session.site(names["site"]))
+            case "compare":
+                return session.arrow.compare()
+            case "jobs":
+                where = [f"rc_site={names['site']}", "efficiency<10%"]
+                return session.arrow.jobs(where=where, top=50).read_all()
+        return None
+
+    return asked
+
+
+def _of_sql(store: str, names: Mapping[str, str]) -> Answer:
+    import duckdb
+
+    path = store.removeprefix("duckdb:")
+    connection = duckdb.connect(path, read_only=True, config={"memory_limit": MEMORY})
+    for name in ("sites", "models"):
+        connection.execute(f"CREATE TEMP TABLE {name} AS FROM '{names['folder']}/{name}.parquet'")
+    connection.execute("SET preserve_insertion_order = false")
+
+    def asked(one: Asked) -> pa.Table | None:
+        answer = None
+        for statement in one.sql:
+            answer = connection.sql(statement.format(**names)).to_arrow_table()
+        return answer
+
+    return asked
+
+
+def _of_client(store: str, names: Mapping[str, str]) -> Answer:
+    import elasticsearch
+
+    client = elasticsearch.Elasticsearch(store, request_timeout=120)
+
+    def asked(one: Asked) -> pa.Table | None:
+        assert one.body is not None
+        client.search(index=f"{PREFIX}-jobs", **one.body(names), request_cache=False)
+        return None
+
+    return asked
+
+
+SIDES = {"esjobs": _of_esjobs, "sql": _of_sql, "client": _of_client}
+
+
+def numbers_of(table: pa.Table | None, names: tuple[str, ...]) -> dict[str, float]:
+    """What of an answer is compared: sums of columns, in which the order does not matter."""
+    if table is None:
+        return {}
+    sums = {name: pc.sum(table.column(name)).as_py() for name in names}
+    return {"rows": table.num_rows, **sums} if names else {}
+
+
+def main() -> None:
+    """Answer until nothing is asked."""
+    kind, store, given = sys.argv[1:]
+    answer = SIDES[kind](store, json.loads(given))
+    for line in sys.stdin:
+        one = QUESTIONS[int(line)]
+        wall, cpu = time.perf_counter(), time.process_time()
+        table = answer(one)
+        spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+        print(json.dumps({**spent, "numbers": numbers_of(table, one.checked)}), flush=True)
+
+
+def write_names(session: Any, folder: Path) -> None:
+    """The WLCG sites of queues and the models of CPUs, as tables for the SQL."""
+    import pyarrow.parquet
+
+    from esjobs.core.query import Count
+    from esjobs.jobs.resolution import aggregate
+
+    for file, stored, resolved in (("sites", "site", "rc_site"), ("models", "cpu_raw", "cpu_model")):
+        table = aggregate(session.store, (stored, resolved), (Count("n"),)).table.select([stored, resolved])
+        columns = [column.cast(pa.string()) for column in table.columns]
+        pyarrow.parquet.write_table(pa.table(columns, names=[stored, resolved]), folder / f"{file}.parquet")
+
+
+if __name__ == "__main__":
+    main()
