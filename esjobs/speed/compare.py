@@ -1,16 +1,18 @@
 """What changed between two runs, in sigma: factors on a common scale, and verdicts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.core.query import In
+from esjobs.core.query import Filter, In
+from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import JUDGED
-from esjobs.runs.finding import find_run, read_results, run_before
+from esjobs.runs.finding import find_run, run_before
+from esjobs.runs.publication import read_table
 from esjobs.runs.stored import StoredRun
 from esjobs.speed.tables import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
@@ -36,6 +38,8 @@ _SCHEMA = pa.schema(
     ]
 )
 
+
+_OF_FACTORS = ("k", "k_err", "n_jobs", "rc_site", "status", "component")
 
 _ROUND_OFF = 1e-9
 """Relative changes below this are arithmetic, not change."""
@@ -89,7 +93,7 @@ def compare_runs(
     """
     runs = runs_compared(store, run_a, run_b, since=since)
     chosen = [In("method", tuple(methods))] if methods else []
-    factors = [_by_key(read_results(store, FACTORS, run, chosen)) for run in runs]
+    factors = [_by_key(_rows(store, FACTORS, run, _OF_FACTORS, chosen)) for run in runs]
     verdicts = [_verdicts(store, run) for run in runs]
     scales = _scales(*factors)
     rows = []
@@ -144,13 +148,19 @@ def _weight(row: Mapping[str, Any]) -> int:
     return 2 if {row["verdict_a"], row["verdict_b"]} <= set(JUDGED) else 1
 
 
+def _rows(
+    store: JobStore, table: Table, run: StoredRun, names: Sequence[str], chosen: Sequence[Filter] = ()
+) -> pa.Table:
+    return read_table(store, table, [In("run", (run.run,)), *chosen], [*_KEY, *names])
+
+
 def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
     return {tuple(row[name] for name in _KEY): row for row in rows.to_pylist()}
 
 
 def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], tuple[str, bool | None]]:
     """By key, the verdict and whether it is confirmed."""
-    rows = read_results(store, FLAGS, run)
+    rows = _rows(store, FLAGS, run, ("verdict", "confirmed"))
     return {key: (row["verdict"], row["confirmed"]) for key, row in _by_key(rows).items()}
 
 

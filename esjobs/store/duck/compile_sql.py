@@ -42,6 +42,7 @@ from esjobs.core.query import (
 )
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
+from esjobs.store.duck.per_job import PerJob
 from esjobs.store.duck.schema import quote
 from esjobs.store.values import naive, typed
 
@@ -120,11 +121,18 @@ def compile_aggregate(query: Query) -> Compiled:
         else:
             named = resolve(key).sql if made is None else _made(made, bound)
         keys.append(f"{named} AS {quote(key)}")
-    metrics = [f"{_metric(metric, resolve, bound)} AS {quote(metric.name)}" for metric in query.metrics]
+    per_job = PerJob(lambda filters: " AND ".join(_filters(filters, resolve, bound)))
+    fractions: dict[str, list[float]] = {}
+    for metric in query.metrics:
+        if isinstance(metric, Quantile):
+            fractions.setdefault(metric.field, []).append(float(metric.fraction))
+    metrics = [
+        f"{_metric(metric, resolve, per_job, fractions)} AS {quote(metric.name)}" for metric in query.metrics
+    ]
     kept = [_keeps(rule, bound) for rule in query.drops]
     where = _where(_window(query.window, bound, query.over) + _filters(query.where, resolve, bound) + kept)
     group = f"\nGROUP BY {', '.join(str(n) for n in range(1, len(keys) + 1))}" if keys else ""
-    rows = "jobs" if query.over is None else quote(query.over.name)
+    rows, where = per_job.rows("jobs" if query.over is None else quote(query.over.name), where)
     return _compiled(f"SELECT\n  {_listed([*keys, *metrics])}\nFROM {rows}{joined}{where}{group}", bound)
 
 
@@ -277,14 +285,19 @@ def _numeric(name: str, resolve: Resolve) -> Column:
     return column
 
 
-def _metric(metric: Metric, resolve: Resolve, bound: Binding) -> str:
+def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[str, list[float]]) -> str:
+    """A metric as SQL. ``fractions``: all that are asked of a field, which is sorted once for them."""
     match metric:
         case Moment():
-            return _moment(metric, resolve, bound)
+            return _moment(metric, resolve, per_job)
         case Quantile(name, fraction):
             column = _numeric(name, resolve)
-            known = f" FILTER (WHERE NOT isnan({column.sql}))" if column.type == "number" else ""
-            return f"quantile_cont({_double(column)}, {float(fraction)!r}){known}"
+            value = _double(column)
+            if column.type == "number":
+                value = per_job.named(f"CASE WHEN NOT isnan({value}) THEN {value} END")
+            of_field = fractions[name]
+            place = of_field.index(float(fraction)) + 1
+            return f"quantile_cont({value}, {of_field!r})[{place}]"
         case Count():
             return "count(*)"
         case Sum(name):
@@ -300,15 +313,38 @@ def _metric(metric: Metric, resolve: Resolve, bound: Binding) -> str:
             return f"max({resolve(name).sql})"
 
 
-def _moment(moment: Moment, resolve: Resolve, bound: Binding) -> str:
-    kept = [f"{resolve(name).sql} IS NOT NULL" for name in moment.having]
-    kept += _filters(moment.where, resolve, bound)
-    restriction = f" FILTER (WHERE {' AND '.join(kept)})" if kept else ""
+def _moment(moment: Moment, resolve: Resolve, per_job: PerJob) -> str:
+    """A sum or a number of jobs; a job that does not count has null to be summed."""
+    columns = {name: _once(resolve(name), per_job) for name in (*moment.factors, *moment.having)}
+    for name in moment.factors:
+        _numeric(name, resolve)
+    rest = [name for name in moment.having if name not in moment.factors]
+    if moment.factors:
+        value = " * ".join(
+            columns[name].sql if len(moment.factors) == 1 else _double(columns[name])
+            for name in moment.factors
+        )
+    else:
+        # counting a column is counting where it is not null
+        value = columns[rest.pop()].sql if rest else "1"
+    kept = [f"{columns[name].sql} IS NOT NULL" for name in rest]
+    if moment.where:
+        kept.append(per_job.condition(moment.where))
+    if kept:
+        value = f"CASE WHEN {' AND '.join(kept)} THEN {value} END"
     if not moment.factors:
-        return f"count(*){restriction}"
-    if len(moment.factors) == 1:
-        return _sum(_numeric(moment.factors[0], resolve), restriction)
-    return f"sum({' * '.join(_double(_numeric(name, resolve)) for name in moment.factors)}){restriction}"
+        return "count(*)" if value == "1" else f"count({value})"
+    if [columns[name].type for name in moment.factors] == ["integer"]:
+        # Integers are summed exactly and rounded once.
+        return f"CAST(sum({value}) AS DOUBLE)"
+    return f"sum({value})"
+
+
+def _once(column: Column, per_job: PerJob) -> Column:
+    """A column that costs something as one that is worked out once."""
+    if column.sql == quote(column.name):
+        return column
+    return Column(per_job.named(column.sql), column.type, column.name)
 
 
 def _sum(column: Column, restriction: str) -> str:
@@ -387,10 +423,9 @@ def _range(column: Column, item: Range, bound: Binding) -> str:
     if any(math.isnan(limit) for _, limit in given):
         return "FALSE"
     parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in given]
-    if (column.type == "number" and item.lt is None and item.le is None) or (
-        column.type == "number" and item.lt is None and item.le == math.inf
-    ):
-        parts.append(f"NOT isnan({column.sql})")
+    if column.type == "number" and item.lt is None and item.le is None:
+        # NaN lies above infinity; unlike isnan(), a bound is held against the statistics of many rows at once
+        parts.append(f"{column.sql} <= 'Infinity'::DOUBLE")
     return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
 
 

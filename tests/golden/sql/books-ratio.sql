@@ -4,7 +4,7 @@ SELECT
 FROM jobs
 WHERE (("site" IN ($1, $2)) OR ("site" IS NULL))
   AND ("user" IS NOT NULL)
-  AND (("cpu_s" / nullif("wall_s" * CAST("cores" AS DOUBLE), 0)) >= $3 AND NOT isnan(("cpu_s" / nullif("wall_s" * CAST("cores" AS DOUBLE), 0))))
+  AND (("cpu_s" / nullif("wall_s" * CAST("cores" AS DOUBLE), 0)) >= $3 AND ("cpu_s" / nullif("wall_s" * CAST("cores" AS DOUBLE), 0)) <= 'Infinity'::DOUBLE)
   AND ("events" > $4 AND "events" <= $5)
   AND ("cores" = $6)
 ),

@@ -1,7 +1,7 @@
 SELECT "name", "k"
 FROM "factors"
 WHERE ("level" = $1)
-  AND ("k" > $2 AND NOT isnan("k"))
+  AND ("k" > $2 AND "k" <= 'Infinity'::DOUBLE)
   AND ("rc_site_guessed" = $3)
   AND ("name" IS NULL OR NOT (starts_with(lower("name"), lower($4))))
 -- $1: 'site'
