@@ -22,6 +22,7 @@ from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
 from esjobs.series.tables import SERIES
 from esjobs.speed.tables import SPEED
+from esjobs.talp.tables import TALP_TABLES
 from esjobs.watch.tables import WATCH_TABLES
 
 
@@ -46,6 +47,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("drift", (*DRIFT.tables, DAILY_FACTORS), DRIFT),
     Capability("efficiency", (SCORES,)),
     Capability("detect", DETECT_TABLES),
+    Capability("talp", TALP_TABLES),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
     Capability("notify", (NOTIFICATIONS,)),

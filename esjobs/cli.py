@@ -31,6 +31,7 @@ from esjobs.commands import (
     results,
     steps,
     system,
+    talp,
     why,
 )
 from esjobs.commands.help import write_groups
@@ -281,6 +282,7 @@ GROUPS: dict[str, tuple[str, tuple[click.Command, ...]]] = {
             why.reasons,
             detect.detect,
             efficiency.score,
+            talp.talp,
             files.fit_file,
             files.line_file,
         ),

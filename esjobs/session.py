@@ -1,6 +1,7 @@
 """One open store and everything that can be asked of it; the command line is a thin layer over this."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from html import escape
@@ -204,7 +205,7 @@ class Session(ResultTables):
 
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
         step = partial(ingest_declared, "ingest") if isinstance(chosen, DeclaredValues) else ingest
-        return step(
+        report = step(
             lambda: self.store,
             chosen,
             paths(files),
@@ -213,13 +214,37 @@ class Session(ResultTables):
             now=self._clock(),
             progress=self._progress,
         )
+        return report if dry_run else self._with_talp(report)
 
     @writes
     def undo(self, load: str) -> RunReport:
         """Take a load back and bring back what it had replaced."""
         from esjobs.jobs.undo import undo
 
-        return undo(self.store, load, capabilities.TABLES)
+        return self._with_talp(undo(self.store, load, capabilities.TABLES))
+
+    def _with_talp(self, report: RunReport) -> RunReport:
+        """The account of a load with what it means for reports of TALP, where there are any."""
+        from esjobs.talp.joining import is_used
+
+        if not is_used(self.store):
+            return report
+        joined = self.join_talp()
+        if not joined.counts["days"]:
+            return report
+        of_jobs, aside = (joined.counts[name] for name in ("reports joined", "reports kept aside"))
+        told = f"reports of TALP: {of_jobs:,} of known jobs, {aside:,} kept aside"
+        return replace(report, notes=(*report.notes, told, *joined.notes))
+
+    @writes
+    def join_talp(self, *, rebuild: bool = False) -> RunReport:
+        """Join reports of TALP with the records of their jobs: ``s.show("pop")``, ``s.show("orphans")``.
+
+        :meth:`ingest` does it of itself. ``rebuild``: of every day, also for records that changed since.
+        """
+        from esjobs.talp.joining import join
+
+        return join(self.store, rebuild=rebuild)
 
     @writes
     def import_corepower(

@@ -16,14 +16,14 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.arrow import PUT_SCHEMA, given_schema
 from esjobs.core.errors import InputError
 from esjobs.core.fields import JOB_FIELDS, Field
 from esjobs.core.tables import Table
 from esjobs.ingest.base import EXCERPT, Parsed, Reject
 from esjobs.ingest.reading.inputs import Input
 from esjobs.ingest.reading.opening import GZIP
-from esjobs.series.rows import GIVEN, Series, rows_of
+from esjobs.series.rows import Series, rows_of
 from esjobs.series.tables import SERIES
 
 LARGEST = 256 << 20
@@ -139,7 +139,7 @@ def job_id_of(file: Input, fill: Mapping[str, object]) -> str:
 
 def damaged(file: Input, error: Exception, table: Table | None) -> Parsed:
     """A file that cannot be read, or that no job is known of, as one refused row."""
-    schema = PUT_SCHEMA if table is None else GIVEN
+    schema = PUT_SCHEMA if table is None else given_schema(table)
     if isinstance(error, NoJobIdError):
         reject = Reject(NO_JOB, file.name, 1, "job_id", str(error), "")
     else:

@@ -17,6 +17,7 @@ from esjobs.ingest.formats.slurm import SLURM
 from esjobs.ingest.formats.slurm_profile import SlurmProfile
 from esjobs.ingest.formats.supremm import Supremm
 from esjobs.ingest.formats.swf import SWF
+from esjobs.ingest.formats.talp import Talp
 
 REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
 """The formats of reference tables, by which ``esjobs reference import`` names its forms."""
@@ -34,6 +35,7 @@ SOURCES: tuple[Source, ...] = (
     Prmon(),
     Supremm(),
     PerfStat(),
+    Talp(),
     *REFERENCE_SOURCES,
 )
 """Every format that ``esjobs ingest`` reads."""
