@@ -23,6 +23,7 @@ from esjobs.detect.plots import Plot
 from esjobs.detect.rules.hints import told
 from esjobs.detect.told import found, plot_title, record_lines, score_lines
 from esjobs.output.destination import writing_text
+from esjobs.talp.told import launches
 
 _WIDTH, _BOTTOM, _TOP = 480, 96, 14
 """Of a plot, in units of its box."""
@@ -52,6 +53,7 @@ def job_html(story: JobStory, around: Around | None = None) -> str:
             visible("; ".join(reasons)),
             [_drawing(story, plot) for plot in story.plots],
             list(_tables(story)),
+            launches(story.pop)[0],
         ),
         around,
     )

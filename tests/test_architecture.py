@@ -118,7 +118,9 @@ ROOMS = {
     "esjobs.detect.detectors": {"esjobs.detect.detectors"},
     "esjobs.detect": {
         *(*_LATEST, "esjobs.clusters", "esjobs.series", "esjobs.detect", "esjobs.detect.detectors"),
+        "esjobs.talp",
     },
+    "esjobs.talp": {*_LATEST, "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
     "esjobs.profile": {
         *(*_LATEST, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.watch", "esjobs.references"),

@@ -107,14 +107,17 @@ def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form
 @click.pass_obj
 def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
     """Everything about one job on a page: record, scores, tags, issues with evidence, time series."""
+    import os
     import shutil
+    import sys
 
     from esjobs.detect.told import page_lines
 
     with obj.session() as session:
         story = session.job(job_id, source=source)
     if out is None:
-        for line in page_lines(story, shutil.get_terminal_size().columns):
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        for line in page_lines(story, shutil.get_terminal_size().columns, colour=colour):
             click.echo(line)
         return
     from esjobs.job_page import write_job_page

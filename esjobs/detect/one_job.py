@@ -16,6 +16,7 @@ from esjobs.runs.publication import read_table
 from esjobs.series.blocks import blocks
 from esjobs.series.tables import SERIES
 from esjobs.store.base import JobStore
+from esjobs.talp.tables import POP
 
 Row = Mapping[str, Any]
 
@@ -26,6 +27,7 @@ class JobStory:
 
     ``record``: its fields that are known, in the order of the catalogue; empty where only series are stored.
     ``scores``: None where it was not scored. ``issues``: the worst first, tags among them.
+    ``pop``: what TALP measured, a row a region; empty where the job was not run under it.
     """
 
     source: str
@@ -36,6 +38,7 @@ class JobStory:
     measures: tuple[Row, ...]
     footprints: tuple[Row, ...]
     plots: tuple[Plot, ...]
+    pop: tuple[Row, ...] = ()
 
     def seen_in(self, metric: str) -> tuple[Row, ...]:
         """The issues of detectors whose evidence is a part of the time of a metric."""
@@ -46,7 +49,7 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
     """Everything about a job. ``points``: values a plot has at most.
 
     Raises :class:`NoResultError` when nothing of it is stored, :class:`UsageError` when several sources have
-    one of this name. Cost: a search for its record and one for its series, and a few rows of four tables.
+    one of this name. Cost: a search for its record and one for its series, and a few rows of five tables.
     """
     where: list[Filter] = [In("job_id", (job_id,))]
     if source is not None:
@@ -77,6 +80,7 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
         tuple(table_rows(store, MEASURES, where)),
         tuple(sorted(table_rows(store, FOOTPRINTS, where), key=lambda row: row["metric"])),
         tuple(drawn),
+        tuple(table_rows(store, POP, [*where, In("level", ("application",))])),
     )
 
 

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from esjobs.detect.one_job import JobStory, Row
 from esjobs.detect.plots import Floats, Plot, sparkline, underline
 from esjobs.detect.rules.hints import told
 from esjobs.efficiency.tables import SCORE_NAMES
+from esjobs.talp.told import tree_lines
 
 _LEAST, _MOST = 20, 100
 """Columns of a sparkline."""
+_AS_IS: dict[str, Any] = {"drop_whitespace": True, "break_long_words": False, "break_on_hyphens": False}
 
 
 def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
@@ -89,8 +92,8 @@ def plot_title(plot: Plot) -> str:
     return f"{visible(plot.metric)}, {units}, up to {top}"
 
 
-def page_lines(story: JobStory, width: int) -> Iterator[str]:
-    """The page of a job, lines of at most about ``width`` columns."""
+def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator[str]:
+    """The page of a job, lines of at most about ``width`` columns. ``colour``: a terminal that shows some."""
     yield f"job {visible(story.job_id)} of {visible(story.source)}"
     if not story.record:
         yield "  there is no record of it, only series"
@@ -100,6 +103,11 @@ def page_lines(story: JobStory, width: int) -> Iterator[str]:
         yield "scores (0 best, 100 worst)"
         yield from _pairs(list(score_lines(story)))
     yield ""
+    if story.pop:
+        for line in tree_lines(story.pop, colour=colour):
+            # lines of the tree are short; a sentence goes on below itself
+            yield from textwrap.wrap(line, max(60, width), subsequent_indent=" " * 6, **_AS_IS) or [""]
+        yield ""
     issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
     tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
     yield f"tags: {', '.join(row['detector'] for row in tags) or 'none'}"

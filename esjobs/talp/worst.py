@@ -20,7 +20,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "divide the domain by its cost instead of its size",
     ),
     "mpi_communication_efficiency": (
-        "even the process that communicates least spends its time in MPI",
+        "even the process that communicates least spends a part of its time in MPI",
         "send fewer and larger messages, let communication run beside the work, or take fewer processes",
     ),
     "omp_load_balance": (

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import jinja2
 from markupsafe import Markup
@@ -84,6 +85,54 @@ class PlainTable:
     numbers: bool = True
 
 
+class Grade(Protocol):
+    """A node of a tree of efficiencies; ``grade``: good, fair or poor."""
+
+    @property
+    def depth(self) -> int:
+        """How far inside it stands."""
+
+    @property
+    def label(self) -> str:
+        """What it is of."""
+
+    @property
+    def value(self) -> float:
+        """From 0 to 1."""
+
+    @property
+    def grade(self) -> str:
+        """The class of its colour."""
+
+
+class Tree(Protocol):
+    """A launch of a parallel program, as texts: a tree of efficiencies and its other regions."""
+
+    @property
+    def title(self) -> str:
+        """Which launch, and how large."""
+
+    @property
+    def branches(self) -> Sequence[Grade]:
+        """From the top."""
+
+    @property
+    def sentence(self) -> str:
+        """What costs most."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What else a reader should know."""
+
+    @property
+    def regions(self) -> Sequence[tuple[str, str, str, str]]:
+        """Name, elapsed time, efficiency, worst branch."""
+
+    @property
+    def n_left_out(self) -> int:
+        """Regions that are not listed."""
+
+
 @dataclass(frozen=True)
 class JobPage:
     """Everything on the page, as texts."""
@@ -95,6 +144,7 @@ class JobPage:
     not_judged: str
     plots: Sequence[Drawing]
     tables: Sequence[PlainTable]
+    launches: Sequence[Tree] = ()
 
 
 @dataclass(frozen=True)
