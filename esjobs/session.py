@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from esjobs.notify.notifier import Notifier
     from esjobs.output.jobs import ExportFormat
     from esjobs.profile.profile import Profile
+    from esjobs.provisioning.desk import Provisioning
     from esjobs.runs.stored import StoredRun
     from esjobs.speed.chain import Chain
     from esjobs.speed.question import SpeedQuestion
@@ -619,6 +620,13 @@ class Session(ResultTables):
         from esjobs.nights.condition import condition
 
         return condition(self.store, self._clock(), self.settings.nights.ingest_stopped_h)
+
+    @property
+    def provisioning(self) -> "Provisioning":
+        """The quality of provisioning: ``s.provisioning.waiting("site")``; also ``used``, ``lost``."""
+        from esjobs.provisioning.desk import Provisioning
+
+        return Provisioning(self.store, self._clock)
 
     @property
     def notifier(self) -> "Notifier":

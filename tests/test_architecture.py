@@ -122,6 +122,7 @@ ROOMS = {
     },
     "esjobs.talp": {*_LATEST, "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
+    "esjobs.provisioning": {*_LATEST, "esjobs.provisioning"},
     "esjobs.profile": {
         *(*_LATEST, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.watch", "esjobs.references"),
         "esjobs.profile",
@@ -193,6 +194,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.drift": _CALCULATING,
     "esjobs.reasons": _CALCULATING,
     "esjobs.efficiency": _CALCULATING,
+    "esjobs.provisioning": {*_CALCULATING, "scipy"},
     "esjobs.nights": _CALCULATING,
     "esjobs.watch": {"pyarrow", "pydantic"},
     "esjobs.notify": {

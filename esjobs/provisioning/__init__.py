@@ -1,0 +1,1 @@
+"""How well a centre provides its resources: waiting, losses, an index, effects."""
