@@ -34,6 +34,26 @@ function datasets(figure, pool, chosen, made) {
   return { rows: records, more, shown: rows.length, count, looks: figure.look && looksOf(pool.column(figure.look), rows) };
 }
 
+// Vega keeps groups in plain objects under their names, of which those that every object has ("constructor") are
+// taken: a chart of such a name fails, unless a letter without width stands behind it.
+const APART = "\u200b";
+
+function apart(value) {
+  return typeof value === "string" && value in {} ? value + APART : value;
+}
+
+function together(name) {
+  const bare = name.slice(0, -1);
+  return name.endsWith(APART) && bare in {} ? bare : name;
+}
+
+function namesApart(rows) {
+  return rows.map((row) => {
+    const taken = Object.entries(row).filter(([, value]) => apart(value) !== value);
+    return taken.length ? { ...row, ...Object.fromEntries(taken.map(([key, value]) => [key, apart(value)])) } : row;
+  });
+}
+
 // Values that lie beyond the axis stand at its end, with their numbers.
 function beyond(axis, records) {
   return records
@@ -117,6 +137,7 @@ function withNames(spec, column, names) {
 // The figure of a chart, before it is drawn.
 function figureOf(figure, pool, chosen, made, title) {
   const held = datasets(figure, pool, chosen, made);
+  held.rows = namesApart(held.rows);
   if (!held.rows.length) return null;
   const holder = element("figure");
   holder.setAttribute("aria-label", title);
@@ -132,7 +153,8 @@ function figureOf(figure, pool, chosen, made, title) {
   }
   const chart = element("div", "chart");
   if (typeof spec.height === "number") chart.style.minHeight = spec.height + "px";
-  spec.datasets = { ...held.more, rows: held.rows };
+  const more = Object.entries(held.more).map(([name, rows]) => [name, namesApart(rows)]);
+  spec.datasets = { ...Object.fromEntries(more), rows: held.rows };
   holder.append(chart);
   if (figure.caption) holder.append(element("figcaption", "", figure.caption));
   if (held.shown < held.count) {

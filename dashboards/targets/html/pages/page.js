@@ -225,7 +225,7 @@ function figures(panel, made, pool, rows, chosen, charts) {
   const follow = made.names_lead_to
     ? (event, item) => {
         const name = item && item.datum && item.datum[made.names_lead_to.column];
-        if (item && item.mark && item.mark.name && item.mark.name.startsWith("marks") && name) location.href = leadingTo(made.names_lead_to.key, name);
+        if (item && item.mark && item.mark.name && item.mark.name.startsWith("marks") && name) location.href = leadingTo(made.names_lead_to.key, together(name));
       }
     : null;
   charts.push(...found.map((each) => ({ ...each, follow })));
