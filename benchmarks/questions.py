@@ -163,7 +163,7 @@ def _of_cluster(product: str, documents: int, repeat: int) -> dict[str, Any]:
     chosen = PRODUCTS[product]
     with Server(chosen, heap_mb=1024, java_options=(), parent=in_memory()) as server:
         run([sys.executable, "-m", "benchmarks.questions", "--make", server.url, str(documents)])
-        server.json("POST", f"{PREFIX}-jobs/_refresh", {})
+        server.json("POST", f"{PREFIX}-jobs/_refresh")
         before = load()
         with esjobs.open(settings=settings(server.url), read_only=True) as session:
             names = names_of(session)

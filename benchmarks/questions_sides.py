@@ -72,8 +72,6 @@ def _of_esjobs(store: str, names: Mapping[str, str]) -> Answer:
                 plot = given.pop("plot")
                 for name in ("form", "out", "spreadsheet"):
                     given.pop(name, None)
-                for name in ("by", "metrics"):
-                    given[name] = [each for text in given[name] for each in text.split(",")]
                 answer = session.arrow.ask(**given)
                 if plot:
                     text_picture(answer, 120)

@@ -8,7 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs import capabilities
-from esjobs.arguments import Filters, Names, QueryOptions, Where, WindowLike, conditions, listed, window_of
+from esjobs.arguments import (
+    Filters,
+    Names,
+    QueryOptions,
+    Where,
+    WindowLike,
+    conditions,
+    listed,
+    split,
+    window_of,
+)
 from esjobs.core import fields
 from esjobs.core.clock import Clock
 from esjobs.core.errors import NoResultError, UsageError
@@ -126,8 +136,8 @@ class Answers:
         spelling.refuse_unknown_keywords(more, QueryOptions.__annotations__)
         compare = more.get("compare")
         question = Question(
-            by=tuple(listed(by)),
-            metrics=tuple(listed(metrics)),
+            by=split(by),
+            metrics=split(metrics),
             where=conditions(where),
             window=window_of(window, self._clock),
             clean=self._rules if clean else None,

@@ -98,6 +98,15 @@ def listed(values: Names) -> tuple[str, ...]:
     return names
 
 
+def split(values: Names) -> tuple[str, ...]:
+    """Names, several of which may stand in one text, as on the command line.
+
+    >>> split("queue, week"), split(["queue", "week"])
+    (('queue', 'week'), ('queue', 'week'))
+    """
+    return tuple(name.strip() for text in listed(values) for name in text.split(",") if name.strip())
+
+
 def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     """Files as paths; :class:`UsageError` for what names no file."""
     given: object = [files] if isinstance(files, str | Path) else files

@@ -140,9 +140,13 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
 
 def _meant(ctx: click.Context, _option: click.Parameter, window: str | None) -> str | None:
     """A period in words as the window that it is, which is said: nobody has to guess what it meant."""
-    if window is None or "/" in window:
+    if window is None:
         return window
+    from esjobs.core.periods import is_period
     from esjobs.core.window import Window
+
+    if "/" in window and not any(is_period(side) for side in window.split("/")):
+        return window
 
     context: Context = ctx.obj
     meant = Window.parse(window, context.clock())

@@ -39,7 +39,7 @@ from esjobs.commands.results import hint
 )
 @where_option
 @click.option(
-    "--bins", multiple=True, metavar="FIELD=N|EDGES", help="Group by a number: 10 bins, or edges 0,2e9,4e9."
+    "--bins", multiple=True, metavar="FIELD=N|EDGES", help="Group by a number: 10 bins, or edges 0,2GB,4GB."
 )
 @click.option("--sort", metavar="NAME", help="Sort by: a metric, or a column of the answer.")
 @click.option(
@@ -49,7 +49,10 @@ from esjobs.commands.results import hint
     help="The largest first; or the smallest; without, the largest numbers come first.",
 )
 @click.option(
-    "--top", type=click.IntRange(1), metavar="N", help="So many rows, and the rest as one row others."
+    "--top",
+    type=click.IntRange(1),
+    metavar="N",
+    help="So many rows, the largest unless an order is asked for, and the rest as one row others.",
 )
 @click.option("--min-jobs", type=click.IntRange(0), default=0, metavar="N", help="Groups of N jobs or more.")
 @click.option("--total", is_flag=True, help="One more row: all jobs together.")
@@ -75,7 +78,6 @@ def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> Non
     from esjobs.hints import unmatched_conditions
     from esjobs.terminal import say
 
-    asked["by"], asked["metrics"] = _names(asked["by"]), _names(asked["metrics"])
     with obj.session() as session:
         answer = session.arrow.ask(**asked)
         hint(obj, unmatched_conditions(session, asked["where"], asked["window"]))
@@ -99,8 +101,3 @@ def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> Non
     if not obj.quiet:
         for note in answer.notes:
             say(note, err=True)
-
-
-def _names(texts: tuple[str, ...]) -> list[str]:
-    """Names, several of which may stand in one option."""
-    return [name.strip() for text in texts for name in text.split(",") if name.strip()]

@@ -77,6 +77,17 @@ def is_relative(text: str) -> bool:
         return True
 
 
+def is_period(text: str) -> bool:
+    """Whether a text names a period other than a single day, which is a date.
+
+    >>> is_period("2025-06"), is_period("last-week"), is_period("2025-06-30")
+    (True, True, False)
+    """
+    stripped = text.strip()
+    named = any(form.fullmatch(stripped) for form in (_YEAR, _MONTH, _WEEK))
+    return named or is_relative(text)
+
+
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(0), UTC)
 

@@ -5,12 +5,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from esjobs.core.errors import WindowError
-from esjobs.core.periods import FORMS, calendar_period, is_relative, relative_period
+from esjobs.core.periods import FORMS, calendar_period, is_period, is_relative, relative_period
 
 _TIME = "expected one in UTC, such as 2018-08-01 or 2018-08-15T12:00:00Z"
 _ACCEPTED = (
-    "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01, or a period in UTC: "
-    + FORMS
+    "expected START/END, two ISO dates or times in UTC, such as 2018-08-01/2018-09-01, or a period in UTC, "
+    "or two: " + FORMS
 )
 
 
@@ -69,6 +69,8 @@ class Window:
 
         ``now``: what ``yesterday`` and its like are relative to; without it they are refused.
 
+        Periods on both sides go from the start of the first to the end of the second: ``2018-06/2018-08``.
+
         >>> str(Window.parse("2018-08-01/2018-09-01")), str(Window.parse("2018-08"))
         ('2018-08-01/2018-09-01', '2018-08-01/2018-09-01')
         >>> str(Window.parse("yesterday", datetime(2018, 8, 2, 12, tzinfo=UTC)))
@@ -76,17 +78,16 @@ class Window:
         """
         start, slash, end = text.partition("/")
         if slash:
-            return cls(parse_time(start), parse_time(end))
-        try:
-            if (days := calendar_period(text.strip())) is not None:
-                return cls.of_days(*days)
-            if now is not None and (span := relative_period(text, now)) is not None:
-                return cls(*span)
-        except (ValueError, OverflowError) as error:
-            raise WindowError(f"'{text}' is not in the calendar; {_ACCEPTED}") from error
-        if now is None and is_relative(text):
-            raise WindowError(f"'{text}' is relative to a moment that is not known here; give START/END")
-        raise WindowError(f"'{text}' is not a window; {_ACCEPTED}")
+            # a day is its midnight here, as every time is a moment; a longer period is all of it
+            first, last = (_period(side, now) if is_period(side) else None for side in (start, end))
+            return cls(
+                parse_time(start) if first is None else first.start,
+                parse_time(end) if last is None else last.end,
+            )
+        period = _period(text, now)
+        if period is None:
+            raise WindowError(f"'{text}' is not a window; {_ACCEPTED}")
+        return period
 
     @classmethod
     def of(cls, value: object, now: datetime | None = None) -> "Window":
@@ -159,3 +160,17 @@ class Window:
 
     def __str__(self) -> str:
         return f"{format_time(self.start)}/{format_time(self.end)}"
+
+
+def _period(text: str, now: datetime | None) -> Window | None:
+    """The window of a period; None for what is none, :class:`WindowError` for one that cannot be told."""
+    try:
+        if (days := calendar_period(text.strip())) is not None:
+            return Window.of_days(*days)
+        if now is not None and (span := relative_period(text, now)) is not None:
+            return Window(*span)
+    except (ValueError, OverflowError) as error:
+        raise WindowError(f"'{text}' is not in the calendar; {_ACCEPTED}") from error
+    if now is None and is_relative(text):
+        raise WindowError(f"'{text}' is relative to a moment that is not known here; give START/END")
+    return None

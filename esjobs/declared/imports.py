@@ -6,6 +6,7 @@ from typing import Any
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import format_time
+from esjobs.declared.origin import DEFAULT_TOLERANCE, DEFAULTS, is_default
 from esjobs.declared.tables import COREPOWER
 from esjobs.names.cpu_models import resolve_names
 from esjobs.runs.publication import read_table
@@ -45,6 +46,15 @@ def _notes(
     dates = sorted({format_time(row["valid_from"]) for row in rows})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     yield f"valid from {span}: a window that ends before takes no value from here"
+    defaults = {canonical(row): row["corepower"] for row in rows if _fills_in(row["corepower"])}
+    if defaults:
+        listed = [f"{name} {value:g}" for name, value in sorted(defaults.items())]
+        shown = ", ".join(listed[:_NAMES_SHOWN]) + (", ..." if len(listed) > _NAMES_SHOWN else "")
+        known = " or ".join(f"{value:g}" for value in DEFAULTS)
+        yield (
+            f"{len(defaults)} of {len(rows)} values are {known} within {DEFAULT_TOLERANCE:g}, which systems "
+            f"fill in where nobody declared any; they do not count as declared: {shown}"
+        )
     if not store.span().jobs:
         return
     for level, what in (("site", "queues"), ("cpu_model", "CPU models")):
@@ -53,6 +63,10 @@ def _notes(
         if missing:
             shown = ", ".join(missing[:_NAMES_SHOWN]) + (", ..." if len(missing) > _NAMES_SHOWN else "")
             yield f"{len(missing)} of {len(names)} {what} have no jobs in the store: {shown}"
+
+
+def _fills_in(value: float | None) -> bool:
+    return value is not None and is_default(value)
 
 
 def canonical(row: Mapping[str, object]) -> str:

@@ -215,11 +215,25 @@ def _truth(field: Field, text: str, condition: Condition) -> str:
 
 def _number(field: Field, text: str, condition: Condition) -> int | float:
     """A number, in the unit of the field or in one that is named: ``2h``, ``2GB``, ``10%``."""
+    number = number_in_unit(field, text)
+    if number is None:
+        units = units_of(field)
+        known = f", or with a unit: {', '.join(units)}" if units else ""
+        raise UsageError(f"'{condition}': '{text}' is no {field.type}, which {field.name} is{known}")
+    return number
+
+
+def number_in_unit(field: Field, text: str) -> int | float | None:
+    """A number as :func:`_number` reads it; None for what is none, or in a unit that the field has not.
+
+    >>> from esjobs.core import fields
+    >>> number_in_unit(fields.field("queue_s"), "2h"), number_in_unit(fields.field("queue_s"), "2GB")
+    (7200, None)
+    """
     parts = _NUMBER.fullmatch(text.strip())
     units = units_of(field)
     if parts is None or (parts[2] and parts[2].lower() not in units):
-        known = f", or with a unit: {', '.join(units)}" if units else ""
-        raise UsageError(f"'{condition}': '{text}' is no {field.type}, which {field.name} is{known}")
+        return None
     digits, unit = parts[1], parts[2].lower()
     # an integer stays exact, as far as stores know integers; others are the same number as a double
     number = int(digits) if re.fullmatch(r"[+-]?\d{1,18}", digits, re.ASCII) else float(digits)

@@ -316,7 +316,8 @@ def test_questions_that_make_no_sense_say_why(store: JobStore) -> None:
         (Question((), bins=("cores=0",)), "cores cannot have 0 bins"),
         (Question((), bins=("site=3",)), "'site' is no number, so that it has no bins"),
         (Question((), bins=("cores",)), "'cores' gives no bins"),
-        (Question((), bins=("cores=1,nan",)), "must be finite"),
+        (Question((), bins=("cores=1,inf",)), "must be finite"),
+        (Question((), bins=("cores=1,nan",)), "are no edges of bins of cores"),
     ):
         with pytest.raises(UsageError, match=said.replace("(", r"\(")):
             ask(store, question)

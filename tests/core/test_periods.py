@@ -85,3 +85,25 @@ def test_periods_hold_together(now: datetime, number: int) -> None:
     assert Window.parse(f"{iso.year:04}-W{iso.week:02}", now) == Window.parse("this-week", now)
     assert Window.parse(str(today), now) == Window.of_days(today, today)
     assert isinstance(today, date)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("2025-10/2025-12", "2025-10-01/2026-01-01"),
+        ("2025-W26/2025-W27", "2025-06-23/2025-07-07"),
+        ("2024/2025-06", "2024-01-01/2025-07-01"),
+        ("2025-06-10/2025-06", "2025-06-10/2025-07-01"),
+        ("2025-06/2025-06-10", "2025-06-01/2025-06-10"),
+        ("last-month/yesterday", "2025-06-01/2025-07-02"),
+        ("2025-06-01/2025-07-01", "2025-06-01/2025-07-01"),
+    ],
+)
+def test_periods_on_both_sides_go_to_the_end_of_the_second(text: str, meant: str) -> None:
+    assert str(Window.parse(text, NOW)) == meant
+
+
+@pytest.mark.parametrize("text", ["2025-12/2025-10", "2025-13/2025-14", "today/", "a/b", "2025-06/x"])
+def test_two_periods_that_are_no_window_are_refused(text: str) -> None:
+    with pytest.raises(WindowError):
+        Window.parse(text, NOW)

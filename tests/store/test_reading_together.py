@@ -22,6 +22,7 @@ from esjobs.store.duck import shared
 from esjobs.store.duck.holders import holders_of
 from esjobs.store.duck.store import DuckStore
 from esjobs.store.process import Process
+from tests.cli.running import job_file, run
 from tests.contract.jobs import job, put
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,7 @@ WRITER = """
 import os, signal, sys
 from esjobs.capabilities import TABLES
 from esjobs.store.duck.store import DuckStore
+from tests.cli.running import job_file, run
 from tests.contract.jobs import job, put
 store = DuckStore(sys.argv[1], tables=TABLES, wait_s=float(sys.argv[3]))
 put(store, sys.argv[2], *(job(n, source=sys.argv[2]) for n in range(5)))
@@ -384,3 +386,30 @@ def test_an_answer_to_sql_is_read_to_its_end_however_long_it_rests(file: Path) -
         time.sleep(2.5 * shared.IDLE_S)
         assert session.store.span().jobs == 5
         assert first.num_rows + answer.read_all().num_rows == 100_000
+
+
+def test_readers_during_a_run_see_all_of_it_or_what_was_before(tmp_path: Path) -> None:
+    """Nobody gets an error, nobody half of the results; the run comes to its end among readers."""
+    store = tmp_path / "jobs.duckdb"
+    assert run("ingest", "jobs", str(job_file(tmp_path / "jobs.csv")), store=store).exit_code == 0
+    assert run("run", store=store).exit_code == 0
+    shown = ("show", "factors", "--format", "csv")
+    before = run(*shown, store=store).stdout
+    more = job_file(tmp_path / "more.csv", n_tasks=5)
+    assert run("ingest", "jobs", str(more), store=store).exit_code == 0
+    program = [sys.executable, "-m", "esjobs", "--quiet", "--store", f"duckdb:{store}", "--wait", "300"]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    seen = []
+    with subprocess.Popen([*program, "run"], **pipes) as running:
+        while running.poll() is None:
+            readers = [subprocess.Popen([*program, *shown], **pipes) for _ in range(2)]
+            answers = [reader.communicate(timeout=300) for reader in readers]
+            assert [reader.returncode for reader in readers] == [0, 0], answers
+            # who waits for the writer says so
+            assert all("waiting up to" in line for _, said in answers for line in said.splitlines()), answers
+            seen += [told for told, _ in answers]
+        assert running.returncode == 0, running.communicate()
+    after = run(*shown, store=store).stdout
+    assert after != before
+    assert seen
+    assert set(seen) <= {before, after}

@@ -1,5 +1,6 @@
 """SQL of others over the embedded store: what is answered, and what nobody gets at."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import esjobs
 from esjobs.core.errors import EsjobsError, StoreError, UsageError
 from esjobs.session import Session
+from esjobs.settings import Settings
 from tests.contract.jobs import batch, hours, job
 
 
@@ -123,3 +125,14 @@ def test_only_the_embedded_store_speaks_sql() -> None:
 
     with pytest.raises(UsageError, match="embedded store"):
         Answers(object(), CleaningRules(), system_clock).sql("select 1")  # type: ignore[arg-type]
+
+
+def test_what_spills_is_bounded_by_half_of_the_free_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=8_000_000))
+    settings = Settings(store=f"duckdb:{tmp_path / 'jobs.duckdb'}", memory="60MB")
+    refused = pytest.raises(StoreError, match="half of the free disk would be needed")
+    with esjobs.open(settings=settings) as session, refused:
+        session.sql("SELECT i, hash(i)::VARCHAR AS h FROM range(20000000) AS t(i) ORDER BY h")

@@ -10,6 +10,7 @@ from typing import Any
 from esjobs.core import fields
 from esjobs.core.errors import UsageError
 from esjobs.core.keys import Bins, MadeKey, TimePart
+from esjobs.jobs.condition_filters import number_in_unit, units_of
 
 TIMES = {
     "week": "ISO week of the end time in UTC, as 2025-W26",
@@ -104,7 +105,7 @@ def _dimension(name: str, binned: dict[str, Bins]) -> Dimension:
 
 
 def parse_bins(texts: Iterable[str]) -> list[BinsAsked]:
-    """Read ``FIELD=10`` and ``FIELD=0,2e9,4e9``.
+    """Read ``FIELD=10`` and ``FIELD=0,2e9,4GB``; edges in units as conditions take them.
 
     >>> parse_bins(["cores=1,8"])
     [BinsAsked(field='cores', number=0, edges=(1.0, 8.0))]
@@ -119,17 +120,24 @@ def parse_bins(texts: Iterable[str]) -> list[BinsAsked]:
             raise UsageError(f"'{field.name}' is no number, so that it has no bins; group by it as it is")
         if field.name in asked:
             raise UsageError(f"bins of '{field.name}' are given twice; give all edges in one --bins")
-        asked[field.name] = _bins(field.name, given)
+        asked[field.name] = _bins(field, given)
     return list(asked.values())
 
 
-def _bins(field: str, given: str) -> BinsAsked:
-    try:
-        edges = tuple(float(part) for part in given.removesuffix(",").split(","))
-    except ValueError:
+def _bins(of: fields.Field, given: str) -> BinsAsked:
+    field = of.name
+    if "," not in given and number_in_unit(of, given) is not None and not given.strip()[-1].isdigit():
+        raise UsageError(
+            f"'{given}' is one edge of bins of {field}; end it with a comma, or give more of them"
+        )
+    read = [number_in_unit(of, part) for part in given.removesuffix(",").split(",")]
+    edges = tuple(float(edge) for edge in read if edge is not None)
+    if len(edges) < len(read):
+        units = ", ".join(units_of(of))
         raise UsageError(
             f"'{given}' are no edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
-        ) from None
+            + (f", or with a unit: {units}" if units else "")
+        )
     if "," not in given:
         if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
             raise UsageError(

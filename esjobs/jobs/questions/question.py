@@ -18,6 +18,7 @@ from esjobs.jobs.questions.asking import Groups, Jobs, bins_of, groups
 from esjobs.jobs.questions.columns import Columns, Wanted, columns, noise_columns
 from esjobs.jobs.questions.dimensions import Dimension, dimensions, parse_bins
 from esjobs.jobs.questions.formulas import Amount, Floats, together
+from esjobs.jobs.questions.gaps import filled, gaps
 from esjobs.jobs.questions.metrics import QueryMetric, metric
 from esjobs.store.base import JobStore
 
@@ -33,10 +34,10 @@ class Question:
 
     ``by``: fields, ``week``, ``month``, ``hour``; none: one row. ``bins``: ``FIELD=EDGES``. ``sort``: a
     column of the answer or a metric; ``descending`` None: numbers from the largest, names from A.
-    ``top``: so many groups, the rest as one row. ``min_jobs``: groups of fewer are no rows of their own.
-    ``total``: a row of all jobs. ``share``: beside sums, their part of the total. ``errors``: beside
-    ratios and sums, their standard errors. ``compare``: another window, held against the first;
-    ``previous``: the one as long right before it.
+    ``top``: so many groups, the largest unless an order is asked for, the rest as one row. ``min_jobs``:
+    groups of fewer are no rows of their own. ``total``: a row of all jobs. ``share``: beside sums, their part
+    of the total. ``errors``: beside ratios and sums, their standard errors. ``compare``: another window, held
+    against the first; ``previous``: the one as long right before it.
     """
 
     by: tuple[str, ...]
@@ -101,6 +102,8 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
         asked.append(past)
     if sum(float(np.sum(side.parts[_COUNT])) for side in sides) == 0:
         raise NoJobsError(nothing())
+    if len(by) == 1 and before is None and question.top is None and not question.min_jobs:
+        sides = [filled(sides[0], by[0])]
     every = np.ones(sides[0].number, np.bool_)
     totals = [Groups({}, together(side.parts, every)) for side in sides]
     if question.total and by and not all(map(adds_up, parts)):
@@ -229,7 +232,8 @@ class _Arranged:
             ]
             if single:
                 yield f"{', '.join(single)} of others: not known, for it does not follow from that of groups"
-        elif rest.any():
+        yield from gaps(self.sides[0], self.by, self.question.window)
+        if rest.any() and not self._with_others:
             yield f"{int(rest.sum()):,} groups of fewer than {self.question.min_jobs:,} jobs are left out"
 
     @property
@@ -265,7 +269,8 @@ class _Arranged:
             return np.array(there + [place for place in order if values[place] is None], np.int64)
         if name is None and self.wanted.compared and self.wanted.metrics:
             name, descending = f"{self.wanted.metrics[0].name}_diff", bool(descending)
-        if name is None and any(dimension.in_order for dimension in self.by):
+        top_of_all = self.question.top is not None and descending is None
+        if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
             return np.array(order[::-1] if descending else order, np.int64)
         if name is None:
             sizes = self.sides[0].parts[_COUNT]

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import shutil
 import tempfile
 import threading
 import uuid
@@ -138,11 +139,19 @@ class DuckConnection:
             cursor = self._cursor()
             if not self._fenced:
                 cursor.execute("SET enable_external_access = false")
+                cursor.execute(f"SET max_temp_directory_size = '{self._spill_limit()}B'")
                 cursor.execute("SET lock_configuration = true")
                 self._fenced = True
         lent = FencedCursor(cursor)
         self._streams.add(lent)
         return lent
+
+    def _spill_limit(self) -> int:
+        """The bytes that statements of others may spill: half of what is free; DuckDB would take 90 %."""
+        folder = Path(self._config["temp_directory"])
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        return shutil.disk_usage(folder).free // 2
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = self._open().cursor()

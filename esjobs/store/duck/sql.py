@@ -84,6 +84,11 @@ def _told(error: Exception, timeout_s: float) -> UsageError | StoreError:
     line = " ".join(str(error).split("\n\n")[0].split())
     if isinstance(error, duckdb.InterruptException) or "Interrupt" in line:
         return StoreError(f"SQL: not done after {timeout_s:g} s; ask for less, or give more --timeout")
+    if isinstance(error, duckdb.OutOfMemoryException) and "max_temp_directory_size" in line:
+        return StoreError(
+            "SQL: more than memory and half of the free disk would be needed for what comes in between; ask "
+            "for less: fewer jobs by WHERE, fewer columns, no ORDER BY over all of them"
+        )
     if isinstance(error, duckdb.OutOfMemoryException):
         return StoreError(f"SQL: {line}; ask for less, or give more memory in the settings")
     return UsageError(f"SQL: {line}")
