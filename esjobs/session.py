@@ -623,10 +623,10 @@ class Session(ResultTables):
 
     @property
     def provisioning(self) -> "Provisioning":
-        """The quality of provisioning: ``s.provisioning.waiting("site")``; also ``used``, ``lost``."""
+        """The quality of provisioning: ``s.provisioning.waiting("site")``; also ``used``, ``lost``, ..."""
         from esjobs.provisioning.desk import Provisioning
 
-        return Provisioning(self.store, self._clock)
+        return Provisioning(self.store, self._clock, read_only=self.read_only)
 
     @property
     def notifier(self) -> "Notifier":

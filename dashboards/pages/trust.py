@@ -5,6 +5,7 @@ from dataclasses import replace
 from dashboards.panels.columns import JOBS, TASKS
 from dashboards.panels.expert import PULLS
 from dashboards.panels.factors import COMPONENTS
+from dashboards.panels.provisioning import INDICES
 from dashboards.spec import UNFILTERED, Entry, Join, Page, Panel, View, Where, stacked
 from esjobs.core.query import Maximum, Sum
 
@@ -195,5 +196,6 @@ TRUST = Page(
         (14, ((LEDGER, 24), (NIGHTS, 24))),
         (16, ((PULLS_PANEL, 24), (COMPONENT_TABLE, 24))),
         (14, ((SHIFT, 22), (DROPPED_OF_RUN, 26))),
+        (18, ((INDICES, 48),)),
     ),
 )

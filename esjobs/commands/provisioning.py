@@ -1,6 +1,8 @@
-"""Commands about the quality of provisioning: waiting, use, losses."""
+"""Commands about the quality of provisioning: waiting, use, losses, indices."""
 
 from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import click
@@ -65,3 +67,56 @@ def lost(obj: Context, by: str, where: tuple[str, ...], window: str | None, form
     with obj.session() as session:
         rows = session.provisioning.lost(by, window=window, where=where)
     emit(rows, form, out, title=f"core-hours lost in failed jobs, by {by}")
+
+
+@example("esjobs provision questions")
+@provision.command()
+def questions() -> None:
+    """Print a questionnaire to begin with: five areas, entered and measured inputs."""
+    click.echo(files("esjobs.provisioning").joinpath("questions.toml").read_text(encoding="utf-8"), nl=False)
+
+
+@example("esjobs provision index centre.toml")
+@provision.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@rows_options
+@click.pass_obj
+def index(obj: Context, file: Path, form: str, out: str) -> None:
+    """Make the index of a centre from a questionnaire (TOML) and the records.
+
+    What is missing is named and counts nowhere: points are over what is known, points_low and points_high if
+    all that is missing were at its worst or best. esjobs show quality has every input.
+    """
+    with obj.session(writes=True) as session:
+        report = session.provisioning.index(file)
+        rows = session.provisioning.indexed(report.run)
+    _say_notes(obj, report.notes)
+    emit(
+        rows, form, out, title=f"index of {report.window}: {report.rows_out} of {report.rows_in} inputs known"
+    )
+
+
+@example("esjobs provision compare 'Demo grid 2025-05-01/2025-06-01' 'Demo grid 2025-06-01/2025-07-01'")
+@provision.command()
+@click.argument("first")
+@click.argument("second")
+@rows_options
+@click.pass_obj
+def compare(obj: Context, first: str, second: str, form: str, out: str) -> None:
+    """Hold the indices of two centres or periods together, over the inputs that both know.
+
+    FIRST and SECOND are a centre, 'CENTRE PERIOD', or an assessment of esjobs show quality.
+    """
+    with obj.session() as session:
+        compared = session.provisioning.compare(first, second)
+    _say_notes(obj, compared.notes)
+    emit(compared.rows, form, out, title=compared.title)
+
+
+def _say_notes(obj: Context, notes: tuple[str, ...]) -> None:
+    """What has to be said of rows, apart from them."""
+    if not obj.quiet:
+        from esjobs.terminal import say
+
+        for note in notes:
+            say(f"note: {note}", err=True)

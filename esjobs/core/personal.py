@@ -51,6 +51,8 @@ KEPT = frozenset(
         *columns("run run_before run_step speed_run step mark inputs load_id import_id format field windows"),
         *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
         "channel",
+        # of indices: a centre is public
+        *columns("assessment centre period measure heading"),
     )
 )
 """Columns whose texts name nobody."""

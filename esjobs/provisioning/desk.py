@@ -1,13 +1,18 @@
 """What a session answers about the quality of provisioning."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
 from esjobs.core.clock import Clock
+from esjobs.core.report import RunReport
 from esjobs.core.window import Window
+from esjobs.provisioning.assessment import Comparison, assess, compare, indexed
+from esjobs.provisioning.questionnaire import read_questionnaire
 from esjobs.provisioning.waiting import lost, used, waiting
 from esjobs.store.base import JobStore
+from esjobs.store.checks import writes
 
 
 class Provisioning:
@@ -17,9 +22,10 @@ class Provisioning:
     is stored. ``where``: conditions as :meth:`Session.query` takes them as texts.
     """
 
-    def __init__(self, store: JobStore, clock: Clock) -> None:
+    def __init__(self, store: JobStore, clock: Clock, *, read_only: bool = False) -> None:
         self._store = store
         self._clock = clock
+        self.read_only = read_only
 
     def waiting(self, by: str, *, window: str | None = None, where: Sequence[str] = ()) -> pa.Table:
         """How long jobs waited, and whether that grows: :func:`~esjobs.provisioning.waiting.waiting`."""
@@ -32,6 +38,23 @@ class Provisioning:
     def lost(self, by: str, *, window: str | None = None, where: Sequence[str] = ()) -> pa.Table:
         """What failed jobs cost, by reason: :func:`~esjobs.provisioning.waiting.lost`."""
         return lost(self._store, by, window=self._window(window), where=where)
+
+    @writes
+    def index(self, file: str | Path) -> RunReport:
+        """Make the index of a questionnaire: :func:`~esjobs.provisioning.assessment.assess`.
+
+        ``s.show("quality")`` has its rows. Raises :class:`InputError` for a file that is wrong.
+        """
+        now = self._clock()
+        return assess(self._store, read_questionnaire(Path(file), now), now)
+
+    def indexed(self, assessment: str) -> pa.Table:
+        """The rows of an index in the columns that people read, the index first, then area by area."""
+        return indexed(self._store, assessment)
+
+    def compare(self, first: str, second: str) -> Comparison:
+        """Hold two indices together: :func:`~esjobs.provisioning.assessment.compare`."""
+        return compare(self._store, first, second)
 
     def _window(self, window: str | None) -> Window | None:
         return None if window is None else Window.of(window, self._clock())

@@ -1,4 +1,18 @@
 """The words in which people ask about provisioning; apart, for the command line imports nothing heavy."""
 
+from collections.abc import Mapping
+
 BY = ("site", "queue", "project", "user", "application", "size")
 """What waiting, use and losses are told of."""
+
+AREAS: Mapping[str, str] = {
+    "documentation": "high",
+    "support": "high",
+    "efficiency": "moderate",
+    "workspace": "low",
+    "promotion": "low",
+}
+"""The areas that centres name, with the priority that they give them."""
+
+PRIORITY_WEIGHTS: Mapping[str, float] = {"high": 3.0, "moderate": 2.0, "low": 1.0}
+"""What an area weighs in an index where the questionnaire says nothing else."""

@@ -1,0 +1,66 @@
+"""The index of the quality of provisioning: points of inputs, areas, all of them. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from esjobs.provisioning.names import AREAS
+from esjobs.provisioning.questionnaire import Input
+
+
+@dataclass(frozen=True)
+class Points:
+    """What an area or an index is worth, 0 to 100.
+
+    ``points``: over what is known, None where nothing is. ``low``, ``high``: if all that is missing were at
+    its worst or best. ``coverage``: the part of the weight that is known.
+    """
+
+    points: float | None
+    low: float
+    high: float
+    coverage: float
+
+
+def points_of(value: float, worst: float, best: float) -> float:
+    """Points of a value, from 0 at the worst to 100 at the best; beyond these as much.
+
+    >>> points_of(0.6, 0.2, 1.0), points_of(7200, 3600, 600), points_of(0, 3600, 600)
+    (50.0, 0.0, 100.0)
+    """
+    return 100.0 * min(max((value - worst) / (best - worst), 0.0), 1.0)
+
+
+def area_points(inputs: Sequence[Input], values: Sequence[float | None]) -> Points:
+    """The weighted mean over the inputs that are known; an area that nobody asks about is missing."""
+    total = math.fsum(each.weight for each in inputs)
+    known = [
+        (each.weight, points_of(value, each.worst, each.best))
+        for each, value in zip(inputs, values, strict=True)
+        if value is not None
+    ]
+    return _mean(known, total)
+
+
+def index_points(areas: Mapping[str, Points], weights: Mapping[str, float]) -> Points:
+    """The weighted mean over the areas that have points; an area counts as it is known, not by how much."""
+    total = math.fsum(weights[area] for area in AREAS)
+    known = [(weights[name], each.points) for name, each in areas.items() if each.points is not None]
+    mean = _mean(known, total)
+    missing = {name: Points(None, 0.0, 100.0, 0.0) for name in AREAS}
+    listed = [(weights[name], each) for name, each in {**missing, **areas}.items()]
+    return Points(
+        mean.points,
+        math.fsum(weight * each.low for weight, each in listed) / total,
+        math.fsum(weight * each.high for weight, each in listed) / total,
+        math.fsum(weight * each.coverage for weight, each in listed) / total,
+    )
+
+
+def _mean(known: Sequence[tuple[float, float]], total: float) -> Points:
+    weight = math.fsum(weight for weight, _ in known)
+    if weight <= 0:
+        return Points(None, 0.0, 100.0, 0.0)
+    worth = math.fsum(weight * points for weight, points in known)
+    missing = max(total - weight, 0.0)
+    return Points(worth / weight, worth / total, (worth + 100.0 * missing) / total, min(weight / total, 1.0))

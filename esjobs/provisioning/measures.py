@@ -1,0 +1,74 @@
+"""Inputs of an index that the records give: metrics of jobs, and how people react to what they are told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from esjobs.core.errors import NoJobsError, UsageError
+from esjobs.core.query import Days, In
+from esjobs.core.window import Window
+from esjobs.jobs.query import METRICS, Question, ask, metric
+from esjobs.runs.publication import finite, read_table
+from esjobs.store.base import JobStore
+from esjobs.watch.tables import FLAG_EVENTS, FLAG_NOTES
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value that the records give; None with a reason where they do not."""
+
+    value: float | None
+    reason: str = ""
+
+
+def flags_answered(store: JobStore, period: Window) -> Measured:
+    """Of the flags that opened in a period, the part about which somebody entered something since."""
+    opened = {
+        (row["level"], row["name"], row["night"])
+        for row in read_table(
+            store,
+            FLAG_EVENTS,
+            [In("kind", ("opened", "reopened")), Days.of_window(period, "night")],
+            ["level", "name", "night"],
+        ).to_pylist()
+    }
+    if not opened:
+        return Measured(None, "no flag opened in the period")
+    notes = read_table(store, FLAG_NOTES, columns=["level", "name", "night"]).to_pylist()
+    answered = {
+        flag
+        for flag in opened
+        if any((note["level"], note["name"]) == flag[:2] and note["night"] >= flag[2] for note in notes)
+    }
+    return Measured(len(answered) / len(opened))
+
+
+REACTIONS: Mapping[str, Callable[[JobStore, Window], Measured]] = {"flags_answered": flags_answered}
+"""Measures that are no metric of jobs."""
+
+
+def require_measure(name: str, place: str = "") -> None:
+    """Raise :class:`UsageError` for a measure that nothing gives."""
+    if name in REACTIONS:
+        return
+    try:
+        metric(name)
+    except UsageError:
+        known = ", ".join((*REACTIONS, *(each.name for each in METRICS)))
+        raise UsageError(
+            f"{place}no measure '{name}'; there are {known}, and FUNCTION:FIELD such as p90:queue_s"
+        ) from None
+
+
+def measured(store: JobStore, name: str, period: Window, where: Sequence[str] = ()) -> Measured:
+    """The value of a measure over the jobs of a period; missing, with the reason, where no job tells."""
+    reaction = REACTIONS.get(name)
+    if reaction is not None:
+        if where:
+            return Measured(None, "where chooses jobs, and this is not about jobs")
+        return reaction(store, period)
+    try:
+        table = ask(store, Question((), (name,), tuple(where), period)).table
+    except NoJobsError:
+        return Measured(None, "no jobs in the period")
+    value = finite(table.column(name)[0].as_py())
+    return Measured(value) if value is not None else Measured(None, "no job of the period says it")
