@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.metrics import SCOPES
 from esjobs.series.chosen import job_codes, micros
-from esjobs.series.packing import Samples, unpack_equal
+from esjobs.series.packing import Samples, spans, unpack_equal
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class _Layout:
         self.first = np.searchsorted(self.job, np.arange(int(job.max()) + 1))
         self.n_units = np.zeros((len(self.first), len(metrics)), np.int64)
         self.n_units[self.job[begins], self.metric[begins]] = counts
-        self.packed = rows.column("packed").combine_chunks()
+        self.packed = spans(rows.column("packed").combine_chunks())
         self.n_samples = self.rows.column("n_samples").to_numpy()
         self.step = self.rows.column("step_s").to_numpy()
         self.start = micros(self.rows.column("start_time")) / 1e6
@@ -118,15 +118,9 @@ class _Layout:
         local[jobs] = np.arange(len(jobs))
         wanted = np.flatnonzero(local[self.job] >= 0)
         values = {
-            name: np.full((len(jobs), int(self.n_units[jobs, number].max()), length), np.nan, np.float32)
+            name: self._values(wanted[self.metric[wanted] == number], local, len(jobs), length)
             for number, name in enumerate(metrics)
         }
-        for size in np.unique(self.n_samples[wanted]).tolist():
-            of_size = wanted[self.n_samples[wanted] == size]
-            for number, name in enumerate(metrics):
-                of_both = of_size[self.metric[of_size] == number]
-                if len(of_both):
-                    self._fill(values[name], of_both, local, int(size))
         units: dict[str, tuple[tuple[str, ...], ...]] = {}
         scopes: dict[str, tuple[str, ...]] = {}
         for number, name in enumerate(metrics):
@@ -138,9 +132,22 @@ class _Layout:
         started = (self.begin[jobs] * 1e6).round().astype("datetime64[us]")
         return table, started, self.distance[jobs], values, units, scopes, self.resampled[jobs]
 
+    def _values(self, rows: Ints, local: Ints, n_jobs: int, length: int) -> Samples:
+        """The samples of a metric of some jobs of one length; ``rows``: those of the metric."""
+        n_units = int(self.place[rows].max()) + 1 if len(rows) else 0
+        sizes = np.unique(self.n_samples[rows])
+        plain = self.aligned[rows] & (self.offset[rows] == 0)
+        if len(rows) == n_jobs * n_units and sizes.tolist() == [length] and plain.all():
+            # rows are in the order of jobs and units: what is unpacked is the answer, and nothing is missing
+            return unpack_equal(self.packed.take(self.order[rows]), length).reshape(n_jobs, n_units, length)
+        values = np.full((n_jobs, n_units, length), np.nan, np.float32)
+        for size in sizes.tolist():
+            self._fill(values, rows[self.n_samples[rows] == size], local, int(size))
+        return values
+
     def _fill(self, into: Samples, rows: Ints, local: Ints, size: int) -> None:
         """Put the samples of rows, all of one number, in their places."""
-        samples = unpack_equal(_contiguous(self.packed, self.order[rows]), size)
+        samples = unpack_equal(self.packed.take(self.order[rows]), size)
         jobs, units = local[self.job[rows]], self.place[rows]
         plain = self.aligned[rows] & (self.offset[rows] == 0)
         if plain.all():
@@ -175,13 +182,6 @@ class _Layout:
             return tuple(map(single.__getitem__, encoded.indices.to_pylist())), scopes
         listed = names.to_pylist()
         return tuple(tuple(listed[start:end]) for start, end in pairwise(ends.tolist())), scopes
-
-
-def _contiguous(packed: pa.BinaryArray, rows: Ints) -> pa.BinaryArray:
-    """The values at some places; no copy where they follow each other."""
-    if len(rows) and (np.diff(rows) == 1).all():
-        return packed.slice(int(rows[0]), len(rows))
-    return packed.take(pa.array(rows))
 
 
 def _places(rows: pa.Table, column: str, names: Sequence[str]) -> Ints:

@@ -19,6 +19,7 @@ same 32-bit floats.
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -85,15 +86,37 @@ def unpack(packed: bytes, n_samples: int) -> Samples:
     return samples
 
 
-def unpack_equal(packed: pa.BinaryArray, n_samples: int) -> Samples:
+@dataclass(frozen=True)
+class Spans:
+    """Packed series as bytes: where each begins in ``data``, and how long it is."""
+
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "Spans":
+        """Some of them; no byte is copied."""
+        return Spans(self.data, self.starts[rows], self.lengths[rows])
+
+
+def spans(packed: pa.BinaryArray) -> Spans:
+    """The bytes of stored series; :class:`StoreError` where one is null."""
+    if packed.null_count:
+        raise StoreError("a stored series has no samples; take its load back and read it again")
+    _, ends, data = packed.buffers()
+    offsets = np.frombuffer(ends, np.int32)[packed.offset : packed.offset + len(packed) + 1].astype(np.int64)
+    held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Spans(held, offsets[:-1], np.diff(offsets))
+
+
+def unpack_equal(packed: pa.BinaryArray | Spans, n_samples: int) -> Samples:
     """Series of one length as rows: (series, samples), NaN where one is missing.
 
     Raises :class:`StoreError` as :func:`unpack` does, and for null.
     """
-    rows = np.empty((len(packed), n_samples), np.float32)
-    if packed.null_count:
-        raise StoreError("a stored series has no samples; take its load back and read it again")
-    data, starts, lengths = _spans(packed)
+    found = packed if isinstance(packed, Spans) else spans(packed)
+    data, starts, lengths = found.data, found.starts, found.lengths
+    rows = np.empty((len(starts), n_samples), np.float32)
     if not (lengths > 0).all():
         raise _broken(n_samples)
     forms = data[starts] if len(starts) else np.empty(0, np.uint8)
@@ -104,13 +127,17 @@ def unpack_equal(packed: pa.BinaryArray, n_samples: int) -> Samples:
         body = _bodies(data, starts[chosen] + 1, size - 1)
         if form == ALL_MISSING:
             rows[chosen] = np.nan
-        elif form in (CONSTANT, FLOATS):
-            rows[chosen] = body.view(_FLOAT)
+            continue
+        if form in (CONSTANT, FLOATS):
+            values = body.view(_FLOAT)
         else:
             whole = body.view(_WHOLE[form])
             values = whole.astype(np.float32)
             values[whole == _GAP[form]] = np.nan
-            rows[chosen] = values
+        if values.shape == rows.shape:
+            # all of one form: they are not written a second time
+            return values.astype(np.float32, copy=False)
+        rows[chosen] = values
     return rows
 
 
@@ -133,16 +160,6 @@ def _length(form: int, n_samples: int) -> int | None:
         case 3 | 4:
             return 1 + _WHOLE[form].itemsize * n_samples
     return None
-
-
-def _spans(
-    packed: pa.BinaryArray,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The bytes of all values, and where each begins and how long it is."""
-    _, ends, data = packed.buffers()
-    offsets = np.frombuffer(ends, np.int32)[packed.offset : packed.offset + len(packed) + 1].astype(np.int64)
-    held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return held, offsets[:-1], np.diff(offsets)
 
 
 def _bodies(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.uint8]:

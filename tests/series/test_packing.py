@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esjobs.core.errors import StoreError
-from esjobs.series.packing import ALL_MISSING, BYTES, CONSTANT, FLOATS, SHORTS, pack, unpack, unpack_equal
+from esjobs.series.packing import (
+    ALL_MISSING,
+    BYTES,
+    CONSTANT,
+    FLOATS,
+    SHORTS,
+    pack,
+    spans,
+    unpack,
+    unpack_equal,
+)
 
 NAN, INF = float("nan"), float("inf")
 
@@ -82,3 +92,24 @@ def test_what_is_no_series_is_said_to_be_none(broken: bytes) -> None:
 def test_a_series_without_bytes_is_said_to_be_none() -> None:
     with pytest.raises(StoreError, match="has no samples"):
         unpack_equal(pa.array([None], pa.binary()), 1)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_rows_are_taken_in_any_order_whatever_their_forms(length: int) -> None:
+    """Of one form or of several: what stands there is what each series alone says."""
+    rng = np.random.default_rng(length)
+    several = [
+        np.full(length, np.nan),
+        np.full(length, 0.5),
+        rng.random(length),
+        np.arange(length) * 1.0,
+        np.arange(length) * 300.0,
+    ]
+    packed = [pack(each) for each in several]
+    stored = spans(pa.array(packed, pa.binary()))
+    for rows in ([2], [3, 3], [4, 4, 4], [1, 1], [0], [4, 0, 2, 1, 3, 2]):
+        found = unpack_equal(stored.take(np.array(rows)), length)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, [unpack(packed[row], length) for row in rows])
+        found += 1  # the rows are the caller's own
+    np.testing.assert_array_equal(unpack(packed[2], length), several[2].astype(np.float32))
