@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import BooksError, EsjobsError, SchemaError, StoreBusyError, StoreError
@@ -18,7 +18,7 @@ from esjobs.session import open as open_session
 from esjobs.settings import Settings
 from scheduler.calendar import Calendar
 from scheduler.metrics import Endpoint, Metrics
-from scheduler.service import Service, Tended, serve
+from scheduler.service import Errand, Service, Tended, serve
 
 _log = logging.getLogger(__name__)
 
@@ -104,9 +104,25 @@ def serve_nights(settings: Settings) -> None:
     service.take_note(known)
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; the next trigger is at %s", settings.place, following)
+    errands = _errands(settings)
     if chosen.listen == "nothing":
-        serve(service, calendar)
+        serve(service, calendar, errands)
         return
     with Endpoint(chosen.host, chosen.port, metrics, service.health) as endpoint:
         _log.info("metrics and health at http://%s:%d", *endpoint.address)
-        serve(service, calendar)
+        serve(service, calendar, errands)
+
+
+def _errands(settings: Settings) -> list[Errand]:
+    """What is done between nights: reports of TALP are gathered, where spools of them are set."""
+    if not settings.talp.spools:
+        return []
+
+    def gather() -> None:
+        with open_session(settings=settings) as session:
+            report = session.gather_talp()
+        if report.rows_out or report.counts["new junk"]:
+            _log.info("%s", report.headline)
+
+    every = timedelta(minutes=settings.talp.every_minutes)
+    return [Errand("reports of TALP", every, gather, system_clock)]

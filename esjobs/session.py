@@ -218,6 +218,30 @@ class Session(ResultTables):
         return report if dry_run else self._with_talp(report)
 
     @writes
+    def gather_talp(self, spools: Sequence[str] = (), *, source: str | None = None) -> RunReport:
+        """Take finished reports of TALP from spools, those of the settings unless named; then join them.
+
+        ``source``: what records of jobs have as theirs, for spools that are named. Raises
+        :class:`UsageError` where there is no spool, :class:`InputError` when none can be read.
+        """
+        from esjobs.ingest.formats.talp import Talp
+        from esjobs.jobs.ingest import ingest
+        from esjobs.talp.gathering import gather
+        from esjobs.talp.settings import spools_of
+
+        settings = self.settings.talp
+        chosen = spools_of(spools, source) if spools else settings.spools
+        if not chosen:
+            raise UsageError("no spool to gather from; name a folder, or set talp.spools in the settings")
+
+        def put(files: Sequence[Path], of_source: str | None) -> RunReport:
+            fill = {} if of_source is None else {"source": of_source}
+            return ingest(lambda: self.store, Talp(), list(files), fill, now=self._clock())
+
+        report = gather(self.store, settings, chosen, put, self._clock().timestamp())
+        return self._with_talp(report)
+
+    @writes
     def undo(self, load: str) -> RunReport:
         """Take a load back and bring back what it had replaced."""
         from esjobs.jobs.undo import undo

@@ -38,6 +38,7 @@ from esjobs.notify.settings import NotifySettings
 from esjobs.setting_types import Count, Number, no_flag
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
+from esjobs.talp.settings import TalpSettings
 from esjobs.watch.settings import WatchSettings
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
@@ -173,6 +174,7 @@ class Settings(BaseSettings):
     efficiency: EfficiencySettings = EfficiencySettings()
     clusters: ClustersSettings = ClustersSettings()
     detect: DetectSettings = DetectSettings()
+    talp: TalpSettings = TalpSettings()
 
     @property
     def memory_bytes(self) -> float:

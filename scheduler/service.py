@@ -10,9 +10,9 @@ import logging
 import queue
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -130,7 +130,40 @@ class Service:
             self._metrics.triggered(now, self._calendar.next_after(now), ok=failure is None)
 
 
-def serve(service: Service, calendar: Calendar) -> None:
+class Errand:
+    """Something that is done every so often between the nights, whatever became of it the last time.
+
+    ``do``: what it is; an :class:`EsjobsError` of it is logged, once as long as it stays the same.
+    """
+
+    def __init__(self, name: str, every: timedelta, do: Callable[[], None], clock: Clock) -> None:
+        self._name = name
+        self._every = every
+        self._do = do
+        self._clock = clock
+        self._last: datetime | None = None
+        self._said = ""
+
+    def tick(self) -> bool:
+        """Do it if its time has come; whether it was done. A clock that was put back does not delay it."""
+        now = self._clock()
+        if self._last is not None and timedelta(0) <= now - self._last < self._every:
+            return False
+        self._last = now
+        said = ""
+        try:
+            self._do()
+        except EsjobsError as error:
+            said = str(error)
+            if said != self._said:
+                _log.error("%s: %s", self._name, error)
+        except Exception:
+            _log.exception("%s: a defect", self._name)
+        self._said = said
+        return True
+
+
+def serve(service: Service, calendar: Calendar, errands: Sequence[Errand] = ()) -> None:
     """Tick until the process is told to end (SIGTERM, SIGINT); a night that is being run is left as it is."""
     ticks: queue.SimpleQueue[None] = queue.SimpleQueue()
     ticking = BackgroundScheduler(timezone="UTC")
@@ -148,6 +181,8 @@ def serve(service: Service, calendar: Calendar) -> None:
                 while not ticks.empty():
                     ticks.get_nowait()
                 service.tick()
+                for errand in errands:
+                    errand.tick()
         except Stop:
             _log.info("told to end")
         finally:

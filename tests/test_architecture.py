@@ -120,7 +120,7 @@ ROOMS = {
         *(*_LATEST, "esjobs.clusters", "esjobs.series", "esjobs.detect", "esjobs.detect.detectors"),
         "esjobs.talp",
     },
-    "esjobs.talp": {*_LATEST, "esjobs.talp"},
+    "esjobs.talp": {*_LATEST, "esjobs.ingest", "esjobs.ingest.formats", "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
     "esjobs.provisioning": {*_LATEST, "esjobs.provisioning"},
     "esjobs.profile": {

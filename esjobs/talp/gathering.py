@@ -1,0 +1,144 @@
+"""Reports from spools into the store: copied, stored, and only then removed where they came from."""
+
+import json
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from esjobs.core.errors import InputError
+from esjobs.core.identity import content_id
+from esjobs.core.report import RunReport
+from esjobs.core.text import visible
+from esjobs.ingest.formats.talp import Talp
+from esjobs.ingest.formats.talp_names import OURS
+from esjobs.store.base import JobStore
+from esjobs.talp.settings import SpoolSettings, TalpSettings
+from esjobs.talp.spools import Seen, Spool, spool_of
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE = 500
+"""Files of a load."""
+_REMEMBERED = 10_000
+"""Files of a spool that are known to be none of ours; of more, some are logged again."""
+
+Store = Callable[[Sequence[Path], str | None], RunReport]
+"""Stores files as reports of jobs of a source; raises when the store has not got them."""
+
+
+def gather(
+    store: JobStore, settings: TalpSettings, spools: Sequence[SpoolSettings], put: Store, now: float
+) -> RunReport:
+    """Take the finished reports of spools; each is removed after the store has acknowledged it.
+
+    What has another name than reports have is not opened; what has one and is no report stays, too. Both are
+    counted, and logged the first time. A spool that cannot be read does not keep the others from it.
+
+    Raises :class:`InputError` when no spool could be read, and whatever the store raises: then nothing of the
+    load is removed, and it is stored again the next time, which changes nothing.
+    """
+    began = time.perf_counter()
+    counts = dict.fromkeys(("gathered", "junk", "new junk", "still being written", "not removed"), 0)
+    notes: list[str] = []
+    failures: list[InputError] = []
+    for chosen in spools:
+        try:
+            _gather_one(store, spool_of(chosen, settings, now), chosen.source, put, counts, notes)
+        except InputError as error:
+            _log.warning("%s", error)
+            failures.append(error)
+            notes.append(str(error))
+    if failures and len(failures) == len(spools):
+        raise failures[0]
+    n_in = counts["gathered"] + counts["junk"] + counts["still being written"]
+    return RunReport(
+        "talp gather",
+        content_id({"spools": [each.folder for each in spools]}),
+        n_in,
+        counts["gathered"],
+        time.perf_counter() - began,
+        rows_are="files",
+        rows_become="reports stored",
+        counts=counts,
+        notes=tuple(notes),
+    )
+
+
+def _gather_one(
+    store: JobStore, spool: Spool, source: str | None, put: Store, counts: dict[str, int], notes: list[str]
+) -> None:
+    seen = spool.files()
+    key = f"talp.junk.{content_id({'spool': spool.name})}"
+    before = store.value(key)
+    known = _remembered(before)
+    named = {name for name, each in seen.items() if each.regular and OURS.fullmatch(name)}
+    junk = {name: each.mark for name, each in seen.items() if name not in named}
+    # one that was looked at and is no report is not opened again until it changes
+    junk |= {name: seen[name].mark for name in named if known.get(name) == seen[name].mark}
+    ready = sorted(name for name in named if name not in junk and seen[name].settled)
+    counts["still being written"] += sum(not seen[name].settled for name in named - junk.keys())
+    for place in range(0, len(ready), _AT_ONCE):
+        refused = _take(spool, ready[place : place + _AT_ONCE], seen, source, put, counts)
+        junk |= refused
+    fresh = {name: mark for name, mark in junk.items() if known.get(name) != mark}
+    for name in list(fresh)[:20]:
+        _log.warning("%s in %s is no report of TALP and stays there", visible(name), spool.name)
+    counts["junk"] += len(junk)
+    counts["new junk"] += len(fresh)
+    if fresh:
+        notes.append(f"{spool.name}: {len(fresh):,} files are no reports, and stay: {_some(list(fresh))}")
+    after = json.dumps(dict(sorted(junk.items())[:_REMEMBERED])) if junk else None
+    if after != before:
+        store.compare_and_set(key, before, after)
+
+
+def _take(
+    spool: Spool,
+    names: Sequence[str],
+    seen: Mapping[str, Seen],
+    source: str | None,
+    put: Store,
+    counts: dict[str, int],
+) -> dict[str, str]:
+    """Store some files and remove them; the marks of those that are no reports."""
+    with tempfile.TemporaryDirectory(prefix="esjobs-talp-") as folder:
+        copies = Path(folder)
+        marks = spool.copy(names, copies)
+        good = {name: mark for name, mark in marks.items() if _is_report(copies / name)}
+        if good:
+            put([copies / name for name in good], source)
+            kept = {name: (copies / name).stat().st_mtime_ns for name in good}
+            failed = spool.remove(good, copies)
+            changed = [copies / name for name, time_ns in kept.items() if _time(copies / name) != time_ns]
+            if changed:
+                put(changed, source)
+            counts["gathered"] += len(good)
+            counts["not removed"] += len(failed)
+            if failed:
+                _log.warning("%s: %d files are stored, but could not be removed", spool.name, len(failed))
+    return {name: seen[name].mark for name in marks if name not in good}
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file has anything that can be stored."""
+    return any(parsed.batch.num_rows for parsed in Talp().parse(path, {}))
+
+
+def _time(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def _remembered(text: str | None) -> dict[str, str]:
+    with suppress(ValueError):
+        known = json.loads(text or "{}")
+        if isinstance(known, dict):
+            return known
+    return {}
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(visible(name)[:80] for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown}, ..."

@@ -1,0 +1,189 @@
+#!/bin/sh
+# esjobs-talp-wrapper
+#
+# Runs a launcher of parallel programs under TALP, the monitor of the DLB library. Installed as mpirun, mpiexec or
+# srun ahead of the real ones on PATH, or called as: launch.sh LAUNCHER ARGUMENTS (esjobs talp run).
+#
+# The launcher takes the place of this shell (exec), so that arguments, signals and exit codes are its own. Whatever
+# is not as it should be, the program runs all the same, without TALP, and one line on standard error says why.
+#
+#   ESJOBS_TALP_SPOOL      folder that reports are written to; every node of the job must see it
+#   ESJOBS_TALP_LIBRARY    libdlb_mpi.so; else looked for in $DLB_HOME/lib and along LD_LIBRARY_PATH
+#   ESJOBS_TALP_COUNTERS   yes: hardware counters, too (DLB built with PAPI)
+#   ESJOBS_TALP_SUMMARY    more summaries: process, node, or both with a comma between
+#   ESJOBS_TALP_OPENMP     yes: OpenMP, too, of a runtime that has OMPT (DLB before 3.7 needs to be told)
+#   ESJOBS_TALP            off: nothing is measured
+
+own=${0##*/}
+case $own in
+    mpirun | mpiexec | srun | mpiexec.hydra) name=$own ;;
+    *)
+        if [ $# -eq 0 ]; then
+            echo "usage: $own LAUNCHER [ARGUMENT...]" >&2
+            exit 2
+        fi
+        name=$1
+        shift
+        ;;
+esac
+
+is_wrapper() {
+    { read -r _ && read -r second; } <"$1" 2>/dev/null
+    [ "${second-}" = "# esjobs-talp-wrapper" ]
+}
+
+# The first program of that name along PATH that is not this one, or another copy of it.
+find_launcher() {
+    case $name in
+        */*)
+            printf '%s\n' "$name"
+            return
+            ;;
+    esac
+    rest=$PATH:
+    while [ -n "$rest" ]; do
+        folder=${rest%%:*}
+        rest=${rest#*:}
+        candidate=${folder:-.}/$name
+        if [ -f "$candidate" ] && [ -x "$candidate" ]; then
+            second=
+            if ! is_wrapper "$candidate"; then
+                printf '%s\n' "$candidate"
+                return
+            fi
+        fi
+    done
+}
+
+find_library() {
+    if [ -n "${ESJOBS_TALP_LIBRARY-}" ]; then
+        printf '%s\n' "$ESJOBS_TALP_LIBRARY"
+        return
+    fi
+    rest=${DLB_HOME:+$DLB_HOME/lib:$DLB_HOME/lib64:}${LD_LIBRARY_PATH-}:
+    while [ -n "$rest" ]; do
+        folder=${rest%%:*}
+        rest=${rest#*:}
+        if [ -n "$folder" ] && [ -f "$folder/libdlb_mpi.so" ]; then
+            printf '%s\n' "$folder/libdlb_mpi.so"
+            return
+        fi
+    done
+}
+
+launcher=$(find_launcher)
+if [ -z "$launcher" ]; then
+    echo "$name: command not found" >&2
+    exit 127
+fi
+
+plainly() {
+    [ $# -eq 0 ] || echo "esjobs talp: not measured: $1" >&2
+}
+
+# Which launcher it is decides how a variable reaches the processes on other nodes.
+kind_of() {
+    case ${1##*/} in
+        srun)
+            echo srun
+            return
+            ;;
+    esac
+    if command -v timeout >/dev/null 2>&1; then
+        said=$(timeout 10 "$1" --version 2>/dev/null </dev/null)
+    else
+        said=$("$1" --version 2>/dev/null </dev/null)
+    fi
+    case $said in
+        *"Open MPI"* | *OpenRTE* | *"Open RTE"* | *PRRTE*) echo openmpi ;;
+        *Intel* | *HYDRA* | *Hydra* | *MPICH* | *MVAPICH*) echo hydra ;;
+        *) echo unknown ;;
+    esac
+}
+
+why=
+library=
+if [ "${ESJOBS_TALP-}" = off ] || [ -n "${ESJOBS_TALP_ACTIVE-}" ] || [ $# -eq 0 ]; then
+    # told so; inside another launch; or nothing to launch: not a word
+    exec "$launcher" "$@"
+fi
+
+job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-${OAR_JOB_ID:-${JOB_ID-}}}}}
+spool=${ESJOBS_TALP_SPOOL-}
+library=$(find_library)
+host=$(uname -n 2>/dev/null)
+host=${host%%.*}
+case $job in
+    "") why="not in a job: no SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, OAR_JOB_ID or JOB_ID" ;;
+    [!A-Za-z0-9]* | *[!A-Za-z0-9_.\[\]-]*) why="the job's id has other characters than names of reports may have" ;;
+esac
+case $host in
+    "" | *[!A-Za-z0-9_-]*) host=node ;;
+esac
+if [ -n "$why" ]; then
+    :
+elif [ -z "$library" ]; then
+    why="libdlb_mpi.so was not found; load the module of DLB or set ESJOBS_TALP_LIBRARY"
+elif [ ! -f "$library" ] || [ ! -r "$library" ]; then
+    why="there is no library $library"
+elif [ -z "$spool" ]; then
+    why="ESJOBS_TALP_SPOOL names no folder for reports"
+elif [ ! -d "$spool" ] || [ ! -w "$spool" ]; then
+    why="reports cannot be written to $spool"
+fi
+case $library$spool in
+    *[[:space:]:]*) why=${why:-"the names of library and folder may have no blanks and colons"} ;;
+esac
+case " ${DLB_ARGS-} " in
+    *--talp-output-file*) why=${why:-"DLB_ARGS names an output file already, which is left as it is"} ;;
+esac
+
+if [ -n "$why" ]; then
+    plainly "$why"
+    exec "$launcher" "$@"
+fi
+
+report=$spool/talp.$job.$(date -u +%Y%m%dT%H%M%S).$host.$$.json
+arguments="--talp --talp-output-file=$report"
+[ "${ESJOBS_TALP_COUNTERS-}" = yes ] && arguments="$arguments --talp-papi"
+[ "${ESJOBS_TALP_OPENMP-}" = yes ] && arguments="$arguments --ompt --talp-openmp"
+case ${ESJOBS_TALP_SUMMARY-} in
+    "") ;;
+    process | node | process,node | node,process)
+        arguments="$arguments --talp-summary=pop-metrics,$ESJOBS_TALP_SUMMARY" ;;
+    *) plainly "the summary $ESJOBS_TALP_SUMMARY, which is none of process, node" ;;
+esac
+args="${DLB_ARGS:+$DLB_ARGS }$arguments"
+preload="$library${LD_PRELOAD:+:$LD_PRELOAD}"
+ESJOBS_TALP_ACTIVE=1
+export ESJOBS_TALP_ACTIVE
+
+case $(kind_of "$launcher") in
+    openmpi)
+        for argument in "$@"; do
+            # with the library in some of its processes alone a program would wait for ever at its end
+            [ "$argument" = ":" ] && why="several programs in one launch (:) cannot be measured"
+        done
+        case "${OMPI_MCA_mca_base_env_list-} $*" in
+            *mca_base_env_list* | ?*" $*") why="mca_base_env_list excludes what is needed (-x)" ;;
+        esac
+        if [ -n "$why" ]; then
+            plainly "$why"
+            exec "$launcher" "$@"
+        fi
+        exec "$launcher" -x "LD_PRELOAD=$preload" -x "DLB_ARGS=$args" "$@"
+        ;;
+    hydra)
+        exec "$launcher" -genv LD_PRELOAD "$preload" -genv DLB_ARGS "$args" "$@"
+        ;;
+    srun)
+        DLB_ARGS=$args
+        LD_PRELOAD=$preload
+        export DLB_ARGS LD_PRELOAD
+        exec "$launcher" "$@"
+        ;;
+    *)
+        plainly "$launcher is none of Open MPI, Intel MPI, MPICH and srun"
+        exec "$launcher" "$@"
+        ;;
+esac

@@ -1,0 +1,68 @@
+"""What is done between nights: how often, and what a failure means for the next time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from esjobs.core.errors import StoreError
+from scheduler.service import Errand
+
+NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+
+class Gathering:
+    """Something that is done, and may fail."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+        self.done: list[datetime] = []
+        self.error: Exception | None = None
+
+    def __call__(self) -> None:
+        self.done.append(self.now)
+        if self.error is not None:
+            raise self.error
+
+    def errand(self) -> Errand:
+        return Errand("gathering", timedelta(minutes=5), self, lambda: self.now)
+
+
+def test_every_five_minutes_whenever_the_service_looks() -> None:
+    gathering = Gathering()
+    errand = gathering.errand()
+    for _ in range(60):
+        errand.tick()
+        gathering.now += timedelta(seconds=30)
+    assert [each - NOON for each in gathering.done] == [timedelta(minutes=5 * n) for n in range(6)]
+
+
+def test_a_failure_is_logged_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    gathering = Gathering()
+    errand = gathering.errand()
+    gathering.error = StoreError("the cluster is gone; try again")
+    for _ in range(3):
+        errand.tick()
+        gathering.now += timedelta(minutes=5)
+    assert len(gathering.done) == 3
+    assert caplog.messages == ["gathering: the cluster is gone; try again"]
+    gathering.error = None
+    errand.tick()
+    gathering.error = StoreError("the cluster is gone; try again")
+    gathering.now += timedelta(minutes=5)
+    errand.tick()
+    assert len(caplog.messages) == 2
+
+
+def test_a_defect_does_not_end_the_service(caplog: pytest.LogCaptureFixture) -> None:
+    gathering = Gathering()
+    gathering.error = ZeroDivisionError()
+    assert gathering.errand().tick()
+    assert "a defect" in caplog.text
+
+
+def test_a_clock_that_is_put_back_does_not_stop_it() -> None:
+    gathering = Gathering()
+    errand = gathering.errand()
+    errand.tick()
+    gathering.now -= timedelta(days=1)
+    assert errand.tick()

@@ -1,0 +1,218 @@
+"""The wrapper of launchers: what it adds, what it passes on, and that no program fails because of it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esjobs.ingest.formats.talp_names import OURS
+from esjobs.talp.wrapper import NAMES, SCRIPT, write_wrappers
+
+SHELLS = [shell for shell in ("/bin/dash", "/bin/bash", "/bin/sh") if Path(shell).exists()]
+SAYS = {
+    "openmpi": "mpirun (Open MPI) 4.1.4",
+    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.9",
+    "mpich": "HYDRA build details:",
+    "other": "mpirun of somebody",
+}
+LAUNCHER = """#!/bin/sh
+if [ "$1" = --version ]; then echo "{says}"; exit 0; fi
+for each in "$@"; do printf '<%s>' "$each"; done; echo
+echo "DLB_ARGS=$DLB_ARGS"
+echo "LD_PRELOAD=$LD_PRELOAD"
+exit 37
+"""
+
+
+class Place:
+    """A node with an MPI, a library of DLB, and the wrappers ahead of both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.real, self.wrappers = folder / "mpi", folder / "wrappers"
+        self.spool, self.library = folder / "spool", folder / "dlb" / "lib" / "libdlb_mpi.so"
+        for each in (self.real, self.spool, self.library.parent):
+            each.mkdir(parents=True)
+        self.library.write_bytes(b"")
+        write_wrappers(self.wrappers)
+        self.environment = {
+            "PATH": f"{self.wrappers}:{self.real}:/usr/bin:/bin",
+            "SLURM_JOB_ID": "4711",
+            "ESJOBS_TALP_SPOOL": str(self.spool),
+            "DLB_HOME": str(self.library.parent.parent),
+        }
+
+    def launcher(self, name: str, says: str, text: str = LAUNCHER) -> None:
+        path = self.real / name
+        path.write_text(text.replace("{says}", says))
+        path.chmod(0o755)
+
+    def run(
+        self, *arguments: str, shell: str | None = None, **environment: str | None
+    ) -> subprocess.CompletedProcess[str]:
+        known = {name: text for name, text in {**self.environment, **environment}.items() if text is not None}
+        command = [str(self.wrappers / arguments[0]), *arguments[1:]]
+        if shell is not None:
+            command = [shell, *command]
+        return subprocess.run(command, env=known, capture_output=True, text=True, timeout=30, check=False)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+ODD = ["-np", "4", "--", "./a b", "", "*", "$(touch x)", "`id`", "'", '"', "Ω", "a\nb", "-x"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("kind", ["openmpi", "intel", "mpich"])
+def test_library_and_arguments_reach_the_program_and_everything_else_is_untouched(
+    place: Place, kind: str, shell: str
+) -> None:
+    place.launcher("mpirun", SAYS[kind])
+    done = place.run("mpirun", *ODD, shell=shell, DLB_ARGS="--lewi")
+    assert done.returncode == 37
+    assert done.stderr == ""
+    flags = ["-x", "-x"] if kind == "openmpi" else ["-genv", "-genv"]
+    first = re.match(
+        rf"<{flags[0]}><LD_PRELOAD(?:=|><)(.*?)><{flags[1]}><DLB_ARGS(?:=|><)(.*?)>", done.stdout
+    )
+    assert first is not None
+    assert first[1] == str(place.library)
+    assert first[2].startswith("--lewi --talp --talp-output-file=")
+    assert done.stdout[first.end() :].startswith("".join(f"<{each}>" for each in ODD) + "\n")
+    report = Path(first[2].split("=")[1])
+    assert report.parent == place.spool
+    named = OURS.fullmatch(report.name)
+    assert named is not None
+    assert named["job"] == "4711"
+
+
+def test_srun_gets_them_by_its_environment(place: Place) -> None:
+    place.launcher("srun", "")
+    done = place.run("srun", "-n", "4", "./app", LD_PRELOAD=None)
+    assert done.stdout.startswith("<-n><4><./app>\n")
+    assert "DLB_ARGS=--talp --talp-output-file=" in done.stdout
+    assert f"LD_PRELOAD={place.library}" in done.stdout
+
+
+def test_what_is_asked_for_is_added(place: Place) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    asked = {"COUNTERS": "yes", "OPENMP": "yes", "SUMMARY": "process,node"}
+    done = place.run("mpirun", "./app", **{f"ESJOBS_TALP_{name}": value for name, value in asked.items()})
+    assert "--talp-papi --ompt --talp-openmp --talp-summary=pop-metrics,process,node>" in done.stdout
+
+
+WITHOUT: dict[str, tuple[dict[str, str | None], str]] = {
+    "no library": ({"DLB_HOME": None}, "libdlb_mpi.so was not found"),
+    "a library that is gone": ({"ESJOBS_TALP_LIBRARY": "/nowhere/libdlb_mpi.so"}, "there is no library"),
+    "no job": ({"SLURM_JOB_ID": None}, "not in a job"),
+    "an odd job": ({"SLURM_JOB_ID": "../../etc"}, "the job's id"),
+    "no spool": ({"ESJOBS_TALP_SPOOL": None}, "names no folder"),
+    "a spool that is gone": ({"ESJOBS_TALP_SPOOL": "/nowhere"}, "cannot be written"),
+    "a report of their own": ({"DLB_ARGS": "--talp --talp-output-file=x.json"}, "left as it is"),
+    "a list of Open MPI": ({"OMPI_MCA_mca_base_env_list": "A;B"}, "mca_base_env_list"),
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+def test_without_something_it_runs_all_the_same_with_one_line(place: Place, what: str) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    environment, said = WITHOUT[what]
+    done = place.run("mpirun", *ODD, **environment)
+    assert done.returncode == 37
+    assert done.stdout.startswith("".join(f"<{each}>" for each in ODD) + "\n")
+    assert done.stderr.startswith("esjobs talp: not measured: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_several_programs_in_one_launch_are_not_measured_for_they_would_wait_for_ever(place: Place) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    done = place.run("mpirun", "-np", "1", "./a", ":", "-np", "1", "./b")
+    assert done.stdout.startswith("<-np><1><./a><:><-np><1><./b>\n")
+    assert "several programs" in done.stderr
+
+
+def test_a_launcher_that_nobody_knows_is_left_alone(place: Place) -> None:
+    place.launcher("mpirun", SAYS["other"])
+    done = place.run("mpirun", "./app")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (37, "<./app>")
+    assert "none of Open MPI" in done.stderr
+
+
+def test_off_is_off_without_a_word(place: Place) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    done = place.run("mpirun", "./app", ESJOBS_TALP="off")
+    assert (done.returncode, done.stderr, done.stdout.splitlines()[0]) == (37, "", "<./app>")
+
+
+def test_copies_of_the_wrapper_find_the_launcher_behind_all_of_them(place: Place, tmp_path: Path) -> None:
+    place.launcher("mpiexec", SAYS["mpich"])
+    write_wrappers(tmp_path / "again")
+    (tmp_path / "linked").symlink_to(place.wrappers)
+    path = f"{tmp_path}/linked:{tmp_path}/again:{place.environment['PATH']}"
+    done = place.run("mpiexec", "./app", PATH=path)
+    assert done.returncode == 37
+    assert done.stdout.count("-genv") == 2
+
+
+def test_a_launcher_inside_a_launcher_is_measured_once(place: Place) -> None:
+    place.launcher("srun", "")
+    place.launcher("mpirun", SAYS["openmpi"], LAUNCHER.replace("exit 37", "srun ./daemon"))
+    done = place.run("mpirun", "./app")
+    assert done.stdout.splitlines()[-3:] == ["<./daemon>", "DLB_ARGS=", "LD_PRELOAD="]
+
+
+def test_no_launcher_at_all_is_what_a_shell_would_say(place: Place) -> None:
+    done = place.run("srun", "./app", PATH=str(place.wrappers) + ":/usr/bin:/bin")
+    assert (done.returncode, done.stderr) == (127, "srun: command not found\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_reach_the_launcher_itself(place: Place, number: signal.Signals) -> None:
+    text = '#!/bin/sh\n[ "$1" = --version ] && exec echo "Open MPI"\n'
+    text += f"exec {sys.executable} -c 'import signal, sys\n"
+    text += f"signal.signal({int(number)}, lambda *_: sys.exit(73))\n"
+    text += 'print("ready", flush=True)\nwhile True: signal.pause()\'\n'
+    place.launcher("mpirun", "", text)
+    with subprocess.Popen(
+        [str(place.wrappers / "mpirun"), "./app"], env=place.environment, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        running.send_signal(number)
+        assert running.wait(timeout=20) == 73
+
+
+def test_a_program_that_a_signal_ends_is_seen_so(place: Place) -> None:
+    place.launcher("mpirun", SAYS["openmpi"], LAUNCHER.replace("exit 37", "kill -SEGV $$"))
+    assert place.run("mpirun", "./app").returncode == -signal.SIGSEGV
+
+
+def test_the_command_runs_the_same(place: Place) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    environment = {**place.environment, "PATH": f"{place.real}:{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "esjobs", "talp", "run", "--counters", "--", "mpirun", "-np", "2", "a b"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 37
+    assert "--talp-papi>" in done.stdout
+    assert "<-np><2><a b>\n" in done.stdout
+
+
+def test_wrappers_are_programs(tmp_path: Path) -> None:
+    written = write_wrappers(tmp_path / "bin")
+    assert [path.name for path in written] == list(NAMES)
+    assert all(os.access(path, os.X_OK) and path.read_bytes() == SCRIPT.read_bytes() for path in written)
+
+
+def test_module_files_name_what_the_wrapper_reads() -> None:
+    folder = Path(__file__).parents[2] / "deploy" / "talp"
+    script = SCRIPT.read_text()
+    for path in (folder / "esjobs-talp.lua", folder / "esjobs-talp.tcl"):
+        for name in re.findall(r"ESJOBS_TALP\w*", path.read_text()):
+            assert name in script, path
