@@ -248,7 +248,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
         *("esjobs/settings.py", "esjobs/setting_types.py", "esjobs/speed/settings.py"),
         *("esjobs/nights/settings.py", "esjobs/watch/settings.py", "esjobs/drift/settings.py"),
         *("esjobs/notify/settings.py", "esjobs/clusters/settings.py", "esjobs/detect/settings.py"),
-        "esjobs/efficiency/settings.py",
+        *("esjobs/efficiency/settings.py", "esjobs/talp/settings.py"),
     ),
     "pydantic_settings": "esjobs/settings.py",
     "altair": "esjobs/session.py",
