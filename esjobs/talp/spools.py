@@ -16,6 +16,7 @@ from typing import Protocol
 
 from esjobs.core.errors import InputError
 from esjobs.core.text import visible
+from esjobs.output.destination import writing
 from esjobs.talp.settings import REMOTE, SpoolSettings, TalpSettings
 
 _CHUNK = 1 << 20
@@ -93,7 +94,7 @@ class LocalSpool:
                     known = os.fstat(given.fileno())
                     if not stat.S_ISREG(known.st_mode):
                         continue
-                    with (to / name).open("wb") as taken:
+                    with writing(to / name) as taken:
                         while chunk := given.read(_CHUNK):
                             taken.write(chunk)
                 os.utime(to / name, (known.st_atime, known.st_mtime))

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from esjobs.core.errors import InputError
+from esjobs.output.destination import writing
 
 SCRIPT = Path(__file__).with_name("launch.sh")
 """All of it, for any shell of POSIX."""
+_MARK = b"\n# esjobs-talp-wrapper\n"
 NAMES = ("mpirun", "mpiexec", "srun")
 
 
@@ -20,18 +22,21 @@ def run_under_talp(command: Sequence[str], chosen: Mapping[str, str]) -> NoRetur
 
 
 def write_wrappers(folder: Path) -> list[Path]:
-    """Write a program for each launcher; :class:`InputError` when the folder cannot be written."""
+    """Write a program for each launcher; :class:`InputError` when the folder cannot be written.
+
+    Nothing is written where a real launcher stands: it would be lost.
+    """
     script = SCRIPT.read_bytes()
-    written = []
+    paths = [folder / name for name in NAMES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in NAMES:
-            # beside, then in its place: one that is running is not changed
-            path, fresh = folder / name, folder / f".{name}.{os.getpid()}"
-            fresh.write_bytes(script)
-            fresh.chmod(0o755)
-            fresh.replace(path)
-            written.append(path)
+        for path in paths:
+            if path.exists() and _MARK not in path.read_bytes()[:200]:
+                raise InputError(f"{path} is a launcher of somebody else; name a folder of its own")
+        for path in paths:
+            with writing(path) as stream:
+                stream.write(script)
+            path.chmod(0o755)
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror}); name another folder") from error
-    return written
+    return paths

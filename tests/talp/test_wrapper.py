@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.core.errors import InputError
 from esjobs.ingest.formats.talp_names import OURS
 from esjobs.talp.wrapper import NAMES, SCRIPT, write_wrappers
 
@@ -208,6 +209,15 @@ def test_wrappers_are_programs(tmp_path: Path) -> None:
     written = write_wrappers(tmp_path / "bin")
     assert [path.name for path in written] == list(NAMES)
     assert all(os.access(path, os.X_OK) and path.read_bytes() == SCRIPT.read_bytes() for path in written)
+
+
+def test_a_real_launcher_is_never_written_over(tmp_path: Path) -> None:
+    real = tmp_path / "srun"
+    real.write_bytes(b"\x7fELF")
+    with pytest.raises(InputError, match="somebody else"):
+        write_wrappers(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["srun"]
+    assert real.read_bytes() == b"\x7fELF"
 
 
 def test_module_files_name_what_the_wrapper_reads() -> None:
