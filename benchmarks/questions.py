@@ -225,7 +225,7 @@ def _duckdb_lines(part: Mapping[str, Any]) -> list[str]:
     above = sum(each[2] > MOST for each in times)
     lines = [
         "",
-        f"## {part['jobs'] / 1e6:.0f} million jobs in DuckDB",
+        f"## {part['jobs']:,} jobs in DuckDB",
         "",
         f'{QUEUES} queues, {DAYS} days, a file of {part["store_b"] / 1e9:.1f} GB, `memory = "{MEMORY}"`. '
         + _on(part),
@@ -245,7 +245,7 @@ def _duckdb_lines(part: Mapping[str, Any]) -> list[str]:
 def _cluster_lines(part: Mapping[str, Any]) -> list[str]:
     lines = [
         "",
-        f"## {part['documents'] / 1e6:.0f} million documents in {part['server']}",
+        f"## {part['documents']:,} documents in {part['server']}",
         "",
         "One node with 1024 MB of heap; beside one search of the official client, whose answer is not taken "
         "further. " + _on(part),

@@ -54,15 +54,6 @@ _EFFICIENCY_SQL = (
     "sum(cpu_s) FILTER (wall_s IS NOT NULL AND cores IS NOT NULL)"
     " / sum(wall_s * cores) FILTER (cpu_s IS NOT NULL) AS efficiency"
 )
-_CORE_S = {
-    "runtime_mappings": {
-        "core_time": {
-            "type": "double",
-            "script": "if (doc['wall_s'].size() > 0 && doc['cores'].size() > 0)"
-            " emit(doc['wall_s'].value * doc['cores'].value)",
-        }
-    }
-}
 
 
 def _sum(field: str) -> dict[str, Any]:
@@ -73,17 +64,20 @@ def _terms(field: str, aggs: Mapping[str, Any], size: int = 1000) -> dict[str, A
     return {"terms": {"field": field, "size": size, "missing": "-"}, "aggs": dict(aggs)}
 
 
-_SUMS = {"cpu": _sum("cpu_s"), "core": _sum("core_time")}
+def _by_cores(aggs: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers by the cores of jobs, of which sums over cores x time are made: no script is needed."""
+    return {"cores": {"terms": {"field": "cores", "size": 1000}, "aggs": dict(aggs)}}
 
 
-def _grouped(
-    field: str, aggs: Mapping[str, Any], *filters: Mapping[str, Any], derived: bool = False
-) -> dict[str, Any]:
+_SUMS = _by_cores({"cpu": _sum("cpu_s"), "wall": _sum("wall_s")})
+_CORE_TIME = _by_cores({"wall": _sum("wall_s")})
+
+
+def _grouped(field: str, aggs: Mapping[str, Any], *filters: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "size": 0,
         "query": {"bool": {"filter": list(filters)}},
         "aggs": {"groups": _terms(field, aggs)},
-        **(_CORE_S if derived else {}),
     }
 
 
@@ -99,7 +93,11 @@ QUESTIONS: tuple[Asked, ...] = (
             " HAVING count(*) >= 100 ORDER BY efficiency",
         ),
         ("efficiency",),
-        lambda _: _grouped("site", _SUMS, _range(WEEK), derived=True),
+        lambda _: _grouped(
+            "site",
+            _SUMS,
+            _range(WEEK),
+        ),
     ),
     Asked(
         "core hours lost in failed jobs by site, the top 10 and others",
@@ -117,7 +115,9 @@ QUESTIONS: tuple[Asked, ...] = (
         ),
         ("lost_core_h", "lost_core_h_share"),
         lambda _: _grouped(
-            "site", {"core": _sum("core_time")}, {"terms": {"state": list(FAILED)}}, derived=True
+            "site",
+            _CORE_TIME,
+            {"terms": {"state": list(FAILED)}},
         ),
     ),
     Asked(
@@ -143,9 +143,8 @@ QUESTIONS: tuple[Asked, ...] = (
         ("core_h", "core_h_share"),
         lambda names: _grouped(
             "cpu_raw",
-            {"core": _sum("core_time")},
+            _CORE_TIME,
             {"terms": {"site": names["queues"].split(",")}},
-            derived=True,
         ),
     ),
     Asked(
@@ -174,14 +173,15 @@ QUESTIONS: tuple[Asked, ...] = (
             {
                 "weeks": {
                     "filters": {"filters": {"now": _range(WEEK), "before": _range(WEEK_BEFORE)}},
-                    "aggs": {
-                        "cpu": {"extended_stats": {"field": "cpu_s"}},
-                        "core": {"extended_stats": {"field": "core_time"}},
-                    },
+                    "aggs": _by_cores(
+                        {
+                            "cpu": {"extended_stats": {"field": "cpu_s"}},
+                            "wall": {"extended_stats": {"field": "wall_s"}},
+                        }
+                    ),
                 }
             },
             _range((WEEK_BEFORE[0], WEEK[1])),
-            derived=True,
         ),
     ),
     Asked(
@@ -196,7 +196,10 @@ QUESTIONS: tuple[Asked, ...] = (
         ),
         ("jobs", "efficiency"),
         lambda _: _grouped(
-            "site", _SUMS, {"term": {"processing_type": "simul"}}, {"term": {"cores": 8}}, derived=True
+            "site",
+            _SUMS,
+            {"term": {"processing_type": "simul"}},
+            {"term": {"cores": 8}},
         ),
     ),
     Asked(
@@ -213,17 +216,24 @@ QUESTIONS: tuple[Asked, ...] = (
         ("jobs",),
         lambda _: {
             "size": 0,
-            "runtime_mappings": {
-                "per_core": {
-                    "type": "double",
-                    "script": "if (doc['max_rss_b'].size() > 0 && doc['cores'].size() > 0"
-                    " && doc['cores'].value > 0) emit(doc['max_rss_b'].value / doc['cores'].value)",
+            "query": {
+                "bool": {
+                    "should": [
+                        {
+                            "bool": {
+                                "filter": [
+                                    {"term": {"cores": cores}},
+                                    {"range": {"max_rss_b": {"gt": 2e9 * cores}}},
+                                ]
+                            }
+                        }
+                        for cores in (1, 8)
+                    ]
                 }
             },
-            "query": {"bool": {"filter": [{"range": {"per_core": {"gt": 2e9}}}]}},
             "aggs": {
                 "groups": _terms(
-                    "site", {"types": _terms("processing_type", {"mean": {"avg": {"field": "per_core"}}})}
+                    "site", {"types": _terms("processing_type", _by_cores({"memory": _sum("max_rss_b")}))}
                 )
             },
         },
@@ -260,10 +270,9 @@ QUESTIONS: tuple[Asked, ...] = (
             {
                 "weeks": {
                     "date_histogram": {"field": "end_time", "calendar_interval": "week"},
-                    "aggs": {"core": _sum("core_time")},
+                    "aggs": _CORE_TIME,
                 }
             },
-            derived=True,
         ),
     ),
     Asked(
@@ -318,8 +327,7 @@ QUESTIONS: tuple[Asked, ...] = (
         lambda _: {
             "size": 0,
             "query": {"bool": {"must_not": {"exists": {"field": "cpu_raw"}}}},
-            "aggs": {"core": _sum("core_time")},
-            **_CORE_S,
+            "aggs": _CORE_TIME,
         },
     ),
 )

@@ -64,8 +64,8 @@ def test_declared_values_are_shown_with_origin_and_can_be_taken_back(tmp_path: P
     table.write_text("queue,corepower,benchmark\nSITE01,10.0,HS06\nSITE02,17.5,HS23\n")
     imported = run("--store", store, "corepower", "import", str(table))
     assert "valid from 1970-01-01" in imported.stdout
-    assert "1 of 2 values are 10 or 12 within 0.02" in imported.stdout
-    assert "SITE01 10" in imported.stdout
+    assert "within 0.02 of 10 or 12, which systems fill in" in imported.stdout
+    assert "not taken for a declaration: 1 of 2: SITE01 10" in imported.stdout
 
     def shown() -> list[dict[str, object]]:
         rows: list[dict[str, object]] = json.loads(

@@ -273,7 +273,8 @@ class _Arranged:
         if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
             return np.array(order[::-1] if descending else order, np.int64)
         if name is None:
-            sizes = self.sides[0].parts[_COUNT]
+            first = self.wanted.metrics[0]
+            sizes = numbers[first.name] if top_of_all and first.adds_up else self.sides[0].parts[_COUNT]
         else:
             sizes = self.sorting.formula.values(self.sides[0].parts) if self.sorting else numbers[name]
         falling = descending is None or descending
