@@ -52,8 +52,8 @@ def _notes(
         shown = ", ".join(listed[:_NAMES_SHOWN]) + (", ..." if len(listed) > _NAMES_SHOWN else "")
         known = " or ".join(f"{value:g}" for value in DEFAULTS)
         yield (
-            f"within {DEFAULT_TOLERANCE:g} of {known}, which systems fill in where nobody declared any, so not "
-            f"taken for a declaration: {len(defaults)} of {len(rows)}: {shown}"
+            f"within {DEFAULT_TOLERANCE:g} of {known}, which systems fill in where nobody declared any, "
+            f"so not taken for a declaration: {len(defaults)} of {len(rows)}: {shown}"
         )
     if not store.span().jobs:
         return
