@@ -12,8 +12,7 @@ from esjobs.runs.finding import runs_before
 from esjobs.runs.latest import latest_first
 from esjobs.runs.publication import read_table
 from esjobs.runs.question import Question
-from esjobs.runs.stored import COLUMNS, StoredRun, runs_of
-from esjobs.runs.tables import RUNS
+from esjobs.runs.stored import StoredRun, entries_of, runs_of
 from esjobs.store.base import JobStore
 
 
@@ -27,7 +26,7 @@ def predecessor(
     """
     new = list(entries)
     replaced = {row["run_step"] for row in new}
-    there = read_table(store, RUNS, columns=COLUMNS).to_pylist()
+    there = entries_of(store, question.kind)
     runs = runs_of([*(row for row in there if row["run_step"] not in replaced), *new], question.kind)
     mine = next((run for run in runs if run.run == new[-1]["run"]), None)
     if mine is None:

@@ -16,7 +16,7 @@ from esjobs import __version__
 from esjobs.core.query import In
 from esjobs.runs.kinds import Kind
 from esjobs.runs.publication import read_table, rows_table
-from esjobs.runs.stored import COLUMNS, EVERYTHING, StoredRun, runs_of, stored_runs
+from esjobs.runs.stored import EVERYTHING, StoredRun, entries_of, runs_of, stored_runs
 from esjobs.runs.tables import LATEST_RUNS, RUNS
 from esjobs.store.base import Change, Generation, JobStore, Pointed, Retired
 
@@ -86,8 +86,7 @@ def _moved(
         for change in changes
         if isinstance(change, Generation | Retired) and change.table == RUNS
     }
-    there = read_table(store, RUNS, columns=COLUMNS).to_pylist()
-    left = [row for row in there if row["run_step"] not in replaced]
+    left = [row for row in entries_of(store, kind) if row["run_step"] not in replaced]
     after = _rows(runs_of([*left, *entries], kind), _preferred_length(store, kind))
     before = _latest_rows(store, kind)
     if _facts(before) == _facts(after):

@@ -53,8 +53,8 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     n_runs = removed = 0
     gone: list[StoredRun] = []
     idle: list[StoredRun] = []
+    entries = read_table(store, RUNS, columns=COLUMNS).to_pylist()
     for kind in kinds:
-        entries = read_table(store, RUNS, columns=COLUMNS).to_pylist()
         runs = runs_of(entries, kind)
         alone = [
             run for run in runs_of(entries, kind, every_step=True) if not run.steps.keys() & set(kind.steps)
@@ -65,6 +65,8 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
         idle += spare
         if not dry_run and (old or spare):
             publish(store, kind, _retired(kind, old, spare, entries))
+            removed_runs = {run.run for run in (*old, *spare)}
+            entries = [entry for entry in entries if entry["run"] not in removed_runs]
             removed += store.sweep()
     return RunReport(
         "prune",

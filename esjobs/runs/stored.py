@@ -101,8 +101,14 @@ def scope_of(tasks: Iterable[str], where: Iterable[str]) -> str:
 
 def stored_runs(store: JobStore, kind: Kind, run: str | None = None) -> list[StoredRun]:
     """Every visible run of a kind with at least one step of results, newest first; ``run``: only this one."""
-    chosen = [In("run", (run,))] if run is not None else []
-    return runs_of(read_table(store, RUNS, chosen, COLUMNS).to_pylist(), kind)
+    return runs_of(entries_of(store, kind, run), kind)
+
+
+def entries_of(store: JobStore, kind: Kind, run: str | None = None) -> list[dict[str, Any]]:
+    """The entries of ``runs`` that make the runs of a kind; those of other kinds are not read."""
+    where = [In("step", tuple(kind.steps)), *([In("run", (run,))] if run is not None else [])]
+    entries: list[dict[str, Any]] = read_table(store, RUNS, where, COLUMNS).to_pylist()
+    return entries
 
 
 def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: bool = False) -> list[StoredRun]:

@@ -13,7 +13,7 @@ from esjobs.runs.account import entry, record
 from esjobs.runs.latest import latest_run, publish
 from esjobs.runs.publication import Outcome, read_table
 from esjobs.runs.retention import Keep, prune
-from esjobs.runs.stored import stored_runs
+from esjobs.runs.stored import COLUMNS, entries_of, runs_of, stored_runs
 from esjobs.runs.tables import RUN_COUNTS, RUNS
 from esjobs.speed.tables import FACTORS, FLAGS
 from esjobs.store.base import JobStore
@@ -174,3 +174,16 @@ def nightly(store: JobStore, number: int, keep: Keep, size: Callable[[], int]) -
         prune(store, [TRIAL], keep)
         sizes.append(size())
     return sizes
+
+
+def test_runs_of_a_kind_are_known_without_the_entries_of_others(store: JobStore, nights: Nights) -> None:
+    for last in range(5):
+        nights.publish(asked(last))
+        account(store, f"other {last}", "aggregate", asked(last))
+    every = read_table(store, RUNS, columns=COLUMNS).to_pylist()
+    mine = entries_of(store, TRIAL)
+    assert {row["step"] for row in mine} == set(TRIAL.steps)
+    assert len(mine) == len(every) - 5
+    assert stored_runs(store, TRIAL) == runs_of(every, TRIAL)
+    (one,) = stored_runs(store, TRIAL, mine[0]["run"])
+    assert one in runs_of(every, TRIAL)
