@@ -18,12 +18,14 @@ from esjobs.settings import Settings
 from esjobs.store.lease import Lease
 from tests.nights.rows import visible_rows
 from tests.nights.stage import FIRST, Hands, Stage, days, settings_of, staged
+from tests.notify.servers import mail_server
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Request, answers
 from tests.servers.server import Server
 
 pytestmark = pytest.mark.parametrize("server", server_params("elasticsearch8"), indirect=True)
 
+OPERATOR = {"name": "operator", "role": "operator", "channel": "mail", "address": "operator@grid.example"}
 RESULTS = ("factors", "flags", "lines", "conclusions", "latest_runs", "nights")
 
 
@@ -65,8 +67,8 @@ def test_nights_are_those_of_the_embedded_store(server: Server, index_prefix: st
 def test_trouble_that_passes_costs_pauses(server: Server, index_prefix: str) -> None:
     hands = Hands()
     with Proxy(server.url) as proxy, clustered(proxy.url, index_prefix, hands) as stage:
-        stage.live(*days(FIRST, 4))
-        stage.arrive(FIRST + timedelta(days=4))
+        stage.live(FIRST)
+        stage.arrive(FIRST + timedelta(days=1))
         refused = answers(503, {"error": {"type": "unavailable", "reason": "made up"}, "status": 503})
         trouble = proxy.on(writes, refused, skip=3, times=None)
         pause = hands.pause
@@ -78,25 +80,30 @@ def test_trouble_that_passes_costs_pauses(server: Server, index_prefix: str) -> 
 
         hands.pause = healing  # type: ignore[method-assign]
         stage.nights._patience = hands.patience
-        (row,) = stage.trigger(FIRST + timedelta(days=4))
+        (row,) = stage.trigger(FIRST + timedelta(days=1))
         assert trouble.hits == 3
         assert [each for each in hands.pauses if each >= 100] == [100.0, 200.0, 400.0]
         assert (row["state"], row["attempt"]) == ("done", 1)
 
 
 def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
-    server: Server, index_prefix: str, tmp_path: Path
+    server: Server, index_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One failed night with the reason, one message of it; the next process knows both."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     hands = Hands()
-    with Proxy(server.url) as proxy:
+    with Proxy(server.url) as proxy, mail_server() as mails:
         with clustered(proxy.url, index_prefix, hands) as stage:
-            stage.live(*days(FIRST, 4))
-            stage.arrive(FIRST + timedelta(days=4))
+            stage.live(*days(FIRST, 2))
+            stage.arrive(FIRST + timedelta(days=2))
             before = visible_rows(stage.store, ("buckets", "days", "nights", "night_steps"))
-        trigger = Trigger(settings(proxy.url, index_prefix, deadline_h=1), hands.clock, hands.patience)
+        plain = settings(proxy.url, index_prefix, deadline_h=1)
+        notify = {"mail": mails.settings(security="none"), "recipients": [OPERATOR]}
+        told = plain.model_copy(update={"notify": type(plain.notify).model_validate(notify)})
+        trigger = Trigger(told, hands.clock, hands.patience)
         refused = answers(503, {"error": {"type": "unavailable", "reason": "made up"}, "status": 503})
         proxy.on(lambda _: True, refused, times=None)
-        hands.morning_after(FIRST + timedelta(days=4))
+        hands.morning_after(FIRST + timedelta(days=2))
         began = hands.passed
         with pytest.raises(StoreError) as raised:
             trigger.tend()
@@ -105,18 +112,24 @@ def test_trouble_that_lasts_ends_the_night_and_the_next_trigger_makes_up_for_it(
         proxy.heal()
         with clustered(proxy.url, index_prefix, hands) as stage:
             assert visible_rows(stage.store, ("buckets", "days", "nights", "night_steps")) == before
-            stage.arrive(FIRST + timedelta(days=5))
-        hands.morning_after(FIRST + timedelta(days=5))
-        rows, condition = trigger.tend(str(raised.value))
+            stage.arrive(FIRST + timedelta(days=3))
+        hands.morning_after(FIRST + timedelta(days=3))
+        rows, condition = trigger.tend()
         assert [(str(row["night"]), row["state"], row["attempt"]) for row in rows] == [
-            ("2025-06-05", "done", 2),
-            ("2025-06-06", "done", 1),
+            ("2025-06-03", "done", 2),
+            ("2025-06-04", "done", 1),
         ]
-        assert condition.nights == {"done": 6}
+        assert condition.nights == {"done": 4}
+        # a further trigger says nothing of it again
+        trigger.tend()
+        bodies = [mail.get_body(("plain",)) for _, mail in mails.taken]
+        texts = [" ".join(body.get_content().split()) for body in bodies if body is not None]
+        assert sum("Night 2025-06-03 failed" in text for text in texts) == 1
+        assert sum("its results are there now" in text for text in texts) == 1
         with clustered(proxy.url, index_prefix, hands) as stage:
             found = visible_rows(stage.store)
     with staged(tmp_path) as embedded:
-        embedded.live(*days(FIRST, 6))
+        embedded.live(*days(FIRST, 4))
         expected = visible_rows(embedded.store)
     assert {name: found[name] for name in RESULTS} == {name: expected[name] for name in RESULTS}
 
