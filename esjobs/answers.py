@@ -49,6 +49,7 @@ _COLUMNS = {
     "user": "user",
     "project": "project",
     "detector": "detector",
+    "application": "application",
 }
 """Keyword of a filter to the column that it chooses by."""
 

@@ -35,6 +35,7 @@ class Filters(TypedDict, total=False):
     user: Names | None
     project: Names | None
     detector: Names | None
+    application: Names | None
     min_severity: str | None
 
 

@@ -263,13 +263,14 @@ class Session(ResultTables):
 
     @writes
     def join_talp(self, *, rebuild: bool = False) -> RunReport:
-        """Join reports of TALP with the records of their jobs: ``s.show("pop")``, ``s.show("orphans")``.
+        """Join reports of TALP with the records of their jobs: ``pop``, ``orphans``, ``scaling``.
 
         :meth:`ingest` does it of itself. ``rebuild``: of every day, also for records that changed since.
         """
         from esjobs.talp.joining import join
 
-        return join(self.store, rebuild=rebuild)
+        drift = self.settings.drift
+        return join(self.store, rebuild=rebuild, significance=drift.significance, smallest=drift.smallest)
 
     @writes
     def import_corepower(

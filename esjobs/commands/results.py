@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--detector", "detectors", multiple=True, metavar="NAME", help="Issues of this rule or detector."
 )
+@click.option("--application", "applications", multiple=True, metavar="NAME", help="Of jobs: what they ran.")
 @click.option(
     "--min-severity",
     type=click.Choice(SEVERITIES, case_sensitive=False),
@@ -63,6 +64,7 @@ def show(
     users: tuple[str, ...],
     projects: tuple[str, ...],
     detectors: tuple[str, ...],
+    applications: tuple[str, ...],
     min_severity: str | None,
     run_id: str | None,
     window: str | None,
@@ -89,6 +91,7 @@ def show(
             user=users or None,
             project=projects or None,
             detector=detectors or None,
+            application=applications or None,
             min_severity=min_severity,
             run=run_id,
             window=window,

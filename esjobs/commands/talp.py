@@ -28,11 +28,14 @@ def join(obj: Context, rebuild: bool, form: str, out: str) -> None:
     emit_reports([report], form, out)
 
 
-@example("esjobs talp gather", "esjobs talp gather /scratch/talp --source slurm")
+@example("esjobs talp gather", "esjobs talp gather /scratch/talp --jobs-source slurm")
 @talp.command()
 @click.argument("folders", nargs=-1, metavar="[FOLDER...]")
 @click.option(
-    "--source", metavar="NAME", help="What the jobs of FOLDER have as source; else found by their id."
+    "--jobs-source",
+    "source",
+    metavar="NAME",
+    help="What the jobs of FOLDER have as source; else found by their id.",
 )
 @rows_options
 @click.pass_obj
@@ -51,7 +54,9 @@ def gather(obj: Context, folders: tuple[str, ...], source: str | None, form: str
 @talp.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--counters", is_flag=True, help="Hardware counters, too: DLB must have been built with PAPI.")
 @click.option("--openmp", is_flag=True, help="OpenMP, too, before DLB 3.7: the runtime must have OMPT.")
-@click.option("--summary", metavar="LIST", help="More than regions: process, node, or process,node.")
+@click.option(
+    "--details", "summary", metavar="LIST", help="More than regions: process, node, or process,node."
+)
 @click.option("--spool", metavar="FOLDER", help="Where reports go; else ESJOBS_TALP_SPOOL.")
 @click.option("--library", metavar="FILE", help="libdlb_mpi.so; else looked for, from DLB_HOME on.")
 @click.argument(

@@ -7,12 +7,13 @@ from datetime import date, datetime
 from typing import Any
 
 from esjobs.core.identity import content_id
-from esjobs.core.query import Count, Days, In, Query
+from esjobs.core.query import Count, Days, Filter, In, Query
 from esjobs.core.report import RunReport
 from esjobs.core.tables import Table
 from esjobs.jobs.resolution import select
 from esjobs.runs.publication import read_table, rows_table, tidy
 from esjobs.store.base import Change, JobStore, Retired
+from esjobs.talp.applications import update_applications
 from esjobs.talp.formulas import is_empty, judged
 from esjobs.talp.from_processes import application_of
 from esjobs.talp.tables import ORPHANS, POP, TALP_REPORTS
@@ -28,18 +29,23 @@ _FACTS = ("source", "job_id", "site", "user", "project", "application", "end_tim
 Row = Mapping[str, Any]
 
 
-def join(store: JobStore, *, rebuild: bool = False) -> RunReport:
-    """Bring ``pop`` and ``orphans`` up to date, in one switch.
+def join(
+    store: JobStore, *, rebuild: bool = False, significance: float = 4.0, smallest: float = 0.05
+) -> RunReport:
+    """Bring ``pop`` and ``orphans`` up to date in one switch, ``scaling`` and ``pop_changes`` in the next.
 
     Made are the days of reports that came or went since, and those with reports that have no job yet;
     ``rebuild``: every day, also for what changed in records of jobs. Done again, nothing changes.
+    ``significance``, ``smallest``: from which on a change is told.
 
-    Cost: four small questions, and the reports of the days that are made, a day at a time in memory.
+    Cost: four small questions, the reports of the days that are made, a day at a time in memory, and the main
+    columns of all runs of the applications in them.
     """
     began = time.perf_counter()
     marks = _marks(store)
     known = _known(store)
     waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
+    touched: set[str | None] = set()
     stale = sorted(
         day for day in {*marks, *known} if rebuild or day in waiting or known.get(day) != marks.get(day)
     )
@@ -50,6 +56,8 @@ def join(store: JobStore, *, rebuild: bool = False) -> RunReport:
         records = _records(store, sorted({row["job_id"] for row in rows}))
         joined, orphans = _matched(rows, records)
         mark = {"mark": marks.get(day)}
+        touched |= {name for (name,) in _groups(store, POP, "application", where=(Days("day", day, day),))}
+        touched |= {record["application"] for _, record in joined}
         pop = [{**row, **mark} for row in _pop(joined)]
         aside = [{**row, **mark} for row in _aside(orphans)]
         changes += _change(store, POP, day, pop) + _change(store, ORPHANS, day, aside)
@@ -59,6 +67,9 @@ def join(store: JobStore, *, rebuild: bool = False) -> RunReport:
         n_orphans += len(aside)
     if changes:
         store.publish(changes)
+        update_applications(
+            store, sorted(name for name in touched if name is not None), significance, smallest
+        )
         tidy(store)
     return RunReport(
         "talp join",
@@ -97,8 +108,10 @@ def _known(store: JobStore) -> dict[date, str | None]:
     return found
 
 
-def _groups(store: JobStore, table: Table, *keys: str, count: bool = False) -> list[tuple[Any, ...]]:
-    answer = store.aggregate(Query(keys, (Count("n"),), over=table)).table
+def _groups(
+    store: JobStore, table: Table, *keys: str, count: bool = False, where: tuple[Filter, ...] = ()
+) -> list[tuple[Any, ...]]:
+    answer = store.aggregate(Query(keys, (Count("n"),), where=where, over=table)).table
     names = (*keys, "n") if count else keys
     return list(zip(*(answer.column(name).to_pylist() for name in names), strict=True))
 

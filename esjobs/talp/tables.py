@@ -209,4 +209,78 @@ ORPHANS = Table(
     order=columns("time job_id step report"),
 )
 
-TALP_TABLES = (POP, ORPHANS, TALP_REPORTS)
+SCALING = Table(
+    "scaling",
+    "runs of one application at several sizes: how well it scales, against the smallest",
+    "application",
+    (
+        column("source", "keyword", "stream the jobs' records came from"),
+        column("application", "keyword", "program or package the jobs ran"),
+        column("region", "keyword", "region of the program"),
+        column("main", "boolean", "whether the region is the one around everything"),
+        column("cpus", "integer", "CPUs that took part", "CPUs"),
+        column("n_runs", "integer", "runs of this size; numbers are medians over them", "runs"),
+        column("last_time", "time", "when the newest of them was written", "UTC"),
+        column(
+            "mode",
+            "keyword",
+            "strong: the problem stays; weak: it grows with the CPUs; unknown without counters",
+            values=("strong", "weak", "single", "unknown"),
+        ),
+        column("reference_cpus", "integer", "the size that it is compared with", "CPUs"),
+        column("elapsed_s", "number", "elapsed time", "s"),
+        column("parallel_efficiency", "number", EFFICIENCIES["parallel_efficiency"]),
+        column("mpi_parallel_efficiency", "number", EFFICIENCIES["mpi_parallel_efficiency"]),
+        column("mpi_communication_efficiency", "number", EFFICIENCIES["mpi_communication_efficiency"]),
+        column("mpi_load_balance", "number", EFFICIENCIES["mpi_load_balance"]),
+        column("omp_parallel_efficiency", "number", EFFICIENCIES["omp_parallel_efficiency"]),
+        column("gigainstructions", "number", COUNTERS["gigainstructions"], "10^9"),
+        column("ipc", "number", RATES["ipc"][0]),
+        column("frequency_ghz", "number", RATES["frequency_ghz"][0], "GHz"),
+        column(
+            "instruction_scalability", "number", "instructions of the reference over those; weak: per CPU"
+        ),
+        column("ipc_scalability", "number", "IPC over that of the reference"),
+        column("frequency_scalability", "number", "frequency over that of the reference"),
+        column("computation_scalability", "number", "product of the three"),
+        column("global_efficiency", "number", "parallel_efficiency x computation_scalability"),
+        column("speedup", "number", "elapsed time of the reference over this one"),
+        column("speedup_efficiency", "number", "speedup over growth of CPUs (strong), speedup (weak)"),
+        column("global_from_times", "number", "speedup_efficiency x parallel efficiency of the reference"),
+        column("reason", "keyword", "why scalabilities are missing"),
+    ),
+    time="last_time",
+    made_by="talp join",
+    shown=columns(
+        "application region cpus n_runs mode elapsed_s parallel_efficiency instruction_scalability "
+        "ipc_scalability frequency_scalability computation_scalability global_efficiency speedup_efficiency"
+    ),
+    order=columns("source application -main region cpus"),
+)
+
+POP_CHANGES = Table(
+    "pop_changes",
+    "days from which on an application ran slower or faster, or less or more efficiently",
+    "application",
+    (
+        column("source", "keyword", "stream the jobs' records came from"),
+        column("application", "keyword", "program or package the jobs ran"),
+        column("region", "keyword", "the region around everything"),
+        column("cpus", "integer", "CPUs that took part", "CPUs"),
+        column("metric", "keyword", "what changed", values=("elapsed_s", "parallel_efficiency")),
+        column("kind", "keyword", "which way", values=("regression", "improvement")),
+        column("day", "day", "first day at the new level", "UTC"),
+        column("day_low", "day", "the 90 % interval of the day begins here", "UTC"),
+        column("day_high", "day", "and ends here", "UTC"),
+        column("change", "number", "relative change; 0.1: ten per cent more than before"),
+        column("change_err", "number", "its standard error"),
+        column("significance", "number", "change over error"),
+        column("n_days", "integer", "days that were looked at", "days"),
+    ),
+    time="day",
+    made_by="talp join",
+    shown=columns("application cpus metric kind day day_low day_high change change_err significance"),
+    order=columns("-day application region cpus metric"),
+)
+
+TALP_TABLES = (POP, ORPHANS, SCALING, POP_CHANGES, TALP_REPORTS)

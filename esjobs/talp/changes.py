@@ -1,0 +1,88 @@
+"""Days from which on an application ran faster or slower, more or less efficiently.
+
+The method is that of changes of factors (:mod:`fitters`): the daily means of ln of the elapsed time and of
+the parallel efficiency, of runs of one application on one number of CPUs; their error from the spread of runs
+on one day; steps in the series that are larger than it by the threshold of the settings.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+import fitters
+from fitters import Series, Step
+
+Row = Mapping[str, Any]
+
+LEAST_DAYS = 8
+"""Days with runs that a series needs to be looked at."""
+_LEAST_SPREAD = 0.01
+"""Nobody knows a day better than to so much: what one run a day leaves unknown."""
+METRICS = ("elapsed_s", "parallel_efficiency")
+
+
+def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> Iterator[dict[str, Any]]:
+    """A row per change. ``runs``: rows of ``pop``, of main regions; ``smallest``: what matters, relative."""
+    sets: dict[tuple[Any, ...], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        if run["application"] is not None and run["cpus"]:
+            key = run["source"], run["application"], run["region"], run["cpus"]
+            sets[key][run["time"].date().toordinal()].append(run)
+    for key, days in sorted(sets.items()):
+        for metric in METRICS:
+            series = _series(days, metric)
+            if series is None:
+                continue
+            noise = fitters.measure_noise(
+                series.day, series.value[:, None], series.white[:, None], series.lasting[:, None]
+            )
+            for step in fitters.find_steps(series, noise.memory, float(noise.scale[0]), significance):
+                if abs(math.expm1(step.size)) >= smallest:
+                    yield {**_named(key, metric), **_told(step, metric), "n_days": len(series.day)}
+
+
+def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
+    """Daily means of a metric in ln; None for too few days."""
+    values = {
+        day: [math.log(run[metric]) for run in runs if run[metric] is not None and run[metric] > 0]
+        for day, runs in days.items()
+    }
+    values = {day: logs for day, logs in sorted(values.items()) if logs}
+    if len(values) < LEAST_DAYS:
+        return None
+    spread = _spread(list(values.values()))
+    return Series(
+        np.array(list(values), np.int64),
+        np.array([float(np.mean(logs)) for logs in values.values()]),
+        np.array([spread / math.sqrt(len(logs)) for logs in values.values()]),
+        # what lasts for days is not told apart from one run a day: the scale of the series takes it in
+        np.full(len(values), spread / 10),
+    )
+
+
+def _spread(days: list[list[float]]) -> float:
+    """Standard deviation of runs of one day, over all days with several."""
+    squares = sum(float(np.var(logs) * len(logs)) for logs in days)
+    free = sum(len(logs) - 1 for logs in days)
+    return max(_LEAST_SPREAD, math.sqrt(squares / free) if free else 0.0)
+
+
+def _named(key: tuple[Any, ...], metric: str) -> dict[str, Any]:
+    return {**dict(zip(("source", "application", "region", "cpus"), key, strict=True)), "metric": metric}
+
+
+def _told(step: Step, metric: str) -> dict[str, Any]:
+    worse = step.size > 0 if metric == "elapsed_s" else step.size < 0
+    return {
+        "day": date.fromordinal(step.day),
+        "day_low": date.fromordinal(step.day_low),
+        "day_high": date.fromordinal(step.day_high),
+        "change": math.expm1(step.size),
+        "change_err": math.exp(step.size) * step.error,
+        "significance": step.significance,
+        "kind": "regression" if worse else "improvement",
+    }
