@@ -16,7 +16,7 @@ from esjobs.efficiency.tables import SCORES
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
 from esjobs.notify.tables import NOTIFICATIONS
-from esjobs.provisioning.tables import QUALITY
+from esjobs.provisioning.tables import PROVISIONING_TABLES
 from esjobs.reasons.tables import REASON
 from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
@@ -49,7 +49,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("efficiency", (SCORES,)),
     Capability("detect", DETECT_TABLES),
     Capability("talp", TALP_TABLES),
-    Capability("provisioning", (QUALITY,)),
+    Capability("provisioning", PROVISIONING_TABLES),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
     Capability("notify", (NOTIFICATIONS,)),

@@ -122,7 +122,7 @@ ROOMS = {
     },
     "esjobs.talp": {*_LATEST, "esjobs.ingest", "esjobs.ingest.formats", "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
-    "esjobs.provisioning": {*_LATEST, "esjobs.provisioning"},
+    "esjobs.provisioning": {*_LATEST, "esjobs.efficiency", "esjobs.provisioning"},
     "esjobs.profile": {
         *(*_LATEST, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.watch", "esjobs.references"),
         "esjobs.profile",

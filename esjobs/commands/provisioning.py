@@ -1,6 +1,7 @@
 """Commands about the quality of provisioning: waiting, use, losses, indices."""
 
 from collections.abc import Callable
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ from typing import Any
 import click
 
 from esjobs.commands.help import example
-from esjobs.commands.options import Context, emit, rows_options, where_option, window_option
-from esjobs.provisioning.names import BY
+from esjobs.commands.options import Context, emit, emit_reports, rows_options, where_option, window_option
+from esjobs.efficiency.rank import SCORE_CHOICES
+from esjobs.provisioning.names import BY, CONTACTED
+
+_DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 
 @click.group("provision")
@@ -111,6 +115,66 @@ def compare(obj: Context, first: str, second: str, form: str, out: str) -> None:
         compared = session.provisioning.compare(first, second)
     _say_notes(obj, compared.notes)
     emit(compared.rows, form, out, title=compared.title)
+
+
+@example("esjobs provision contact user analyst-a --on 2025-06-16 --who ann --note 'one core of eight'")
+@provision.command()
+@click.argument("kind", type=click.Choice(CONTACTED))
+@click.argument("name")
+@click.option("--on", "day", required=True, type=_DAY, metavar="DATE", help="The day of the contact.")
+@click.option("--who", required=True, metavar="NAME", help="Who says so.")
+@click.option("--note", "text", default="", metavar="TEXT", help="What is known or done about it.")
+@click.option("--acknowledged", type=_DAY, metavar="DATE", help="The day on which they acknowledged it.")
+@click.pass_obj
+def contact(
+    obj: Context,
+    kind: str,
+    name: str,
+    day: datetime,
+    who: str,
+    text: str,
+    acknowledged: datetime | None,
+) -> None:
+    """Keep that a user or a project was contacted about their jobs; given again it is replaced."""
+    with obj.session(writes=True) as session:
+        report = session.provisioning.contact(
+            kind,
+            name,
+            on=day.date(),
+            by=who,
+            text=text,
+            acknowledged=None if acknowledged is None else acknowledged.date(),
+        )
+    emit_reports([report], "table", "-")
+
+
+@example("esjobs provision effects --days 14")
+@provision.command()
+@click.option(
+    "--score",
+    default="cpu_efficiency",
+    show_default=True,
+    type=click.Choice(SCORE_CHOICES),
+    help="By which score.",
+)
+@click.option(
+    "--days",
+    type=click.IntRange(min=1, max=3660),
+    default=28,
+    show_default=True,
+    metavar="N",
+    help="So many days before each contact, and as many after it.",
+)
+@rows_options
+@click.pass_obj
+def effects(obj: Context, score: str, days: int, form: str, out: str) -> None:
+    """What contacts changed: scores before and after, against others like them who were not contacted.
+
+    effect: change less that of others with the same score before, with its 95 % interval.
+    """
+    with obj.session() as session:
+        rows = session.provisioning.effects(score, days=days)
+    emit(rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
 
 
 def _say_notes(obj: Context, notes: tuple[str, ...]) -> None:

@@ -52,7 +52,7 @@ KEPT = frozenset(
         *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
         "channel",
         # of indices: a centre is public
-        *columns("assessment centre period measure heading"),
+        *columns("assessment centre period measure heading contact"),
     )
 )
 """Columns whose texts name nobody."""

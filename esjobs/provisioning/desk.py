@@ -1,6 +1,7 @@
 """What a session answers about the quality of provisioning."""
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.provisioning.assessment import Comparison, assess, compare, indexed
+from esjobs.provisioning.contacts import DAYS, effects, enter_contact
 from esjobs.provisioning.questionnaire import read_questionnaire
 from esjobs.provisioning.waiting import lost, used, waiting
 from esjobs.store.base import JobStore
@@ -55,6 +57,26 @@ class Provisioning:
     def compare(self, first: str, second: str) -> Comparison:
         """Hold two indices together: :func:`~esjobs.provisioning.assessment.compare`."""
         return compare(self._store, first, second)
+
+    @writes
+    def contact(
+        self,
+        kind: str,
+        name: str,
+        *,
+        on: date,
+        by: str,
+        text: str = "",
+        acknowledged: date | None = None,
+    ) -> RunReport:
+        """Keep that a ``user`` or ``project`` was contacted; entered again for the day it is replaced."""
+        return enter_contact(
+            self._store, kind, name, on=on, by=by, text=text, acknowledged=acknowledged, now=self._clock()
+        )
+
+    def effects(self, score: str = "cpu_efficiency", *, days: int = DAYS) -> pa.Table:
+        """What contacts changed, against others: :func:`~esjobs.provisioning.contacts.effects`."""
+        return effects(self._store, score, days)
 
     def _window(self, window: str | None) -> Window | None:
         return None if window is None else Window.of(window, self._clock())

@@ -7,6 +7,8 @@ from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
 from esjobs.jobs.query import METRICS, Question, ask, metric
+from esjobs.provisioning.contacts import contact_effects
+from esjobs.provisioning.tables import CONTACTS
 from esjobs.runs.publication import finite, read_table
 from esjobs.store.base import JobStore
 from esjobs.watch.tables import FLAG_EVENTS, FLAG_NOTES
@@ -42,7 +44,28 @@ def flags_answered(store: JobStore, period: Window) -> Measured:
     return Measured(len(answered) / len(opened))
 
 
-REACTIONS: Mapping[str, Callable[[JobStore, Window], Measured]] = {"flags_answered": flags_answered}
+def contacts_acknowledged(store: JobStore, period: Window) -> Measured:
+    """Of the contacts of a period, the part that was acknowledged."""
+    contacts = read_table(store, CONTACTS, [Days.of_window(period, "contacted_on")]).to_pylist()
+    if not contacts:
+        return Measured(None, "nobody was contacted in the period")
+    return Measured(sum(row["acknowledged_on"] is not None for row in contacts) / len(contacts))
+
+
+def contacts_improved(store: JobStore, period: Window) -> Measured:
+    """Of the contacts of a period whose effect on CPU efficiency has an interval, the part that improved."""
+    rows = contact_effects(store, period).to_pylist()
+    told = [row for row in rows if row["verdict"] in ("improved", "worse", "no change seen")]
+    if not told:
+        return Measured(None, "no contact of the period has an effect that can be told")
+    return Measured(sum(row["verdict"] == "improved" for row in told) / len(told))
+
+
+REACTIONS: Mapping[str, Callable[[JobStore, Window], Measured]] = {
+    "flags_answered": flags_answered,
+    "contacts_acknowledged": contacts_acknowledged,
+    "contacts_improved": contacts_improved,
+}
 """Measures that are no metric of jobs."""
 
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 BY = ("site", "queue", "project", "user", "application", "size")
 """What waiting, use and losses are told of."""
 
+CONTACTED = ("user", "project")
+"""Who can be contacted."""
+
 AREAS: Mapping[str, str] = {
     "documentation": "high",
     "support": "high",

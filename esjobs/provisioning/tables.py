@@ -44,3 +44,25 @@ QUALITY = Table(
     order=columns("centre period place"),
 )
 """A row an index, an area, an input."""
+
+CONTACTS = Table(
+    "contacts",
+    "users and projects who were contacted about their jobs, as people entered it",
+    "contact",
+    (
+        column("contact", "keyword", "follows from who was contacted and when; entered again it is replaced"),
+        column("user", "keyword", "the user who was contacted; null of a project"),
+        column("project", "keyword", "the project that was contacted; null of a user"),
+        column("contacted_on", "day", "the day", "UTC"),
+        column("by", "keyword", "who contacted them"),
+        column("text", "text", "what was said"),
+        column("acknowledged_on", "day", "the day on which they acknowledged it; null: they have not", "UTC"),
+        column("entered_at", "time", "when it was entered", "UTC"),
+    ),
+    entered=True,
+    made_by="provision contact",
+    shown=columns("contacted_on user project by acknowledged_on text contact"),
+    order=columns("-contacted_on user project"),
+)
+
+PROVISIONING_TABLES = (QUALITY, CONTACTS)

@@ -47,8 +47,9 @@ def file_of(page: Page) -> str:
 
 EMPTY_IN_THE_DEMO = UNSCORED | {
     *("models-hs23", "models-hs06", "trust-ledger", "issues-idle-cores", "issues-idle-gpus"),
+    "provisioning",
 }
-"""Panels without rows there: no references were imported, no night was run, and jobs have no time series."""
+"""Panels without rows there: no references, no night, no index of provisioning, no time series."""
 
 
 def judged(demo: Session, kind: str | None = "all") -> "pd.DataFrame":

@@ -1,0 +1,170 @@
+"""Who was contacted about their jobs and when, and what it changed."""
+
+import time
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.identity import content_id
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.efficiency.rank import BEST_IS_HIGH, rank
+from esjobs.provisioning.matching import Change, effect
+from esjobs.provisioning.names import CONTACTED
+from esjobs.provisioning.tables import CONTACTS
+from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.store.base import JobStore
+
+DAYS = 28
+"""Days before a contact, and after it."""
+LEAST_JOBS = 5
+"""Scored jobs of a name in each of both windows, without which it is no part of a comparison."""
+_LONGEST_TEXT = 4000
+
+EFFECTS_SCHEMA = pa.schema(
+    [
+        *(("user", pa.string()), ("project", pa.string()), ("contacted_on", pa.date32())),
+        *(("score", pa.string()), ("before", pa.float64()), ("after", pa.float64())),
+        *(("change", pa.float64()), ("expected", pa.float64()), ("effect", pa.float64())),
+        *(("effect_low", pa.float64()), ("effect_high", pa.float64()), ("n_matched", pa.int64())),
+        *(("verdict", pa.string()), ("acknowledged_on", pa.date32()), ("contact", pa.string())),
+    ]
+)
+
+
+def enter_contact(
+    store: JobStore,
+    kind: str,
+    name: str,
+    *,
+    on: date,
+    by: str,
+    text: str,
+    acknowledged: date | None,
+    now: datetime,
+) -> RunReport:
+    """Keep that a user or project was contacted on a day; entered again it is replaced.
+
+    Raises :class:`UsageError` for texts that are empty, too long or unreadable, and for an acknowledgement
+    before the contact.
+    """
+    began = time.perf_counter()
+    if kind not in CONTACTED:
+        raise UsageError(f"no kind '{kind}'; there are {', '.join(CONTACTED)}")
+    given = {"name": name.strip(), "who": by.strip(), "note": text.strip()}
+    for what, value in given.items():
+        if not value and what != "note":
+            raise UsageError(f"{what} is empty; say it")
+        if len(value) > _LONGEST_TEXT:
+            raise UsageError(f"{what} has at most {_LONGEST_TEXT:,} characters; this one has {len(value):,}")
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise UsageError(f"{what} is not readable text (UTF-8); type it again")
+    if acknowledged is not None and acknowledged < on:
+        raise UsageError(f"acknowledged on {acknowledged}, before the contact on {on}; give a later day")
+    contact = content_id({"kind": kind, "name": given["name"], "on": on.isoformat()})
+    row = {
+        "contact": contact,
+        kind: given["name"],
+        "contacted_on": on,
+        "by": given["who"],
+        "text": given["note"],
+        "acknowledged_on": acknowledged,
+        "entered_at": now,
+    }
+    store.publish([store.replace(CONTACTS, contact, rows_table(CONTACTS, [row]).to_batches())])
+    tidy(store)
+    seconds = time.perf_counter() - began
+    return RunReport("provision contact", contact, 1, 1, seconds, rows_are="contact", rows_become="kept")
+
+
+def effects(store: JobStore, score: str = "cpu_efficiency", days: int = DAYS) -> pa.Table:
+    """What changed for every user and project that was contacted, against others like them.
+
+    Scores are means over jobs weighted by node-hours, of ``days`` days before the contact and as many from
+    the day after it on. Others: of the same kind, not contacted within these days themselves, with 5 scored
+    jobs or more in both. ``verdict``: improved, worse, no change seen, not comparable (its score lies
+    outside those of the group), too few others, or too few jobs. Raises :class:`NoResultError` when nobody
+    was contacted, :class:`UsageError` for an unknown score or fewer than 1 day.
+    """
+    if days < 1:
+        raise UsageError(f"{days} days are none; give 1 or more")
+    contacts = read_table(store, CONTACTS).to_pylist()
+    if not contacts:
+        raise NoResultError("nobody was contacted; enter it: esjobs provision contact")
+    return _effects(store, contacts, contacts, score, days)
+
+
+def contact_effects(store: JobStore, period: Window) -> pa.Table:
+    """The same of the contacts of a period, on CPU efficiency; no rows where nobody was contacted."""
+    contacts = read_table(store, CONTACTS).to_pylist()
+    inside = [row for row in contacts if period.first_day <= row["contacted_on"] <= period.last_day]
+    return _effects(store, inside, contacts, "cpu_efficiency", DAYS)
+
+
+def _effects(
+    store: JobStore, asked: list[dict[str, Any]], contacts: list[dict[str, Any]], score: str, days: int
+) -> pa.Table:
+    asked.sort(key=lambda row: (row["contacted_on"], row["contact"]))
+    return pa.Table.from_pylist(
+        [_effect(store, each, contacts, score, days) for each in asked], EFFECTS_SCHEMA
+    )
+
+
+def _effect(
+    store: JobStore, contact: Mapping[str, Any], contacts: list[dict[str, Any]], score: str, days: int
+) -> dict[str, Any]:
+    kind = next(each for each in CONTACTED if contact[each] is not None)
+    name, on = contact[kind], contact["contacted_on"]
+    span = timedelta(days=days)
+    before = _scores(store, kind, score, Window.of_days(on - span, on - timedelta(days=1)))
+    after = _scores(store, kind, score, Window.of_days(on + timedelta(days=1), on + span))
+    changes = {
+        each: Change(each, before[each]["score"], after[each]["score"], _hours(before[each], after[each]))
+        for each in before
+        if each in after
+    }
+    row: dict[str, Any] = {
+        kind: name,
+        "contacted_on": on,
+        "score": score,
+        "acknowledged_on": contact["acknowledged_on"],
+        "contact": contact["contact"],
+    }
+    if name not in changes:
+        return {**row, "verdict": "too few jobs"}
+    touched = {each[kind] for each in contacts if abs(each["contacted_on"] - on) <= span}
+    mine = changes[name]
+    row |= {"before": mine.before, "after": mine.after, "change": mine.after - mine.before}
+    found = effect(mine, [each for each in changes.values() if each.name not in touched])
+    if found is None:
+        return {**row, "verdict": "too few others"}
+    return {
+        **row,
+        "expected": found.expected,
+        "effect": found.effect,
+        "effect_low": found.low,
+        "effect_high": found.high,
+        "n_matched": found.n_matched,
+        "verdict": found.verdict(high_is_good=score in BEST_IS_HIGH),
+    }
+
+
+def _hours(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+    """The node-hours of a name in both windows."""
+    return float(before["node_hours"] + after["node_hours"])
+
+
+def _scores(store: JobStore, kind: str, score: str, window: Window) -> dict[str, dict[str, Any]]:
+    """The weighted scores of the names that have enough jobs in a window."""
+    try:
+        rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()
+    except NoResultError:
+        return {}
+    return {
+        row["name"]: row
+        for row in rows
+        if row["name"] is not None and row["n_scored"] >= LEAST_JOBS and (row["node_hours"] or 0) > 0
+    }
