@@ -166,5 +166,8 @@ def _scores(store: JobStore, kind: str, score: str, window: Window) -> dict[str,
     return {
         row["name"]: row
         for row in rows
-        if row["name"] is not None and row["n_scored"] >= LEAST_JOBS and (row["node_hours"] or 0) > 0
+        if row["score"] is not None
+        and row["name"] is not None
+        and row["n_scored"] >= LEAST_JOBS
+        and (row["node_hours"] or 0) > 0
     }
