@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from esjobs.profile.profile import Profile
     from esjobs.provisioning.desk import Provisioning
     from esjobs.runs.stored import StoredRun
+    from esjobs.similar.similar import SimilarJobs
     from esjobs.speed.chain import Chain
     from esjobs.speed.question import SpeedQuestion
 
@@ -551,6 +552,39 @@ class Session(ResultTables):
 
         days = None if window is None else self._days(window)
         return frame_of(replayed(self.store, self.settings, paths(files), days))
+
+    def similar(
+        self,
+        job_id: str,
+        *,
+        source: str | None = None,
+        window: WindowLike = None,
+        top: int | None = 10,
+        metrics: Sequence[str] = (),
+    ) -> "pd.DataFrame":
+        """The jobs whose time series are nearest to those of a job, the nearest first.
+
+        ``window``: when they ended; None: whenever. ``metrics``: in which they are compared; none: every
+        known one that the job has. ``top`` None: all of them. Raises :class:`NoResultError` when there is
+        nothing to compare, :class:`UsageError` for a metric that is none or a source that is to be named.
+        """
+        found = self.similar_jobs(job_id, source=source, window=window, top=top, metrics=metrics)
+        return frame_of(found.rows)
+
+    def similar_jobs(
+        self,
+        job_id: str,
+        *,
+        source: str | None = None,
+        window: WindowLike = None,
+        top: int | None = 10,
+        metrics: Sequence[str] = (),
+    ) -> "SimilarJobs":
+        """The same as an Arrow table, with how many were compared and how many were not, by reason."""
+        from esjobs.similar.similar import similar_jobs
+
+        within = window_of(window, self._clock)
+        return similar_jobs(self.store, job_id, source, window=within, top=top, metrics=metrics)
 
     def job(self, job_id: str, *, source: str | None = None) -> "JobStory":
         """Everything about one job: record, scores, issues, footprint, measures, its series to be drawn.

@@ -1,4 +1,4 @@
-"""Speed factors of sites and CPU models from bucket means, and the line through declared values.
+"""Speed factors of sites and CPU models from bucket means, the line through declared values, nearest series.
 
 Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows nothing of jobs or stores.
 """
@@ -30,6 +30,7 @@ from fitters.mixture.search import find_mixtures
 from fitters.variance.of_estimates import LEAST_ESTIMATES
 from fitters.variance.of_jobs import JobScatter, job_scatter
 from fitters.variance.of_kinds import KindScatter, inner_scatter, kind_scatter
+from fitters.warping.search import Nearest, WarpedSeries
 
 __all__ = [
     "ASSUMED_SIGMA_INT",
@@ -54,6 +55,7 @@ __all__ = [
     "LineResult",
     "LinearResponse",
     "Mixtures",
+    "Nearest",
     "Noise",
     "Series",
     "SettingError",
@@ -61,6 +63,7 @@ __all__ = [
     "UnitCosts",
     "Units",
     "UnknownNameError",
+    "WarpedSeries",
     "align_days",
     "benjamini_hochberg",
     "bucket_slopes",

@@ -123,6 +123,7 @@ ROOMS = {
     "esjobs.talp": {*_LATEST, "esjobs.ingest", "esjobs.ingest.formats", "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
     "esjobs.provisioning": {*_LATEST, "esjobs.efficiency", "esjobs.provisioning"},
+    "esjobs.similar": {*_LATEST, "esjobs.series", "esjobs.similar"},
     "esjobs.profile": {
         *(*_LATEST, "esjobs.speed", "esjobs.drift", "esjobs.reasons", "esjobs.watch", "esjobs.references"),
         "esjobs.profile",
@@ -137,8 +138,10 @@ ROOMS = {
     "fitters.change": {"fitters.layout", "fitters.change", *FITTERS_GROUND},
     "fitters.effects": {"fitters.layout", "fitters.effects", *FITTERS_GROUND},
     **{ground: {ground} for ground in FITTERS_GROUND},
+    "fitters.warping": {"fitters.warping", *FITTERS_GROUND},
     "fitters": {
         "fitters",
+        "fitters.warping",
         "fitters.layout",
         "fitters.fit",
         "fitters.line",
@@ -213,6 +216,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "fitters.variance": {"numpy", "scipy"},
     "fitters.change": {"numpy", "scipy"},
     "fitters.effects": {"numpy", "scipy"},
+    "fitters.warping": {"numpy"},
     "fitters.errors": set(),
     "fitters.robust": set(),
     "fitters.compiled": {"numba"},

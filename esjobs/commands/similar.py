@@ -1,0 +1,48 @@
+"""The command about jobs that behave alike."""
+
+import click
+
+from esjobs.commands.help import example
+from esjobs.commands.options import Context, emit, rows_options, top_option, window_option
+from esjobs.core.text import visible
+
+
+@example("esjobs similar JOBID --top 10")
+@click.command()
+@click.argument("job_id", metavar="JOBID")
+@click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Compare in this metric; repeat for more; default: all that the job has.",
+)
+@top_option(10)
+@window_option
+@rows_options
+@click.pass_obj
+def similar(
+    obj: Context,
+    job_id: str,
+    source: str | None,
+    metrics: tuple[str, ...],
+    top: int,
+    window: str | None,
+    form: str,
+    out: str,
+) -> None:
+    """The jobs that behaved most like JOBID: by the distance of their time series, the nearest first.
+
+    0: alike in every sample; 1: apart by the spread of the jobs compared. differs_in: the metric that makes
+    most of the distance, differs_frac its part. Jobs of half to twice the duration are compared.
+    """
+    with obj.session() as session:
+        found = session.similar_jobs(job_id, source=source, window=window, top=top or None, metrics=metrics)
+    if not obj.quiet:
+        from esjobs.terminal import say
+
+        say(f"note: {found.n_compared:,} jobs compared in {', '.join(found.metrics)}", err=True)
+        for reason, count in found.left_out.items():
+            say(f"note: {count:,} not compared, {reason}", err=True)
+    emit(found.rows, form, out, title=f"jobs most like {visible(job_id)}")

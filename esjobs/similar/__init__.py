@@ -1,0 +1,1 @@
+"""Jobs that behave alike, from their time series."""

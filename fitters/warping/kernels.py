@@ -1,0 +1,136 @@
+"""The loops of dynamic time warping.
+
+Series are float32, for a hundred thousand of them must fit into memory; costs add up in float64. Sixteen
+candidates go side by side in the innermost loop, each its own sum: that is what a compiler makes vector
+instructions of without being allowed to reorder a sum.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from fitters.compiled import compiled
+
+LANES = 16
+"""Candidates that are warped at once."""
+
+Floats32 = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+
+
+@compiled
+def _row(
+    query: Floats32,
+    lanes: Floats32,
+    i: int,
+    span: tuple[int, int],
+    above: Floats,
+    here: Floats,
+    scratch: Floats,
+) -> None:
+    """Costs of the paths to sample ``i`` of the query, from those to the one before (``above``).
+
+    ``span``: the samples of the candidates that the band allows. ``scratch[1]``: the least cost of each.
+    """
+    step, least = scratch[0], scratch[1]
+    for lane in range(LANES):
+        # what stands left of the band is left over from two rows before
+        here[span[0], lane] = np.inf
+        least[lane] = np.inf
+    for j in range(span[0], span[1]):
+        for lane in range(LANES):
+            step[lane] = 0.0
+        for metric in range(query.shape[1]):
+            value = query[i, metric]
+            for lane in range(LANES):
+                apart = np.float64(value - lanes[j, metric, lane])
+                step[lane] += apart * apart
+        for lane in range(LANES):
+            best = min(above[j, lane], above[j + 1, lane], here[j, lane]) + step[lane]
+            here[j + 1, lane] = best
+            least[lane] = min(best, least[lane])
+
+
+@compiled
+def warped_costs(
+    query: Floats32, lanes: Floats32, band: int, limit: float, rows: Floats, out: Floats
+) -> None:
+    """Cost of the cheapest path from a query to each of ``LANES`` candidates: ``out`` (LANES).
+
+    ``query``: (samples, metrics); ``lanes``: (samples, metrics, LANES). A path stays within ``band`` samples
+    of the diagonal; a step costs the squared Euclidean distance over all metrics. ``rows``: scratch,
+    (3, samples + 1, LANES). Once no path of any candidate can cost at most ``limit``, all are infinite.
+    """
+    n_samples = query.shape[0]
+    rows[:2] = np.inf
+    rows[0, 0] = 0.0
+    for i in range(n_samples):
+        span = (max(0, i - band), min(n_samples, i + band + 1))
+        _row(query, lanes, i, span, rows[i % 2], rows[(i + 1) % 2], rows[2])
+        if rows[2, 1].min() > limit:
+            out[:] = np.inf
+            return
+    out[:] = rows[n_samples % 2, n_samples]
+
+
+@compiled
+def segment_bounds(means: Floats, lower: Floats, upper: Floats, widths: Floats, out: Floats) -> None:
+    """A bound below the cost of each candidate, from means over segments: ``out`` (candidates).
+
+    ``means``: (candidates, segments, metrics); ``lower``, ``upper``: means of the query's envelope over the
+    same segments; ``widths``: samples of each. The square of what is outside is convex, so that its mean over
+    a segment is at least the square of the mean.
+    """
+    for candidate in range(means.shape[0]):
+        total = 0.0
+        for segment in range(means.shape[1]):
+            part = 0.0
+            for metric in range(means.shape[2]):
+                value = means[candidate, segment, metric]
+                outside = max(value - upper[segment, metric], lower[segment, metric] - value, 0.0)
+                part += outside * outside
+            total += widths[segment] * part
+        out[candidate] = total
+
+
+@compiled
+def envelope_bound(series: Floats32, lower: Floats32, upper: Floats32, limit: float) -> float:
+    """What lies outside the envelope of the query (LB_Keogh), added up until it passes ``limit``."""
+    total = 0.0
+    for place in range(series.shape[0]):
+        for metric in range(series.shape[1]):
+            value = series[place, metric]
+            outside = np.float64(max(value - upper[place, metric], lower[place, metric] - value, 0.0))
+            total += outside * outside
+        if total > limit:
+            return total
+    return total
+
+
+@compiled
+def path_costs(query: Floats32, series: Floats32, band: int, costs: Floats, out: Floats) -> None:
+    """What each metric adds to the cost of the cheapest path: ``out`` (metrics).
+
+    ``costs``: scratch, (samples + 1, samples + 1), of infinite values. Of two ways of the same cost the
+    diagonal one is taken.
+    """
+    n_samples, n_metrics = query.shape
+    costs[0, 0] = 0.0
+    for i in range(n_samples):
+        for j in range(max(0, i - band), min(n_samples, i + band + 1)):
+            step = 0.0
+            for metric in range(n_metrics):
+                apart = np.float64(query[i, metric] - series[j, metric])
+                step += apart * apart
+            costs[i + 1, j + 1] = step + min(costs[i, j], costs[i, j + 1], costs[i + 1, j])
+    i, j = n_samples, n_samples
+    while i > 0 and j > 0:
+        for metric in range(n_metrics):
+            apart = np.float64(query[i - 1, metric] - series[j - 1, metric])
+            out[metric] += apart * apart
+        diagonal, above, before = costs[i - 1, j - 1], costs[i - 1, j], costs[i, j - 1]
+        if diagonal <= above and diagonal <= before:
+            i, j = i - 1, j - 1
+        elif above <= before:
+            i -= 1
+        else:
+            j -= 1

@@ -1,0 +1,185 @@
+"""Jobs of planted families: each finds its own, and what is not comparable is counted."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import esjobs
+from esjobs.cli import main
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.series.rows import Series
+from esjobs.similar.prepared import resampled
+from tests.detect.made_jobs import START, N, put_records, put_series, record, series
+
+FAMILIES = ("solver", "reader", "stepper")
+MEMBERS = 6
+HOSTILE = "<b>\x1b[31mjob"
+
+
+def member(family: str, seed: int, n: int = N, node: str = "n1") -> list[Series]:
+    """A job of a family: its shape a little moved, and noise."""
+    rng = np.random.default_rng([FAMILIES.index(family), seed])
+    at = (np.arange(n) / n + rng.uniform(-0.02, 0.02)) % 1
+    load = {
+        "solver": np.where(at < 0.1, 0.2, 3.9),
+        "reader": np.where(at * 12 % 1 < 0.5, 0.5, 3.5),
+        "stepper": 1.0 + np.floor(at * 3),
+    }[family]
+    read = {"solver": 1e5, "reader": 4e8, "stepper": 1e7}[family]
+    return [
+        series("cpu_load", "node", node, load + 0.05 * rng.normal(size=n)),
+        series("read_b_s", "node", node, read * np.exp(0.1 * rng.normal(size=n))),
+    ]
+
+
+@pytest.fixture
+def families(tmp_path: Path) -> Iterator[esjobs.Session]:
+    given = {f"{family}{i}": member(family, i) for family in FAMILIES for i in range(MEMBERS)}
+    given["brief"] = member("solver", 90, n=40)
+    given["half"] = member("solver", 91, n=N // 3)
+    given["wide"] = [
+        *member("solver", 92),
+        *member("solver", 93, node="n2"),
+        *member("solver", 94, node="n3"),
+    ]
+    given["lacking"] = member("solver", 95)[:1]
+    given[HOSTILE] = member("stepper", 96)
+    with esjobs.open("duckdb::memory:") as opened:
+        put_records(
+            opened,
+            tmp_path,
+            [record(job_id, nodes=None, application=job_id.rstrip("0123456789")) for job_id in given],
+        )
+        put_series(opened, given)
+        yield opened
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_job_finds_its_family(families: esjobs.Session, family: str) -> None:
+    found = families.similar_jobs(f"{family}0", top=MEMBERS - 1)
+    names = found.rows.column("application").to_pylist()
+    own = {family} | ({HOSTILE} if family == "stepper" else set())
+    assert set(names) <= own
+    distances = found.rows.column("distance").to_pylist()
+    assert distances == sorted(distances)
+    assert found.n_compared == MEMBERS * len(FAMILIES) - 1 + 1
+    assert found.metrics == ("cpu_load", "read_b_s")
+
+
+def test_what_is_not_compared_is_counted(families: esjobs.Session) -> None:
+    assert families.similar_jobs("solver0").left_out == {
+        "with series of less than 30 min": 1,
+        "of less than half or more than twice its duration": 1,
+        "of another number of nodes": 1,
+        "without all of its metrics": 1,
+    }
+
+
+def test_the_metric_that_differs_is_named(families: esjobs.Session) -> None:
+    """Levels count: a job with the same shape of load and 400 times the bytes read is another."""
+    loud = [member("solver", 0)[0], series("read_b_s", "node", "n1", np.full(N, 4e7))]
+    put_series(families, {"loud": loud}, load="second")
+    rows = families.similar_jobs("loud", top=None).rows.to_pylist()
+    (twin,) = [row for row in rows if row["job_id"] == "solver0"]
+    assert twin["differs_in"] == "read_b_s"
+    assert twin["differs_frac"] > 0.95
+
+
+def test_an_equal_job_is_at_distance_0_and_differs_in_nothing(families: esjobs.Session) -> None:
+    put_series(families, {"again": member("reader", 2)}, load="second")
+    first = families.similar_jobs("again", top=1).rows.to_pylist()[0]
+    assert (first["job_id"], first["distance"], first["differs_in"]) == ("reader2", 0.0, None)
+
+
+def test_one_metric_only(families: esjobs.Session) -> None:
+    found = families.similar_jobs("solver0", metrics=["cpu_load"], top=None)
+    assert found.metrics == ("cpu_load",)
+    assert "lacking" in found.rows.column("job_id").to_pylist()
+    assert found.n_warped <= found.n_compared
+
+
+def test_no_other_order_of_loads_changes_the_answer(families: esjobs.Session) -> None:
+    before = families.similar_jobs("solver1").rows
+    put_series(families, {"solver1": member("solver", 1)}, load="second")
+    assert families.similar_jobs("solver1").rows.equals(before)
+
+
+def test_gaps_are_bridged_unless_they_are_most_of_a_series(families: esjobs.Session) -> None:
+    load, read = member("solver", 0)
+    holes, nothing = load.values.copy(), load.values.copy()
+    holes[100:140], nothing[: N - 50] = np.nan, np.nan
+    put_series(
+        families,
+        {
+            "holes": [series("cpu_load", "node", "n1", holes), read],
+            "nothing": [series("cpu_load", "node", "n1", nothing), read],
+        },
+        load="second",
+    )
+    assert families.similar_jobs("solver0", top=1).rows.column("job_id").to_pylist() == ["holes"]
+    assert families.similar_jobs("nothing").metrics == ("read_b_s",)
+    with pytest.raises(NoResultError, match="too few samples of cpu_load"):
+        families.similar_jobs("nothing", metrics=["cpu_load"])
+
+
+def test_cores_of_a_node_add_up_as_the_node_does(families: esjobs.Session) -> None:
+    load, read = member("reader", 4)
+    quarters: list[Series] = [series("cpu_load", "core", f"n1/{core}", load.values / 4) for core in range(4)]
+    put_series(families, {"by core": [*quarters, read]}, load="second")
+    first = families.similar_jobs("by core", top=1).rows.to_pylist()[0]
+    assert first["job_id"] == "reader4"
+    assert first["distance"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("job_id", "given", "error", "told"),
+    [
+        ("nobody", {}, NoResultError, "no time series of a job 'nobody'"),
+        ("brief", {}, NoResultError, "last 1200 s; jobs are compared from 1800 s on"),
+        ("solver0", {"metrics": ["ipc"]}, NoResultError, "no series of ipc; it has cpu_load, read_b_s"),
+        ("solver0", {"metrics": ["speed"]}, UsageError, "no metric 'speed'"),
+        ("solver0", {"source": "other"}, NoResultError, "no time series of a job"),
+        ("solver0", {"window": "2020-01-01/2020-01-02"}, NoResultError, "no other has time series"),
+        ("half", {}, NoResultError, "no job to compare 'half' with"),
+    ],
+)
+def test_what_cannot_be_answered_is_said(
+    families: esjobs.Session, job_id: str, given: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        families.similar_jobs(job_id, **given)
+
+
+def test_the_window_restricts_the_others_only(families: esjobs.Session) -> None:
+    later = START + timedelta(days=40)
+    put_series(families, {"late": member("solver", 7)}, load="second", end=later)
+    window = f"{START:%Y-%m-%d}/{START + timedelta(days=2):%Y-%m-%d}"
+    assert families.similar_jobs("late", window=window).n_compared == MEMBERS * len(FAMILIES) + 1
+    assert "late" not in families.similar(f"{FAMILIES[0]}0", window=window, top=None)["job_id"].tolist()
+
+
+def test_the_command(tmp_path: Path) -> None:
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    with esjobs.open(store) as opened:
+        given = {"a": member("solver", 0), HOSTILE: member("solver", 1), "b": member("reader", 0)}
+        put_series(opened, given)
+    ran = CliRunner().invoke(main, ["--store", store, "similar", "a", "--top", "1"])
+    assert ran.exit_code == 0, ran.output
+    assert "2 jobs compared in cpu_load, read_b_s" in ran.stderr
+    assert "\x1b" not in ran.output
+    assert "<b>" in ran.stdout
+    refused = CliRunner().invoke(main, ["--store", store, "similar", "c"])
+    assert refused.exit_code != 0
+
+
+def test_resampling_keeps_the_mean_either_way() -> None:
+    values = np.random.default_rng(0).normal(size=137)
+    for count in (5, 137, 500):
+        assert resampled(values, count).mean() == pytest.approx(values.mean())
+    np.testing.assert_allclose(resampled(values, 137), values)
+    np.testing.assert_allclose(resampled(np.array([1.0, 2.0]), 4), [1, 1, 2, 2])
