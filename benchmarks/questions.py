@@ -83,7 +83,7 @@ def make(store: str, jobs: int) -> None:
             ]
             header = "level,name,corepower,rc_site"
             file.write_text("\n".join([header, *declared]) + "\n", encoding="utf-8")
-            session.import_corepower(file)
+            session.import_corepower(file, benchmark="HS06")
             for window in (MONTH_BEFORE, MONTH):
                 session.run("/".join(window))
             write_names(session, folder)

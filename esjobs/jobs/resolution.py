@@ -98,7 +98,8 @@ def stored_values(
     if source is None:
         raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
     resolve = _RESOLVERS[name](store, window)
-    values = store.aggregate(Query((source,), (Count(),), window, over=over)).table.column(source).to_pylist()
+    question = Query((source,), (Count(),), window, over=over, books=False)
+    values = store.aggregate(question).table.column(source).to_pylist()
     return source, [value for value, item in zip(values, resolve(values), strict=True) if wanted(item)]
 
 
