@@ -12,11 +12,11 @@ from esjobs.core.text import visible
 @click.argument("job_id", metavar="JOBID")
 @click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
 @click.option(
-    "--metric",
+    "--series",
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Compare in this metric; repeat for more; default: all that the job has.",
+    help="Compare in this metric only; repeat for more; default: all that the job has.",
 )
 @top_option(10)
 @window_option

@@ -173,6 +173,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert "2 jobs compared in cpu_load, read_b_s" in ran.stderr
     assert "\x1b" not in ran.output
     assert "<b>" in ran.stdout
+    one = CliRunner().invoke(main, ["--store", store, "similar", "a", "--series", "cpu_load"])
+    assert "2 jobs compared in cpu_load\n" in one.stderr
     refused = CliRunner().invoke(main, ["--store", store, "similar", "c"])
     assert refused.exit_code != 0
 
