@@ -56,6 +56,17 @@ def judged(row: Row) -> dict[str, Any]:
     return told
 
 
+def active_time(row: Row) -> float | None:
+    """The time of CPUs, in s, of which the parallel efficiency is the useful part; None where it has none."""
+    if row["model"] == "printed" or is_empty(row):
+        return None
+    if row["model"] == "summed":
+        return float(row["elapsed_s"] * row["cpus"]) if row["elapsed_s"] and row["cpus"] else None
+    parts = ("useful_s", "mpi_s", "gpu_runtime_s")
+    openmp = ("omp_load_imbalance_s", "omp_scheduling_s", "omp_serialization_s")
+    return sum(_time(row, name) for name in (*parts, *openmp)) or None
+
+
 def is_empty(row: Row) -> bool:
     """Whether a region was never entered: it is in the report all the same, with zeros."""
     if row["model"] == "printed":

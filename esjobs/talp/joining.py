@@ -14,12 +14,12 @@ from esjobs.jobs.resolution import select
 from esjobs.runs.publication import read_table, rows_table, tidy
 from esjobs.store.base import Change, JobStore, Retired
 from esjobs.talp.applications import update_applications
-from esjobs.talp.formulas import is_empty, judged
+from esjobs.talp.formulas import active_time, is_empty, judged
 from esjobs.talp.from_processes import application_of
 from esjobs.talp.tables import ORPHANS, POP, TALP_REPORTS
 from esjobs.talp.worst import worst_branch
 
-POP_VERSION = 1
+POP_VERSION = 2
 """Of the formulas; moves when other numbers follow from the same reports."""
 
 _AT_ONCE = 500
@@ -219,5 +219,6 @@ def _row(row: Row, record: Row) -> dict[str, Any]:
         "core_hours": wall * cores / 3600 if wall is not None and cores is not None else None,
         "status": "no_data" if is_empty(row) else metrics["parallel_efficiency_status"],
         "worst": worst_branch(metrics) if row["level"] == "application" else None,
+        "active_s": active_time(row),
         "score_mpi_talp": None if mpi is None else 100 * (1 - mpi),
     }

@@ -177,6 +177,7 @@ POP = Table(
         column("remark", "text", "what was repaired, or is odd"),
         column("day", "day", "day of the report's time", "UTC"),
         column("mark", "keyword", "what the rows of the day were made from; moves when that does"),
+        column("active_s", "number", "time that the parallel efficiency is the useful part of", "s"),
     ),
     time="time",
     made_by="talp join",

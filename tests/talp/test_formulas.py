@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from esjobs.ingest.formats.talp import Talp
-from esjobs.talp.formulas import efficiencies, judged
+from esjobs.talp.formulas import active_time, efficiencies, judged
 from esjobs.talp.tables import EFFICIENCIES, METRICS
 from tests.talp.reports import minimal, real_reports, written
 from tests.talp.second_opinion import tree
@@ -92,6 +92,17 @@ def test_a_second_implementation_makes_the_same_numbers(shared_data: Path) -> No
                         assert made[name] in (None, pytest.approx(other[key] or 0.0, rel=1e-9)), (path, name)
                         compared += 1
     assert compared > 2000
+
+
+def test_the_parallel_efficiency_is_the_useful_part_of_the_active_time(shared_data: Path) -> None:
+    compared = 0
+    for path in real_reports(shared_data):
+        for row in rows_of(path):
+            parallel, active = efficiencies(row)["parallel_efficiency"], active_time(row)
+            if row["model"] != "printed" and active is not None:
+                assert parallel == pytest.approx(row["useful_s"] / active, rel=1e-12)
+                compared += 1
+    assert compared > 150
 
 
 def test_load_balance_is_the_product_of_its_parts(shared_data: Path) -> None:
