@@ -122,6 +122,7 @@ ROOMS = {
     },
     "esjobs.talp": {*_LATEST, "esjobs.ingest", "esjobs.ingest.formats", "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
+    "esjobs.noise": {"esjobs.core", "esjobs.noise"},
     "esjobs.provisioning": {*_LATEST, "esjobs.efficiency", "esjobs.provisioning"},
     "esjobs.similar": {*_LATEST, "esjobs.series", "esjobs.similar"},
     "esjobs.profile": {
@@ -197,6 +198,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.drift": _CALCULATING,
     "esjobs.reasons": _CALCULATING,
     "esjobs.efficiency": _CALCULATING,
+    "esjobs.noise": {"numpy", "pyarrow", "scipy"},
     "esjobs.provisioning": {*_CALCULATING, "scipy"},
     "esjobs.nights": _CALCULATING,
     "esjobs.watch": {"pyarrow", "pydantic"},

@@ -1,0 +1,1 @@
+"""What monitoring costs: a test with collective operations of MPI, its statistics, and its two programs."""

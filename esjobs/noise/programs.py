@@ -1,0 +1,189 @@
+"""Compiles the two programs of the test and runs them: levels in a random order, each as often."""
+
+import contextlib
+import csv
+import json
+import os
+import random
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from esjobs.core.errors import EsjobsError, InputError, UsageError
+from esjobs.noise.recorded import COLUMNS
+
+COLLECTIVES = ("barrier", "allreduce", "alltoall")
+PROGRAMS = ("detector", "source")
+_PATIENCE_S = 60.0
+
+
+def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
+    """Compile the detector and the source of noise into a folder; their paths.
+
+    Raises :class:`UsageError` where there is no such compiler, :class:`EsjobsError` where it fails.
+    """
+    found = shutil.which(compiler)
+    if found is None:
+        raise UsageError(f"there is no {compiler}; load an MPI (module load ..., apt install libopenmpi-dev)")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from error
+    made = []
+    for name in PROGRAMS:
+        with as_file(files("esjobs.noise").joinpath(f"{name}.c")) as text:
+            target = folder / name
+            done = subprocess.run(  # noqa: S603  a compiler that the user names
+                [found, "-O2", "-std=gnu11", "-o", str(target), str(text)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        if done.returncode:
+            raise EsjobsError(f"{compiler} failed on {name}.c: {_last(done.stderr)}")
+        made.append(target)
+    return made
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run: ``levels`` in per cent, each ``repeat`` times, in an order drawn from ``seed``.
+
+    ``seconds``: how long a run takes; the count of operations is found once, without noise. ``core``: where
+    the source of noise sits on the first node, -1: anywhere. ``nodes``: names for the launcher's ``--host``.
+    """
+
+    collective: str
+    bytes: int
+    levels: tuple[float, ...]
+    repeat: int
+    seconds: float
+    ranks: int
+    launcher: str = "mpirun --bind-to core"
+    nodes: tuple[str, ...] = ()
+    core: int = 0
+    seed: int = 1
+
+
+def run(
+    plan: Plan, programs: Path, out: Path, progress: Callable[[str, int, int], None] | None = None
+) -> int:
+    """Run the plan and write a row a run as it ends; how many there are.
+
+    A file that is there is not written over. What fails ends the plan; the runs before stay. Raises
+    :class:`UsageError` for a plan that makes no sense, :class:`EsjobsError` where a program fails.
+    """
+    _require(plan, programs)
+    count = int(_detected(plan, programs, 0)["count"])
+    order = [level for level in plan.levels for _ in range(plan.repeat)]
+    random.Random(plan.seed).shuffle(order)  # noqa: S311  an order, no secret
+    try:
+        stream = out.open("x", encoding="utf-8", newline="")
+    except FileExistsError as error:
+        raise InputError(f"{out} is there already; name another file") from error
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror or error}") from error
+    with stream:
+        writer = csv.writer(stream)
+        writer.writerow(COLUMNS)
+        for number, level in enumerate(order):
+            if progress:
+                progress("running", number, len(order))
+            with _noise(plan, programs, level):
+                row = _detected(plan, programs, count)
+            delay = row["run_delay_s"] if row["run_delay_s"] >= 0 else ""
+            told = (level, row["seconds"], delay, row["involuntary_switches"])
+            writer.writerow((*told, plan.collective, plan.bytes, count, row["ranks"]))
+            stream.flush()
+    return len(order)
+
+
+def _require(plan: Plan, programs: Path) -> None:
+    if plan.collective not in COLLECTIVES:
+        raise UsageError(f"no collective '{plan.collective}'; there are {', '.join(COLLECTIVES)}")
+    if plan.repeat < 1 or plan.ranks < 1 or plan.seconds <= 0 or not 0 <= plan.bytes <= 1 << 30:
+        raise UsageError("runs, ranks and seconds are above 0, bytes from 0 to 1 GiB")
+    if not plan.levels or not all(0 <= level <= 100 for level in plan.levels) or 0 not in plan.levels:
+        raise UsageError("levels are per cent from 0 to 100, and 0, without noise, is one of them")
+    for name in PROGRAMS:
+        if not (programs / name).is_file():
+            raise UsageError(f"{programs} has no program {name}; make it: esjobs noise build {programs}")
+    if not shlex.split(plan.launcher) or shutil.which(shlex.split(plan.launcher)[0]) is None:
+        raise UsageError(f"there is no launcher '{plan.launcher}'; load an MPI, or name another one")
+
+
+def _launched(plan: Plan, ranks: int, hosts: Sequence[str]) -> list[str]:
+    where = ["--host", ",".join(hosts)] if hosts else []
+    return [*shlex.split(plan.launcher), *where, "-np", str(ranks)]
+
+
+def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
+    """One run of the detector."""
+    each = -(-plan.ranks // max(len(plan.nodes), 1))
+    hosts = [f"{node}:{each}" for node in plan.nodes]
+    asked = [plan.collective, str(plan.bytes), str(count), str(plan.seconds)]
+    command = [*_launched(plan, plan.ranks, hosts), str(programs / "detector"), *asked]
+    process = subprocess.Popen(  # noqa: S603  a launcher that the user names
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        told, complaints = process.communicate(timeout=20 * plan.seconds + _PATIENCE_S)
+    except BaseException as error:
+        _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise EsjobsError(
+                f"the detector did not end within {error.timeout:.0f} s; give it less"
+            ) from None
+        raise
+    if process.returncode:
+        raise EsjobsError(f"{plan.launcher} failed with {process.returncode}: {_last(complaints)}")
+    try:
+        row: dict[str, Any] = json.loads(told.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        raise EsjobsError(f"the detector told nothing of its run: {_last(told + complaints)}") from None
+    return row
+
+
+@contextlib.contextmanager
+def _noise(plan: Plan, programs: Path, level: float) -> Iterator[None]:
+    """The source of noise on the first node, while something runs."""
+    if level == 0:
+        yield
+        return
+    place = _launched(plan, 1, plan.nodes[:1]) if plan.nodes else []
+    asked = [str(level), str(20 * plan.seconds + _PATIENCE_S), str(plan.core)]
+    process = subprocess.Popen(  # noqa: S603  our own program
+        [*place, str(programs / "source"), *asked],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+        if process.poll() is not None:
+            raise EsjobsError(f"the source of noise ended before the run, with {process.returncode}")
+    finally:
+        _end(process)
+
+
+def _end(process: "subprocess.Popen[Any]") -> None:
+    """End a process that we started, with those that it started itself."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip(" -\t")]
+    return lines[-1][:300] if lines else "it told nothing"

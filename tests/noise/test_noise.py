@@ -1,0 +1,134 @@
+"""Recorded runs and the real programs: files that are wrong, gates, sentences, one short run of Open MPI."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from esjobs.core.errors import EsjobsError, InputError, UsageError
+from esjobs.noise.analysis import analyse, compare
+from esjobs.noise.programs import Plan, build, run
+from esjobs.noise.recorded import read_runs
+from tests.cli.running import run as run_program
+
+PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
+LAUNCHER = "mpirun --oversubscribe" + (" --allow-run-as-root" if os.geteuid() == 0 else "")
+
+
+def recorded(path: Path, slower: dict[float, float], delay: float = 0.0, n: int = 12, seed: int = 1) -> Path:
+    rng = np.random.default_rng(seed)
+    lines = ["level,seconds,run_delay_s"]
+    lines += [
+        f"{level},{seconds:.6f},{delay * seconds:.6f}"
+        for level, factor in slower.items()
+        for seconds in 100 * factor + rng.normal(0, 0.2, n)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_levels_are_detected_missed_and_unconfirmed(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "runs.csv", {0: 1, 0.1: 1.01, 0.3: 1.0, 0.5: 1.01, 1: 1.02})
+    told = analyse([path])
+    verdicts = {row["level"]: row["verdict"] for row in told.rows.to_pylist()}
+    assert verdicts == {0: "clean", 0.1: "unconfirmed", 0.3: "missed", 0.5: "detected", 1: "detected"}
+    assert told.notes[0].startswith("every level from 0.5 % on is detected")
+    assert told.notes[1] == "unconfirmed, for a level above was missed: 0.1 %"
+
+
+def test_the_gate_is_one_for_all_levels(tmp_path: Path) -> None:
+    quiet = recorded(tmp_path / "a.csv", {0: 1, 1: 1.02})
+    busy = recorded(tmp_path / "b.csv", {0: 1.5, 1: 1.5}, delay=0.05, n=3)
+    rows = analyse([quiet, busy]).rows.to_pylist()
+    assert [(row["n"], row["n_gated"]) for row in rows] == [(12, 3), (12, 3)]
+    assert [row["n"] for row in analyse([quiet, busy], gate=0.06).rows.to_pylist()] == [15, 15]
+    with pytest.raises(InputError, match="fewer than two runs without noise"):
+        analyse([busy])
+
+
+def test_a_collector_costs_something_or_is_below_what_can_be_seen(tmp_path: Path) -> None:
+    off = recorded(tmp_path / "off.csv", {0: 1})
+    seen = compare(off, recorded(tmp_path / "on.csv", {0: 1.01}, seed=2))
+    (row,) = seen.rows.to_pylist()
+    assert row["low_frac"] < 0.01 < row["high_frac"]
+    assert seen.notes[0].startswith("the collector costs ")
+    unseen = compare(off, recorded(tmp_path / "same.csv", {0: 1}, seed=3))
+    assert "below what this test can see (0." in unseen.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no column level"),
+        ("level,seconds\n", "have no runs"),
+        ("level,seconds\n0,abc\n", "line 2: seconds is a number from 0 to 1e\\+09, not 'abc'"),
+        ("level,seconds\n0,nan\n", "seconds is a number"),
+        ("level,seconds\n0,0\n", "a run takes time"),
+        ("level,seconds\n-1,5\n", "level is a number from 0 to 100"),
+        ("level,seconds\n0\n", "not ''"),
+        ("level,seconds,collective\n0,5,barrier\n0,5,alltoall\n", "alltoall and barrier; analyse them apart"),
+        ("level,seconds\n0,1e400\n", "seconds is a number"),
+    ],
+)
+def test_wrong_files_are_one_line(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_runs([path])
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_bytes(b"level,seconds\n\xff\xfe,1\n")
+    with pytest.raises(InputError, match="no CSV in UTF-8"):
+        read_runs([tmp_path / "runs.csv"])
+    with pytest.raises(InputError, match="cannot read"):
+        read_runs([tmp_path / "none.csv"])
+
+
+def test_plans_that_make_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no no-such-mpicc"):
+        build(tmp_path, "no-such-mpicc")
+    with pytest.raises(UsageError, match="0, without noise, is one of them"):
+        run(Plan("barrier", 0, (1.0,), 1, 0.1, 2), tmp_path, tmp_path / "out.csv")
+    with pytest.raises(UsageError, match="has no program detector"):
+        run(Plan("barrier", 0, (0.0,), 1, 0.1, 2), tmp_path, tmp_path / "out.csv")
+
+
+@pytest.mark.skipif(
+    shutil.which("mpicc") is None and os.environ.get("CI") != "true", reason="there is no Open MPI here"
+)
+def test_both_programs_run_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    """They start, tell times, end; whether noise is seen is never asked of a shared machine."""
+    build(tmp_path / "programs")
+    out = tmp_path / "runs.csv"
+    plan = Plan("alltoall", 64, (0.0, 50.0), 2, 0.2, 2, LAUNCHER, core=-1)
+    assert run(plan, tmp_path / "programs", out) == 4
+    runs = read_runs([out])
+    assert sorted(each.level for each in runs) == [0.0, 0.0, 50.0, 50.0]
+    assert len({each.configuration for each in runs}) == 1
+    assert all(each.seconds > 0 for each in runs)
+    assert len(analyse([out], gate=1e9).rows) == 2
+    with pytest.raises(InputError, match="is there already"):
+        run(plan, tmp_path / "programs", out)
+    with pytest.raises(EsjobsError, match="failed with"):
+        run(
+            Plan("barrier", 0, (0.0,), 1, 0.1, 2, f"{LAUNCHER} --no-such-option"),
+            tmp_path / "programs",
+            tmp_path / "other.csv",
+        )
+
+
+def test_the_example_prints_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (table,) = re.findall(r"```csv\n((?:.*\n)*?)```", page)
+    examples = re.findall(r"```text\n\$ esjobs (.*)\n((?:.*\n)*?)```", page)
+    assert examples
+    (tmp_path / "runs.csv").write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for command, printed in examples:
+        told = run_program(*command.split())
+        assert told.exit_code == 0, told.stderr
+        assert told.output == printed
