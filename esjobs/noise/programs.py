@@ -17,6 +17,7 @@ from typing import Any
 
 from esjobs.core.errors import EsjobsError, InputError, UsageError
 from esjobs.noise.recorded import COLUMNS
+from esjobs.output.destination import writing_text
 
 COLLECTIVES = ("barrier", "allreduce", "alltoall")
 PROGRAMS = ("detector", "source")
@@ -74,33 +75,36 @@ class Plan:
 def run(
     plan: Plan, programs: Path, out: Path, progress: Callable[[str, int, int], None] | None = None
 ) -> int:
-    """Run the plan and write a row a run as it ends; how many there are.
+    """Run the plan and write a row a run; how many there are.
 
     A file that is there is not written over. What fails ends the plan; the runs before stay. Raises
     :class:`UsageError` for a plan that makes no sense, :class:`EsjobsError` where a program fails.
     """
     _require(plan, programs)
+    if out.exists():
+        raise InputError(f"{out} is there already; name another file")
     count = int(_detected(plan, programs, 0)["count"])
     order = [level for level in plan.levels for _ in range(plan.repeat)]
     random.Random(plan.seed).shuffle(order)  # noqa: S311  an order, no secret
-    try:
-        stream = out.open("x", encoding="utf-8", newline="")
-    except FileExistsError as error:
-        raise InputError(f"{out} is there already; name another file") from error
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror or error}") from error
-    with stream:
+    failed: BaseException | None = None
+    with writing_text(out) as stream:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
         for number, level in enumerate(order):
             if progress:
                 progress("running", number, len(order))
-            with _noise(plan, programs, level):
-                row = _detected(plan, programs, count)
+            try:
+                with _noise(plan, programs, level):
+                    row = _detected(plan, programs, count)
+            except (EsjobsError, KeyboardInterrupt) as error:
+                # hours of runs are worth keeping: the file is completed first
+                failed = error
+                break
             delay = row["run_delay_s"] if row["run_delay_s"] >= 0 else ""
             told = (level, row["seconds"], delay, row["involuntary_switches"])
             writer.writerow((*told, plan.collective, plan.bytes, count, row["ranks"]))
-            stream.flush()
+    if failed is not None:
+        raise failed
     return len(order)
 
 

@@ -132,3 +132,24 @@ def test_the_example_prints_what_the_page_says(tmp_path: Path, monkeypatch: pyte
         told = run_program(*command.split())
         assert told.exit_code == 0, told.stderr
         assert told.output == printed
+
+
+def test_what_fails_leaves_the_runs_before(tmp_path: Path) -> None:
+    """A launcher that fails the third time: calibration and one run are done by then."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("detector", "source"):
+        (programs / name).write_text("", encoding="utf-8")
+    launcher = tmp_path / "launcher"
+    told = '{"seconds": 1.0, "run_delay_s": -1.0, "involuntary_switches": 0, "count": 7, "ranks": 2}'
+    launcher.write_text(
+        f"#!/bin/sh\necho x >> {tmp_path}/calls\n[ $(wc -l < {tmp_path}/calls) -lt 3 ] || "
+        f"{{ echo no more >&2; exit 3; }}\necho '{told}'\n",
+        encoding="utf-8",
+    )
+    launcher.chmod(0o755)
+    out = tmp_path / "runs.csv"
+    with pytest.raises(EsjobsError, match="failed with 3: no more"):
+        run(Plan("barrier", 0, (0.0,), 3, 1.0, 2, str(launcher)), programs, out)
+    (left,) = read_runs([out])
+    assert (left.seconds, left.delay) == (1.0, None)
