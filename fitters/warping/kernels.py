@@ -1,8 +1,8 @@
 """The loops of dynamic time warping.
 
 Series are float32, for a hundred thousand of them must fit into memory; costs add up in float64. Sixteen
-candidates go side by side in the innermost loop, each its own sum: that is what a compiler makes vector
-instructions of without being allowed to reorder a sum.
+candidates lie side by side, each with its own sum, and loops go over all that the band allows at once: that
+is what a compiler makes vector instructions of without being allowed to reorder a sum.
 """
 
 import numpy as np
@@ -13,41 +13,40 @@ from fitters.compiled import compiled
 LANES = 16
 """Candidates that are warped at once."""
 
+_LOOKED_AT = 16
+"""After so many samples of the query it is asked whether a group of candidates can be given up."""
+
 Floats32 = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
 
 @compiled
-def _row(
-    query: Floats32,
-    lanes: Floats32,
-    i: int,
-    span: tuple[int, int],
-    above: Floats,
-    here: Floats,
-    scratch: Floats,
-) -> None:
-    """Costs of the paths to sample ``i`` of the query, from those to the one before (``above``).
+def _steps(values: Floats32, lanes: Floats32, first: int, step: Floats) -> None:
+    """What it costs to join one sample of the query (metrics) with those from ``first`` on: ``step``."""
+    step[:] = 0.0
+    for metric in range(values.size):
+        value = values[metric]
+        others = lanes[metric][first : first + step.size]
+        for k in range(step.size):
+            apart = np.float64(value - others[k])
+            step[k] += apart * apart
 
-    ``span``: the samples of the candidates that the band allows. ``scratch[1]``: the least cost of each.
+
+@compiled
+def _row(step: Floats, above: Floats, here: Floats, best: Floats) -> None:
+    """The costs of the paths to one sample of the query, from those to the one before (``above``).
+
+    ``above``, ``here``: from the place before the first that the band allows, ``LANES`` longer than ``step``.
     """
-    step, least = scratch[0], scratch[1]
-    for lane in range(LANES):
-        # what stands left of the band is left over from two rows before
-        here[span[0], lane] = np.inf
-        least[lane] = np.inf
-    for j in range(span[0], span[1]):
-        for lane in range(LANES):
-            step[lane] = 0.0
-        for metric in range(query.shape[1]):
-            value = query[i, metric]
-            for lane in range(LANES):
-                apart = np.float64(value - lanes[j, metric, lane])
-                step[lane] += apart * apart
-        for lane in range(LANES):
-            best = min(above[j, lane], above[j + 1, lane], here[j, lane]) + step[lane]
-            here[j + 1, lane] = best
-            least[lane] = min(best, least[lane])
+    diagonal, straight = above[: step.size], above[LANES:]
+    for k in range(step.size):
+        best[k] = diagonal[k] if diagonal[k] < straight[k] else straight[k]
+    # what stands left of the band is left over from two rows before
+    here[:LANES] = np.inf
+    for place in range(0, step.size, LANES):
+        for k in range(place, place + LANES):
+            least = here[k] if here[k] < best[k] else best[k]
+            here[k + LANES] = least + step[k]
 
 
 @compiled
@@ -56,20 +55,25 @@ def warped_costs(
 ) -> None:
     """Cost of the cheapest path from a query to each of ``LANES`` candidates: ``out`` (LANES).
 
-    ``query``: (samples, metrics); ``lanes``: (samples, metrics, LANES). A path stays within ``band`` samples
-    of the diagonal; a step costs the squared Euclidean distance over all metrics. ``rows``: scratch,
-    (3, samples + 1, LANES). Once no path of any candidate can cost at most ``limit``, all are infinite.
+    ``query``: (samples, metrics); ``lanes``: (metrics, samples x LANES), the candidates of a sample side by
+    side. A path stays within ``band`` samples of the diagonal; a step costs the squared Euclidean distance
+    over all metrics. ``rows``: scratch, (4, (samples + 1) x LANES). When no path of any candidate can cost at
+    most ``limit``, all may be infinite.
     """
     n_samples = query.shape[0]
     rows[:2] = np.inf
-    rows[0, 0] = 0.0
+    rows[0, :LANES] = 0.0
     for i in range(n_samples):
-        span = (max(0, i - band), min(n_samples, i + band + 1))
-        _row(query, lanes, i, span, rows[i % 2], rows[(i + 1) % 2], rows[2])
-        if rows[2, 1].min() > limit:
+        first, end = max(0, i - band) * LANES, min(n_samples, i + band + 1) * LANES
+        step = rows[2][: end - first]
+        _steps(query[i], lanes, first, step)
+        here = rows[(i + 1) % 2][first : end + LANES]
+        _row(step, rows[i % 2][first : end + LANES], here, rows[3])
+        # the least of a row takes as long as a metric: it is looked at now and then
+        if i % _LOOKED_AT == 0 and here.min() > limit:
             out[:] = np.inf
             return
-    out[:] = rows[n_samples % 2, n_samples]
+    out[:] = rows[n_samples % 2, n_samples * LANES :]
 
 
 @compiled

@@ -47,8 +47,6 @@ class WarpedSeries:
         self.series = np.ascontiguousarray(series, np.float32)
         if self.series.ndim != 3 or not self.series.shape[1] or not self.series.shape[2]:
             raise InputError("series are given as (series, samples, metrics), with samples and metrics")
-        if not np.isfinite(self.series).all():
-            raise InputError("series with values that are missing or infinite cannot be warped")
         if band < 0:
             raise InputError(f"a band of {band} samples; it is 0 or more")
         n_samples = self.series.shape[1]
@@ -58,7 +56,10 @@ class WarpedSeries:
         self._widths = np.diff(edges).astype(np.float64)
         self._means = np.empty((len(self.series), len(self._starts), self.series.shape[2]))
         for begin in range(0, len(self.series), 1024):
-            self._means[begin : begin + 1024] = self._over_segments(self.series[begin : begin + 1024])
+            some = self.series[begin : begin + 1024]
+            if not np.isfinite(some).all():
+                raise InputError("series with values that are missing or infinite cannot be warped")
+            self._means[begin : begin + 1024] = self._over_segments(some)
 
     def nearest(self, query: npt.NDArray[np.floating], top: int) -> Nearest:
         """The ``top`` series nearest to a query (samples, metrics), or all if there are fewer."""
@@ -72,7 +73,7 @@ class WarpedSeries:
         np.maximum(bounds, self._ends_apart(query), out=bounds)
         order = np.argsort(bounds, kind="stable")
         places, costs = np.empty(0, np.int64), np.empty(0)
-        rows = np.empty((3, max(query.shape[0] + 1, 2), LANES))
+        rows = np.empty((4, (len(query) + 1) * LANES))
         waiting: list[int] = []
         n_warped = 0
         for at, place in enumerate(order.tolist()):
@@ -113,7 +114,8 @@ class WarpedSeries:
         # a group that is not full has its first series in the places that are free
         group = self.series[(places + places[:1] * LANES)[:LANES]]
         out = np.empty(LANES)
-        warped_costs(query, np.ascontiguousarray(group.transpose(1, 2, 0)), self.band, limit, rows, out)
+        lanes = np.ascontiguousarray(group.transpose(2, 1, 0)).reshape(query.shape[1], -1)
+        warped_costs(query, lanes, self.band, limit, rows, out)
         return out[: len(places)]
 
     def _over_segments(self, series: Floats32) -> Floats:
