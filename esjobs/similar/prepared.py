@@ -15,6 +15,9 @@ N_SAMPLES = 500
 _MOST_MISSING = 0.5
 """A metric of which a larger part of the samples is missing is not there."""
 
+_LARGEST = 1e18
+"""Samples beyond are broken, as they are in records; their sums over units would leave float32."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -78,7 +81,7 @@ def _nodes(block: Block, row: int) -> int | None:
 def _of_a_node(block: Block, row: int, name: str, nodes: int) -> Floats | None:
     """What one node does on average, at ``N_SAMPLES`` instants; None where too little is measured."""
     values = block.values[name][row].astype(np.float64)
-    present = np.isfinite(values)
+    present = np.abs(values) <= _LARGEST
     counts = present.sum(axis=0)
     known = counts > 0
     if not len(values) or not known.any() or np.mean(~known) > _MOST_MISSING:

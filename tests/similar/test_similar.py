@@ -127,6 +127,18 @@ def test_gaps_are_bridged_unless_they_are_most_of_a_series(families: esjobs.Sess
         families.similar_jobs("nothing", metrics=["cpu_load"])
 
 
+def test_absurd_samples_are_missing_ones(families: esjobs.Session) -> None:
+    """Sums of them over units would be infinite, and no answer at all."""
+    load, read = member("reader", 3)
+    absurd = load.values.copy()
+    absurd[200:203] = [3e38, -3e38, 3e38]
+    twice = [series("cpu_load", "core", f"n1/{core}", absurd / 2) for core in range(2)]
+    put_series(families, {"absurd": [*twice, read]}, load="second")
+    first = families.similar_jobs("absurd", top=1).rows.to_pylist()[0]
+    assert first["job_id"] == "reader3"
+    assert first["distance"] < 0.05
+
+
 def test_cores_of_a_node_add_up_as_the_node_does(families: esjobs.Session) -> None:
     load, read = member("reader", 4)
     quarters: list[Series] = [series("cpu_load", "core", f"n1/{core}", load.values / 4) for core in range(4)]
