@@ -14,8 +14,8 @@ PERSONAL: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("user", "by", "acknowledged_by", "recipient", "address"), "user"),
         **dict.fromkeys(("project", "vo_group"), "project"),
-        **dict.fromkeys(("unit", "submit_host"), "host"),
-        **dict.fromkeys(("transformation", "application", "work_kind"), "path"),
+        **dict.fromkeys(("unit", "submit_host", "host"), "host"),
+        **dict.fromkeys(("transformation", "application", "work_kind", "region"), "path"),
         **dict.fromkeys(("job_id", "task_id"), "id"),
     }
 )
@@ -51,6 +51,8 @@ KEPT = frozenset(
         *columns("run run_before run_step speed_run step mark inputs load_id import_id format field windows"),
         *columns("table_name program_version event ack_id last_event from_state note_id notification bundle"),
         "channel",
+        # of reports of TALP: known by their hashes
+        *columns("report part_of dlb_version worst"),
         # of indices: a centre is public
         *columns("assessment centre period measure heading contact"),
     )

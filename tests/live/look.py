@@ -40,11 +40,13 @@ PANELS = """() => [...document.querySelectorAll(
   rows: panel.querySelectorAll('tbody tr,[role=row]').length,
   error: (panel.querySelector(
     '.embPanel__error,[data-test-subj*="embeddableError"],[data-test-subj*="errorMessage"],.visError,'
-    + '.vgaVis__error')?.textContent || '').trim(),
+    + '.vgaVis__error,.vgaVis__message--err')?.textContent || '').trim(),
   text: panel.innerText.replace(/\\s+/g, ' ')}))"""
 
 NOTHING = re.compile(
-    r"no results? found|no data|EsError|could not|unable to|is not a valid|failed to", re.IGNORECASE
+    r"no results? found|no data|EsError|could not|unable to|is not a valid|failed to"
+    r"|cannot (read|set) propert",
+    re.IGNORECASE,
 )
 
 
@@ -74,7 +76,7 @@ def _import(url: str, options: argparse.Namespace) -> tuple[str, list[str]]:
         sys.exit("\n".join(failed))
     print(f"{server}: {len(outcomes)} objects")
     if options.without_scripts and server.startswith("Kibana"):
-        view = f"{url}/api/saved_objects/index-pattern/esjobs-data-jobs"
+        view = f"{url}/api/saved_objects/index-pattern/{settings.cluster.prefix}-data-jobs"
         body = {"attributes": {"runtimeFieldMap": "{}"}}
         requests.put(view, json=body, headers={"kbn-xsrf": "look"}, timeout=60).raise_for_status()
     return server, [one.object.id for one in outcomes if one.object.type == "dashboard"]
@@ -83,7 +85,6 @@ def _import(url: str, options: argparse.Namespace) -> tuple[str, list[str]]:
 def _look(page: Page, url: str, id_: str, wait_s: float, picture: Path) -> list[dict[str, Any]]:
     """Open a dashboard, wait until all panels are drawn, take its picture; what its panels are."""
     page.goto(f"{url}/app/dashboards#/view/{id_}", wait_until="domcontentloaded", timeout=120_000)
-    page.reload(wait_until="domcontentloaded", timeout=120_000)  # a changed fragment alone loads nothing anew
     end = time.monotonic() + wait_s
     panels: list[dict[str, Any]] = []
     while time.monotonic() < end:
@@ -141,15 +142,17 @@ def main() -> None:
             )
             requests.post(f"{url}/{place}", json=theme, headers=headers, timeout=60)
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": options.width, "height": 1200})
+        context = browser.new_context(viewport={"width": options.width, "height": 1200})
         complaints: list[str] = []
-        page.on("pageerror", lambda error: complaints.append(str(error)[:300]))
+        context.on("weberror", lambda error: complaints.append(str(error.error)[:300]))
         for id_ in ids:
             if options.only not in (None, id_):
                 continue
             complaints.clear()
             began = time.monotonic()
+            page = context.new_page()  # in a page of before, a changed fragment alone loads nothing anew
             panels = _look(page, url, id_, options.wait, options.out / f"{id_}.png")
+            page.close()
             found[id_] = panels
             print(f"\n{id_}: {len(panels)} panels, {time.monotonic() - began:.0f} s")
             for panel in panels:

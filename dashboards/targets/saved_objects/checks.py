@@ -232,18 +232,27 @@ def _of_chart(name: str, text: Any) -> Iterator[str]:
             yield f"panel '{name}': %type%, which OpenSearch Dashboards does not know"
         if url.get("%context%") and "query" in url.get("body", {}):
             yield f"panel '{name}': %context% beside a query, which a server refuses"
+    names = [data.get("name") for data in _searched(spec)]
+    if any(names.count(one) > 1 for one in names):
+        yield f"panel '{name}': two searches of one name or without, of which Kibana mixes up the answers"
 
 
 def urls_of(found: Any) -> Iterator[dict[str, Any]]:
     """The searches of a chart: whatever stands under ``url``, at any depth."""
+    for data in _searched(found):
+        yield data["url"]
+
+
+def _searched(found: Any) -> Iterator[dict[str, Any]]:
+    """The data of a chart that a search gives."""
     if isinstance(found, dict):
         if isinstance(found.get("url"), dict):
-            yield found["url"]
+            yield found
         for value in found.values():
-            yield from urls_of(value)
+            yield from _searched(value)
     elif isinstance(found, list):
         for value in found:
-            yield from urls_of(value)
+            yield from _searched(value)
 
 
 def _of_controls(attributes: dict[str, Any]) -> Iterator[str]:

@@ -45,16 +45,20 @@ class Source:
         if self.grouped:
             return list(self._taken(on, columns))
         taken = {
-            "data": dict(self.data),
+            "data": self._named(on, columns),
             "key": self.path(on),
             "fields": [self.path(column) for column in columns],
         }
         return [{"lookup": on, "from": taken, "as": list(columns)}]
 
+    def _named(self, on: str, columns: Sequence[str]) -> Step:
+        """The data under a name of its own: of several without, Kibana gives one the answer of another."""
+        return {"name": f"{', '.join(columns)} by {on}", **self.data}
+
     def _taken(self, on: str, columns: Sequence[str]) -> Iterator[Step]:
         """The same of the groups of an answer, which is brought to every row first."""
         yield {"calculate": "false", "as": _LATE}
-        taken = {"data": dict(self.data), "key": "timed_out", "fields": ["aggregations"]}
+        taken = {"data": self._named(on, columns), "key": "timed_out", "fields": ["aggregations"]}
         yield {"lookup": _LATE, "from": taken, "as": ["aggregations"]}
         yield {"calculate": groups_in("datum"), "as": _OTHERS}
         place = f"indexof(pluck(datum.{_OTHERS}, {json.dumps(self.path(on))}), datum[{json.dumps(on)}])"
