@@ -12,13 +12,15 @@ WHERE = Panel(
     "markdown",
     "Ask",
     text=(
-        ("Sites", "which queues deviate by more than {limit} from what they declare, confirmed or not."),
-        ("One site", "its queues, by kind of work, over time, task by task. Choose its name there."),
-        ("CPU models", "how fast the processors are, against their reference scores."),
+        ("Sites", "Which queues deviate by more than {limit} from what they declare, confirmed or not."),
+        ("One site", "Its queues, by kind of work, over time, task by task. Choose its name there."),
+        ("CPU models", "How fast the processors are, against their reference scores."),
         ("Efficiency", "CPU time over the cores that were held, and core-hours without CPU time."),
-        ("Trust", "days and runs that are missing, jobs that were dropped, fits that did not close."),
+        ("Projects and users", "Scores of their jobs, weighted by node-hours, down to the single job."),
+        ("Job issues", "Which jobs waste what they hold, how badly, and what to tell their users."),
+        ("Trust", "Days and runs that are missing, jobs that were dropped, fits that did not close."),
     ),
-    hint="every table is a data view: open a row below, or Discover.",
+    hint="Every table is a data view: open a row below, or Discover.",
 )
 
 READING = Panel(
@@ -66,7 +68,7 @@ ASK = Page(
                 (replace(STATEMENT, id="ask-conclusion", view=replace(STATEMENT.view, types="main")), 24),
             ),
         ),
-        (15, ((WHERE, 20), (READING, 28))),
+        (20, ((WHERE, 20), (READING, 28))),
         (18, ((replace(IN_WORDS, id="ask-verdicts", view=replace(IN_WORDS.view, types="main")), 48),)),
     ),
 )

@@ -165,13 +165,17 @@ def _format(entry: Entry | None) -> dict[str, Any] | None:
     return {"id": kind, "params": {"decimals": decimals}}
 
 
+WHOLE: dict[str, Any] = {"id": "number", "params": {"decimals": 0}}
+"""How a sum of jobs or hours is written beside its bar."""
+
+
 def bars(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A bar per name, the largest sum first."""
     value, label = panel.entry("x"), panel.entry("label")
     size = panel.most[0] if panel.most else 20
     columns = {
         "name": _terms(label.column, label.title, {"columnId": "amount", "type": "column"}, "desc", size),
-        "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True}),
+        "amount": _measure(value.title, "sum", value.column, params={"emptyAsNull": True, "format": WHOLE}),
     }
     layer = {
         "accessors": ["amount"],

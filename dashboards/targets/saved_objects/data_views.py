@@ -92,13 +92,13 @@ def label_of(column: Field) -> str:
 
     >>> from esjobs.capabilities import table
     >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "rc_site", "k")]
-    ['deviation, standard error', 'number of jobs', 'WLCG site', 'k']
+    ['deviation, standard error', 'jobs (number)', 'WLCG site', 'k']
     """
     unit = f", {column.unit}" if column.unit in _UNITS else ""
     if column.name in _LABELS:
         return _LABELS[column.name] + unit
     if column.name.startswith("n_"):
-        return "number of " + column.name.removeprefix("n_").replace("_", " ")
+        return column.name.removeprefix("n_").replace("_", " ") + " (number)"  # columns cut long labels
     if column.name.endswith("_err"):
         return column.name.removesuffix("_err").replace("_", " ") + ", standard error"
     return column.name.replace("_", " ") + unit
