@@ -170,15 +170,17 @@ def _asked(
     *,
     also: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Rows of a question, in which the column that was asked for is called ``name``."""
+    """Rows of a question, in which the column that was asked for is called ``name``; none without jobs."""
     if by not in BY:
         raise UsageError(f"no by '{by}'; there are {', '.join(BY)}")
     field = {"site": "rc_site", "size": "cores"}.get(by, by)
     binned = by == "size"
     edges = (f"cores={','.join(map(str, SIZES))}",) if binned else ()
     keys = also if binned else (field, *also)
-    question = Question(tuple(keys), tuple(metrics), tuple(where), window, bins=edges)
-    rows: list[dict[str, Any]] = ask(store, question).table.to_pylist()
+    question = Question(
+        tuple(keys), tuple(dict.fromkeys(("jobs", *metrics))), tuple(where), window, bins=edges
+    )
+    rows: list[dict[str, Any]] = [row for row in ask(store, question).table.to_pylist() if row["jobs"]]
     for row in rows:
         value = row.pop(field)
         row["name"] = SIZE_NAMES.get(value, value) if binned else value

@@ -6,7 +6,6 @@ from esjobs.core.query import Count, In, Query
 from esjobs.core.tables import Table
 from esjobs.runs.publication import read_table, rows_table
 from esjobs.store.base import Change, JobStore, Retired
-from esjobs.talp.changes import change_rows
 from esjobs.talp.scaling import scaling_rows
 from esjobs.talp.tables import POP, POP_CHANGES, SCALING
 
@@ -21,6 +20,10 @@ def update_applications(
     store: JobStore, applications: Sequence[str], significance: float, smallest: float
 ) -> None:
     """Make ``scaling`` and ``pop_changes`` of applications again, from all of their runs, in one switch."""
+    if not applications:
+        return
+    from esjobs.talp.changes import change_rows  # loads the fits, for which nobody waits who only ingests
+
     changes: list[Change] = []
     for application in applications:
         where = [In("application", (application,)), In("level", ("application",))]

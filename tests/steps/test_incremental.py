@@ -318,7 +318,7 @@ class LateJobs(DuckStore):
         self.times = times
 
     def aggregate(self, query: Query) -> Aggregate:
-        if self.times:
+        if self.times and query.over is None:
             self.times -= 1
             row = {"source": "jobs", **self.late.iloc[self.times].to_dict()}
             row["end_time"] = pd.Timestamp(row["end_time"]).to_pydatetime()
