@@ -25,7 +25,7 @@ class Points:
 def points_of(value: float, worst: float, best: float) -> float:
     """Points of a value, from 0 at the worst to 100 at the best; beyond these as much.
 
-    >>> points_of(0.6, 0.2, 1.0), points_of(7200, 3600, 600), points_of(0, 3600, 600)
+    >>> points_of(0.5, 0.25, 0.75), points_of(7200, 3600, 600), points_of(0, 3600, 600)
     (50.0, 0.0, 100.0)
     """
     return 100.0 * min(max((value - worst) / (best - worst), 0.0), 1.0)

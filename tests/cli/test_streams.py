@@ -118,7 +118,10 @@ def waiting(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
         process.stdin.flush()
         return process
 
+    # tests that run in the background ignore it, and what they start would
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield start
+    signal.signal(signal.SIGINT, before)
     for process in started:
         process.kill()
         process.communicate()
