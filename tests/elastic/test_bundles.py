@@ -74,6 +74,24 @@ def server(request: pytest.FixtureRequest, servers: Servers) -> Server:
     return servers.running(request.param)
 
 
+QUESTIONS = """
+centre = "Here"
+period = "2025-06-01/2025-07-01"
+[[input]]
+area = "support"
+name = "hours until solved"
+value = 30
+worst = 120
+best = 8
+[[input]]
+area = "efficiency"
+name = "CPU time"
+measure = "efficiency"
+worst = 0.5
+best = 0.9
+"""
+
+
 @pytest.fixture(scope="session")
 def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the results of two nights of the demo are, and more that the bundles show."""
@@ -96,6 +114,9 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         session.import_references(scores, form="hepix-hs23")
         add_scores(session)
         add_issues(session)
+        questions = folder / "questions.toml"
+        questions.write_text(QUESTIONS, encoding="utf-8")
+        session.provisioning.index(questions)
     return folder
 
 
