@@ -1,8 +1,8 @@
 """Panels that Vega-Lite draws, as a dashboard server wants them.
 
-The server sets width and height, and the colours of axes and legends, for it knows whether its ground is light
-or dark; what we colour ourselves has to be seen on both. Without rows the sentence of the panel stands in the
-place of the chart.
+The server sets width and height, and the colours of axes and legends, for it knows whether its ground is
+light or dark; what we colour ourselves has to be seen on both. Without rows the sentence of the panel stands
+in the place of the chart.
 """
 
 import json
@@ -24,8 +24,8 @@ _ON_BOTH = {
     BAND: "rgba(105,125,150,0.16)",
     GRID: "rgba(105,125,150,0.22)",
 }
-"""Colours of the page by those that are seen on light and dark ground alike. Of text: 4.5 to 1 against white and
-nearly 4 to 1 against the dark theme of Kibana; no grey has 4.5 to 1 against both."""
+"""Colours of the page by those that are seen on light and dark ground alike. Of text: 4.5 to 1 against white
+and nearly 4 to 1 against the dark theme of Kibana; no grey has 4.5 to 1 against both."""
 
 _GUIDES = frozenset({"labelColor", "titleColor", "gridColor", "domainColor", "tickColor"})
 """What a server colours of axes and legends."""
