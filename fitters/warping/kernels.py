@@ -1,6 +1,7 @@
 """The loops of dynamic time warping.
 
-Series are float32, for a hundred thousand of them must fit into memory; costs add up in float64. Sixteen
+Series are float32, for a hundred thousand of them must fit into memory; costs add up in float64. What is
+added up in float32 to find out which of them are worth that stands in :mod:`fitters.warping.rough`. Sixteen
 candidates lie side by side, each with its own sum, and loops go over all that the band allows at once: that
 is what a compiler makes vector instructions of without being allowed to reorder a sum.
 """
@@ -94,20 +95,6 @@ def segment_bounds(means: Floats, lower: Floats, upper: Floats, widths: Floats, 
                 part += outside * outside
             total += widths[segment] * part
         out[candidate] = total
-
-
-@compiled
-def envelope_bound(series: Floats32, lower: Floats32, upper: Floats32, limit: float) -> float:
-    """What lies outside the envelope of the query (LB_Keogh), added up until it passes ``limit``."""
-    total = 0.0
-    for place in range(series.shape[0]):
-        for metric in range(series.shape[1]):
-            value = series[place, metric]
-            outside = np.float64(max(value - upper[place, metric], lower[place, metric] - value, 0.0))
-            total += outside * outside
-        if total > limit:
-            return total
-    return total
 
 
 @compiled

@@ -6,21 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fitters.errors import InputError
-from fitters.warping.kernels import (
-    LANES,
-    Floats,
-    Floats32,
-    envelope_bound,
-    path_costs,
-    segment_bounds,
-    warped_costs,
-)
+from fitters.warping.kernels import LANES, Floats, Floats32, path_costs, segment_bounds
+from fitters.warping.looking import Search, in_threads, parts_of
+from fitters.warping.rough import TINY, room
 
 _SEGMENTS = 50
 """Segments of which means are kept: an eightieth of the values of 500 samples, in twice the bytes."""
 
-_ROUNDING = 1e-6
-"""Relative room for the rounding of bounds: one a little too high would lose a series of the same cost."""
+_AT_ONCE = 1024
+"""Series of which costs are looked for before the limit is set anew."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +45,7 @@ class WarpedSeries:
             raise InputError(f"a band of {band} samples; it is 0 or more")
         n_samples = self.series.shape[1]
         self.band = min(int(band), n_samples - 1)
+        self.largest = 0.0
         edges = np.linspace(0, n_samples, min(_SEGMENTS, n_samples) + 1).astype(np.int64)
         self._starts = edges[:-1]
         self._widths = np.diff(edges).astype(np.float64)
@@ -59,6 +54,7 @@ class WarpedSeries:
             some = self.series[begin : begin + 1024]
             if not np.isfinite(some).all():
                 raise InputError("series with values that are missing or infinite cannot be warped")
+            self.largest = max(self.largest, float(np.abs(some).max(initial=0.0)))
             self._means[begin : begin + 1024] = self._over_segments(some)
 
     def nearest(self, query: npt.NDArray[np.floating], top: int) -> Nearest:
@@ -66,32 +62,65 @@ class WarpedSeries:
         query = self._checked(query)
         if top < 1:
             raise InputError(f"the nearest {top} series; ask for 1 or more")
+        search = Search(self, query)
+        if 2 * top >= len(self.series):
+            # float32 would exclude little
+            costs, n_warped = search.exact(np.arange(len(self.series))), len(self.series)
+            return self._nearest(query, np.arange(len(self.series)), costs, n_warped, top)
+        bounds = self._bounds(query)
+        order = np.argsort(bounds, kind="stable")
+        rough = np.full(len(order), np.inf)
+        limit, begin, size = np.inf, 0, LANES
+        while begin < len(order) and bounds[order[begin]] <= limit:
+            end = begin + int(np.searchsorted(bounds[order[begin : begin + size]], limit, "right"))
+            rough[begin:end] = search.rough(order[begin:end], limit)
+            # what is nearly the last may be it in float64
+            limit = (
+                self._with_room(float(np.partition(rough[:end], top - 1)[top - 1])) if end >= top else limit
+            )
+            begin, size = end, min(2 * size, _AT_ONCE)
+        chosen = order[rough <= limit]
+        return self._nearest(query, chosen, search.exact(chosen), search.n_warped, top)
+
+    def within(
+        self, query: npt.NDArray[np.floating], distance: float, among: npt.ArrayLike | None = None
+    ) -> Nearest:
+        """The series at most at a distance from a query, among all or those at some places."""
+        query = self._checked(query)
+        if not distance >= 0:
+            raise InputError(f"series within a distance of {distance}; it is 0 or more")
+        bounds = self._bounds(query)
+        limit = self._with_room(distance * distance * query.size)
+        candidates = np.arange(len(self.series)) if among is None else np.unique(np.asarray(among, np.int64))
+        candidates = candidates[bounds[candidates] <= limit]
+        search = Search(self, query)
+        chosen = candidates[search.rough(candidates, limit) <= limit]
+        costs = search.exact(chosen)
+        inside = np.sqrt(costs / query.size) <= distance
+        return self._nearest(query, chosen[inside], costs[inside], search.n_warped, len(self.series))
+
+    def _nearest(
+        self, query: Floats32, places: npt.NDArray[np.int64], costs: Floats, n_warped: int, top: int
+    ) -> Nearest:
+        best = np.lexsort((places, costs))[:top]
+        return Nearest(places[best].astype(np.int64), np.sqrt(costs[best] / query.size), n_warped)
+
+    def _bounds(self, query: Floats32) -> Floats:
+        """A bound below the cost of each series."""
         lower, upper = _envelope(query, self.band)
         bounds = np.empty(len(self.series))
         below, above = self._over_segments(lower[None])[0], self._over_segments(upper[None])[0]
-        segment_bounds(self._means, below, above, self._widths, bounds)
+
+        def fill(part: slice) -> None:
+            segment_bounds(self._means[part], below, above, self._widths, bounds[part])
+
+        in_threads(fill, parts_of(len(bounds)))
         np.maximum(bounds, self._ends_apart(query), out=bounds)
-        order = np.argsort(bounds, kind="stable")
-        places, costs = np.empty(0, np.int64), np.empty(0)
-        rows = np.empty((4, (len(query) + 1) * LANES))
-        waiting: list[int] = []
-        n_warped = 0
-        for at, place in enumerate(order.tolist()):
-            limit = float(costs[-1]) * (1 + _ROUNDING) if len(costs) == top else np.inf
-            hopeless = bounds[place] > limit
-            if not hopeless and envelope_bound(self.series[place], lower, upper, limit) <= limit:
-                waiting.append(place)
-            last = hopeless or at == len(order) - 1
-            if len(waiting) == LANES or (last and waiting):
-                n_warped += len(waiting)
-                found = self._costs(query, waiting, limit, rows)
-                places, costs = np.r_[places, waiting], np.r_[costs, found]
-                best = np.lexsort((places, costs))[:top]
-                places, costs = places[best], costs[best]
-                waiting = []
-            if hopeless:
-                break
-        return Nearest(places.astype(np.int64), np.sqrt(costs / query.size), n_warped)
+        return bounds
+
+    def _with_room(self, cost: float) -> float:
+        """A limit in float32 that no cost within a limit in float64 is beyond, and the other way around."""
+        return cost * (1 + 4 * room(*self.series.shape[1:])) + TINY
 
     def shares(self, query: npt.NDArray[np.floating], place: int) -> Floats:
         """What part of the squared distance to one of the series each metric makes; zeros where it is 0."""
@@ -108,15 +137,6 @@ class WarpedSeries:
         if given.shape != self.series.shape[1:] or not np.isfinite(given).all():
             raise InputError(f"a query has finite values of the shape {self.series.shape[1:]}")
         return given
-
-    def _costs(self, query: Floats32, places: list[int], limit: float, rows: Floats) -> Floats:
-        """The costs of at most ``LANES`` series; infinite for those of a group that is beyond the limit."""
-        # a group that is not full has its first series in the places that are free
-        group = self.series[(places + places[:1] * LANES)[:LANES]]
-        out = np.empty(LANES)
-        lanes = np.ascontiguousarray(group.transpose(2, 1, 0)).reshape(query.shape[1], -1)
-        warped_costs(query, lanes, self.band, limit, rows, out)
-        return out[: len(places)]
 
     def _over_segments(self, series: Floats32) -> Floats:
         sums = np.add.reduceat(series, self._starts, axis=1, dtype=np.float64)

@@ -112,3 +112,44 @@ def test_what_cannot_be_warped_is_refused() -> None:
         WarpedSeries(good, 1).nearest(np.ones((4, 1)), 1)
     with pytest.raises(InputError, match="ask for 1 or more"):
         WarpedSeries(good, 1).nearest(good[0], 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e16])
+def test_what_is_within_a_distance_is_what_the_definition_says(seed: int, scale: float) -> None:
+    """Also where squares are beyond what float32 can add up, and at the distance of one itself."""
+    *series, query = walks(seed, 160, 31, 3) * scale
+    many = WarpedSeries(np.array(series), 4)
+    expected = np.array([slow_distance(np.float32(query), np.float32(each), 4) for each in series])
+    for share in (0.0, 0.1, 0.5, 1.0):
+        distance = float(np.quantile(expected, share)) * (1 + 1e-4)
+        inside = np.flatnonzero(expected <= distance)
+        found = many.within(query, distance)
+        assert sorted(found.places.tolist()) == inside.tolist()
+        np.testing.assert_allclose(found.distances, np.sort(expected[inside]), rtol=1e-5)
+        some = many.within(query, distance, among=[5, 3, 3, 150])
+        assert sorted(some.places.tolist()) == [place for place in (3, 5, 150) if place in inside]
+    nearest = many.nearest(query, 7)
+    np.testing.assert_array_equal(nearest.places, np.argsort(expected, kind="stable")[:7])
+    exactly = many.within(query, float(nearest.distances[6]))
+    np.testing.assert_array_equal(exactly.places, nearest.places)
+
+
+def test_series_that_float32_cannot_tell_apart_come_in_the_order_of_float64() -> None:
+    """Costs that differ by less than a sum in float32 can be trusted."""
+    rng = np.random.default_rng(8)
+    query = rng.normal(size=(200, 4))
+    shift = 1.0 + 1e-6 * rng.permutation(300)
+    many = WarpedSeries(query[None] + shift[:, None, None], 0)
+    alone = np.square(many.series - np.float32(query), dtype=np.float64).sum(axis=(1, 2))
+    nearest = many.nearest(query, 40)
+    np.testing.assert_array_equal(nearest.places, np.argsort(alone, kind="stable")[:40])
+    np.testing.assert_allclose(nearest.distances, np.sqrt(np.sort(alone)[:40] / query.size), rtol=1e-12)
+
+
+def test_nothing_is_within_less_than_the_nearest() -> None:
+    many = WarpedSeries(np.ones((40, 30, 2)), 3)
+    assert len(many.within(np.zeros((30, 2)), 0.99).places) == 0
+    assert many.within(np.zeros((30, 2)), 0.99).n_warped == 0
+    with pytest.raises(InputError, match="0 or more"):
+        many.within(np.zeros((30, 2)), float("nan"))
