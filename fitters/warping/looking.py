@@ -15,8 +15,8 @@ _THREADS = 2
 """Threads at most; where the machine has fewer cores, so many."""
 _WORTH = 4 * LANES
 """Series that a thread is worth."""
-_BOXES = 10
-"""Boxes that the query has in its band: smaller ones exclude more and take longer."""
+_BOXES = 5
+"""Boxes that each half of the band is cut into: smaller ones exclude more and take longer."""
 
 Places = npt.NDArray[np.int64]
 Part = TypeVar("Part")
@@ -40,9 +40,12 @@ class Many(Protocol):
 
 
 class Search:
-    """Looks for the costs of series to one query. ``n_warped``: of how many a path was looked for."""
+    """Looks for the costs of series to one query with its envelope, its values within the band.
 
-    def __init__(self, many: Many, query: Floats32) -> None:
+    ``n_warped``: of how many a path was looked for.
+    """
+
+    def __init__(self, many: Many, query: Floats32, envelope: tuple[Floats32, Floats32]) -> None:
         self._many = many
         self._query = query
         self._sums32 = max(many.largest, float(np.abs(query).max())) <= LARGEST
@@ -51,8 +54,8 @@ class Search:
         self._wide[:, :n_metrics] = query
         self._width = max(1, many.band // _BOXES)
         starts = np.arange(0, n_samples, self._width)
-        self._lower = np.minimum.reduceat(query, starts, axis=0)
-        self._upper = np.maximum.reduceat(query, starts, axis=0)
+        self._boxes = np.stack([np.minimum.reduceat(query, starts), np.maximum.reduceat(query, starts)])
+        self._envelope = np.stack(envelope).reshape(2, -1)
         self.n_warped = 0
 
     def rough(self, places: Places, limit: float) -> Floats:
@@ -68,8 +71,8 @@ class Search:
                 self._wide,
                 self._many.series,
                 places[part],
-                self._lower,
-                self._upper,
+                self._envelope,
+                self._boxes,
                 self._width,
                 self._many.band,
                 limit,

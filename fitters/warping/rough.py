@@ -98,46 +98,72 @@ def _rough_costs(
 
 
 @compiled
+def _envelope_apart(
+    values: Floats32, lower: Floats32, upper: Floats32, limit: float, sums: Floats32
+) -> float:
+    """What lies outside of the envelope of the query (LB_Keogh): all arguments flat, samples x metrics."""
+    sums[:] = 0.0
+    whole = values.size // LANES * LANES
+    for begin in range(0, whole, LANES):
+        for k in range(LANES):
+            over, under = values[begin + k] - upper[begin + k], lower[begin + k] - values[begin + k]
+            outside = over if over > under else under
+            outside = outside if outside > np.float32(0.0) else np.float32(0.0)
+            sums[k] += outside * outside
+        if begin % 512 == 0 and sums.sum() > limit:
+            return float(sums.sum())
+    for place in range(whole, values.size):
+        outside = max(values[place] - upper[place], lower[place] - values[place], np.float32(0.0))
+        sums[0] += outside * outside
+    return float(sums.sum())
+
+
+@compiled
+def _outside(values: Floats32, low: np.float32, high: np.float32, distance: Floats32) -> None:
+    """Add the squared distance of values to an interval."""
+    for k in range(values.size):
+        over, under = values[k] - high, low - values[k]
+        outside = over if over > under else under
+        outside = outside if outside > np.float32(0.0) else np.float32(0.0)
+        distance[k] += outside * outside
+
+
+@compiled
+def _lesser(distance: Floats32, nearest: Floats32) -> None:
+    for k in range(distance.size):
+        nearest[k] = distance[k] if distance[k] < nearest[k] else nearest[k]
+
+
+@compiled
 def _boxes_apart(
     lanes: Floats32,
     lower: Floats32,
     upper: Floats32,
     width: int,
     band: int,
-    limit: float,
-    apart: Floats32,
+    distances: Floats32,
     rest: Floats32,
 ) -> None:
     """What the samples of candidates cost at least, from each on to the end: ``rest``, (samples + 1) x LANES.
 
     ``lower``, ``upper``: (boxes, metrics), the least and largest values of ``width`` samples of the query.
     A sample is joined with one within the band, thus in one of its boxes: it costs at least the squared
-    distance to the nearest. Unlike an envelope a box holds the metrics together. Given up once all are
-    beyond the limit. ``apart``: scratch, (2, LANES).
+    distance to the nearest. Unlike an envelope a box holds the metrics together. ``distances``: scratch,
+    (samples + 1) x LANES.
     """
     n_samples = rest.size // LANES - 1
-    distance, nearest = apart[0], apart[1]
+    rest[:] = np.inf
+    for box in range(lower.shape[0]):
+        first = max(0, box * width - band) * LANES
+        end = min(n_samples, (box + 1) * width + band) * LANES
+        distance = distances[: end - first]
+        distance[:] = 0.0
+        for metric in range(lower.shape[1]):
+            _outside(lanes[metric][first:end], lower[box, metric], upper[box, metric], distance)
+        _lesser(distance, rest[first:end])
     rest[n_samples * LANES :] = 0.0
-    for j in range(n_samples - 1, -1, -1):
-        nearest[:] = np.inf
-        begin = j * LANES
-        for box in range(max(0, j - band) // width, min(n_samples - 1, j + band) // width + 1):
-            distance[:] = 0.0
-            for metric in range(lower.shape[1]):
-                low, high = lower[box, metric], upper[box, metric]
-                values = lanes[metric][begin : begin + LANES]
-                for k in range(LANES):
-                    over, under = values[k] - high, low - values[k]
-                    outside = over if over > under else under
-                    outside = outside if outside > np.float32(0.0) else np.float32(0.0)
-                    distance[k] += outside * outside
-            for k in range(LANES):
-                nearest[k] = distance[k] if distance[k] < nearest[k] else nearest[k]
-        for k in range(LANES):
-            rest[begin + k] = rest[begin + LANES + k] + nearest[k]
-        if j % _LOOKED_AT == 0 and rest[begin : begin + LANES].min() > limit:
-            rest[:LANES] = np.inf
-            return
+    for k in range(n_samples * LANES - 1, -1, -1):
+        rest[k] += rest[k + LANES]
 
 
 @compiled
@@ -154,8 +180,8 @@ def rough_search(
     query: Floats32,
     series: Floats32,
     places: Places,
-    lower: Floats32,
-    upper: Floats32,
+    envelope: Floats32,
+    boxes: Floats32,
     width: int,
     band: int,
     limit: float,
@@ -168,35 +194,52 @@ def rough_search(
     """Costs of candidates in float32, infinite of those beyond ``limit``: ``out``; how many were warped.
 
     ``query``: (samples, metrics, with zeros to the next multiple of 4); ``places``: of the candidates in
-    ``series`` (series, samples, metrics); boxes: see :func:`_boxes_apart`. Scratch: ``lanes``,
-    (2, metrics as in ``query``, samples x LANES), with zeros in the metrics that are none; ``rests``,
-    (2, (samples + 1) x LANES); ``rows``, (4, (samples + 1) x LANES); ``few``, (3, LANES).
+    ``series`` (series, samples, metrics); ``envelope``: (2, samples x metrics), the least and largest values
+    of the query within the band; ``boxes``: (2, boxes, metrics), see :func:`_boxes_apart`. Scratch:
+    ``lanes``, (2, metrics as in ``query``, samples x LANES), with zeros in the metrics that are none;
+    ``rests``, (2, (samples + 1) x LANES); ``rows``, (4, (samples + 1) x LANES); ``few``, (3, LANES).
     """
-    n_samples, n_warped, waiting = query.shape[0], 0, 0
-    whose = np.zeros(LANES, np.int64)
-    apart, costs = few[:2], few[2]
+    n_samples, n_metrics, n_warped = query.shape[0], series.shape[2], 0
+    group, whose = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    looked_at, waiting, bounded = 0, 0, limit < np.inf
     out[:] = np.inf
     rests[1][:] = np.inf
-    for begin in range(0, places.size, LANES):
-        group = places[begin : begin + LANES]
-        _side_by_side(series, group, lanes[0])
-        _boxes_apart(lanes[0], lower, upper, width, band, limit, apart, rests[0])
-        for lane in range(group.size):
-            if rests[0][lane] <= limit:
-                for metric in range(series.shape[2]):
-                    for j in range(n_samples):
-                        lanes[1, metric, j * LANES + waiting] = lanes[0, metric, j * LANES + lane]
-                for j in range(n_samples + 1):
-                    rests[1][j * LANES + waiting] = rests[0][j * LANES + lane]
-                whose[waiting] = begin + lane
-                waiting += 1
-            last = begin + lane == places.size - 1
-            if waiting == LANES or (last and waiting > 0):
-                _rough_costs(query, lanes[1], band, limit, rests[1], rows, apart[0], costs)
-                for k in range(waiting):
-                    out[whose[k]] = costs[k]
-                n_warped += waiting
-                waiting = 0
-                # places that stay free are hopeless from the beginning
-                rests[1][:] = np.inf
+    for number in range(places.size):
+        flat = series[places[number]].reshape(n_samples * n_metrics)
+        if not bounded or _envelope_apart(flat, envelope[0], envelope[1], limit, few[0]) <= limit:
+            group[looked_at] = number
+            looked_at += 1
+        last = number == places.size - 1
+        if looked_at == LANES or (last and looked_at > 0):
+            _side_by_side(series, places[group[:looked_at]], lanes[0])
+            rests[0][:] = 0.0
+            if bounded:
+                _boxes_apart(lanes[0], boxes[0], boxes[1], width, band, rows[0], rests[0])
+            if waiting == 0 and looked_at == LANES and rests[0][:LANES].max() <= limit:
+                _rough_costs(query, lanes[0], band, limit, rests[0], rows, few[1], few[2])
+                out[group] = few[2]
+                n_warped += LANES
+                looked_at = 0
+            for lane in range(looked_at):
+                if rests[0][lane] <= limit:
+                    for metric in range(n_metrics):
+                        for j in range(n_samples):
+                            lanes[1, metric, j * LANES + waiting] = lanes[0, metric, j * LANES + lane]
+                    for j in range(n_samples + 1):
+                        rests[1][j * LANES + waiting] = rests[0][j * LANES + lane]
+                    whose[waiting] = group[lane]
+                    waiting += 1
+                if waiting == LANES:
+                    _rough_costs(query, lanes[1], band, limit, rests[1], rows, few[1], few[2])
+                    out[whose] = few[2]
+                    n_warped += LANES
+                    waiting = 0
+                    rests[1][:] = np.inf
+            looked_at = 0
+    if waiting:
+        # places that stay free are hopeless from the beginning
+        _rough_costs(query, lanes[1], band, limit, rests[1], rows, few[1], few[2])
+        for lane in range(waiting):
+            out[whose[lane]] = few[2][lane]
+        n_warped += waiting
     return n_warped

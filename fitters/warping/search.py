@@ -62,12 +62,13 @@ class WarpedSeries:
         query = self._checked(query)
         if top < 1:
             raise InputError(f"the nearest {top} series; ask for 1 or more")
-        search = Search(self, query)
+        envelope = _envelope(query, self.band)
+        search = Search(self, query, envelope)
         if 2 * top >= len(self.series):
             # float32 would exclude little
             costs, n_warped = search.exact(np.arange(len(self.series))), len(self.series)
             return self._nearest(query, np.arange(len(self.series)), costs, n_warped, top)
-        bounds = self._bounds(query)
+        bounds = self._bounds(query, envelope)
         order = np.argsort(bounds, kind="stable")
         rough = np.full(len(order), np.inf)
         limit, begin, size = np.inf, 0, LANES
@@ -89,11 +90,12 @@ class WarpedSeries:
         query = self._checked(query)
         if not distance >= 0:
             raise InputError(f"series within a distance of {distance}; it is 0 or more")
-        bounds = self._bounds(query)
+        envelope = _envelope(query, self.band)
+        bounds = self._bounds(query, envelope)
         limit = self._with_room(distance * distance * query.size)
         candidates = np.arange(len(self.series)) if among is None else np.unique(np.asarray(among, np.int64))
         candidates = candidates[bounds[candidates] <= limit]
-        search = Search(self, query)
+        search = Search(self, query, envelope)
         chosen = candidates[search.rough(candidates, limit) <= limit]
         costs = search.exact(chosen)
         inside = np.sqrt(costs / query.size) <= distance
@@ -105,9 +107,9 @@ class WarpedSeries:
         best = np.lexsort((places, costs))[:top]
         return Nearest(places[best].astype(np.int64), np.sqrt(costs[best] / query.size), n_warped)
 
-    def _bounds(self, query: Floats32) -> Floats:
+    def _bounds(self, query: Floats32, envelope: tuple[Floats32, Floats32]) -> Floats:
         """A bound below the cost of each series."""
-        lower, upper = _envelope(query, self.band)
+        lower, upper = envelope
         bounds = np.empty(len(self.series))
         below, above = self._over_segments(lower[None])[0], self._over_segments(upper[None])[0]
 

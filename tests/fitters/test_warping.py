@@ -118,9 +118,10 @@ def test_what_cannot_be_warped_is_refused() -> None:
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e16])
 def test_what_is_within_a_distance_is_what_the_definition_says(seed: int, scale: float) -> None:
     """Also where squares are beyond what float32 can add up, and at the distance of one itself."""
-    *series, query = walks(seed, 160, 31, 3) * scale
-    many = WarpedSeries(np.array(series), 4)
-    expected = np.array([slow_distance(np.float32(query), np.float32(each), 4) for each in series])
+    drawn = (walks(seed, 161, 31, 3) * scale).astype(np.float32).astype(np.float64)
+    series, query = drawn[:-1], drawn[-1]
+    many = WarpedSeries(series, 4)
+    expected = np.array([slow_distance(query, each, 4) for each in series])
     for share in (0.0, 0.1, 0.5, 1.0):
         distance = float(np.quantile(expected, share)) * (1 + 1e-4)
         inside = np.flatnonzero(expected <= distance)
