@@ -176,6 +176,16 @@ def _side_by_side(series: Floats32, places: Places, lanes: Floats32) -> None:
 
 
 @compiled
+def _moved(lanes: Floats32, rests: Floats32, lane: int, waiting: int) -> None:
+    """Put a candidate among those that wait for others until they are worth a search for paths."""
+    for metric in range(lanes.shape[1]):
+        for j in range(0, lanes.shape[2], LANES):
+            lanes[1, metric, j + waiting] = lanes[0, metric, j + lane]
+    for j in range(0, rests.shape[1], LANES):
+        rests[1, j + waiting] = rests[0, j + lane]
+
+
+@compiled
 def rough_search(
     query: Floats32,
     series: Floats32,
@@ -222,11 +232,7 @@ def rough_search(
                 looked_at = 0
             for lane in range(looked_at):
                 if rests[0][lane] <= limit:
-                    for metric in range(n_metrics):
-                        for j in range(n_samples):
-                            lanes[1, metric, j * LANES + waiting] = lanes[0, metric, j * LANES + lane]
-                    for j in range(n_samples + 1):
-                        rests[1][j * LANES + waiting] = rests[0][j * LANES + lane]
+                    _moved(lanes, rests, lane, waiting)
                     whose[waiting] = group[lane]
                     waiting += 1
                 if waiting == LANES:

@@ -57,19 +57,24 @@ class WarpedSeries:
             self.largest = max(self.largest, float(np.abs(some).max(initial=0.0)))
             self._means[begin : begin + 1024] = self._over_segments(some)
 
-    def nearest(self, query: npt.NDArray[np.floating], top: int) -> Nearest:
-        """The ``top`` series nearest to a query (samples, metrics), or all if there are fewer."""
+    def nearest(
+        self, query: npt.NDArray[np.floating], top: int, among: npt.ArrayLike | None = None
+    ) -> Nearest:
+        """The ``top`` series nearest to a query (samples, metrics), or all if there are fewer.
+
+        ``among``: the places of those that are looked at; None: all.
+        """
         query = self._checked(query)
+        candidates = self._candidates(among)
         if top < 1:
             raise InputError(f"the nearest {top} series; ask for 1 or more")
         envelope = _envelope(query, self.band)
         search = Search(self, query, envelope)
-        if 2 * top >= len(self.series):
+        if 2 * top >= len(candidates):
             # float32 would exclude little
-            costs, n_warped = search.exact(np.arange(len(self.series))), len(self.series)
-            return self._nearest(query, np.arange(len(self.series)), costs, n_warped, top)
+            return self._nearest(query, candidates, search.exact(candidates), len(candidates), top)
         bounds = self._bounds(query, envelope)
-        order = np.argsort(bounds, kind="stable")
+        order = candidates[np.argsort(bounds[candidates], kind="stable")]
         rough = np.full(len(order), np.inf)
         limit, begin, size = np.inf, 0, LANES
         while begin < len(order) and bounds[order[begin]] <= limit:
@@ -93,7 +98,7 @@ class WarpedSeries:
         envelope = _envelope(query, self.band)
         bounds = self._bounds(query, envelope)
         limit = self._with_room(distance * distance * query.size)
-        candidates = np.arange(len(self.series)) if among is None else np.unique(np.asarray(among, np.int64))
+        candidates = self._candidates(among)
         candidates = candidates[bounds[candidates] <= limit]
         search = Search(self, query, envelope)
         chosen = candidates[search.rough(candidates, limit) <= limit]
@@ -119,6 +124,15 @@ class WarpedSeries:
         in_threads(fill, parts_of(len(bounds)))
         np.maximum(bounds, self._ends_apart(query), out=bounds)
         return bounds
+
+    def _candidates(self, among: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
+        """Places in their order, each once."""
+        if among is None:
+            return np.arange(len(self.series))
+        found = np.unique(np.asarray(among, np.int64))
+        if len(found) and not 0 <= found[0] <= found[-1] < len(self.series):
+            raise InputError(f"places among {len(self.series)} series are 0 to {len(self.series) - 1}")
+        return found
 
     def _with_room(self, cost: float) -> float:
         """A limit in float32 that no cost within a limit in float64 is beyond, and the other way around."""

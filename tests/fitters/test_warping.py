@@ -132,6 +132,9 @@ def test_what_is_within_a_distance_is_what_the_definition_says(seed: int, scale:
         assert sorted(some.places.tolist()) == [place for place in (3, 5, 150) if place in inside]
     nearest = many.nearest(query, 7)
     np.testing.assert_array_equal(nearest.places, np.argsort(expected, kind="stable")[:7])
+    odd = np.arange(1, 160, 2)
+    among = many.nearest(query, 7, among=odd[::-1])
+    np.testing.assert_array_equal(among.places, odd[np.argsort(expected[odd], kind="stable")[:7]])
     exactly = many.within(query, float(nearest.distances[6]))
     np.testing.assert_array_equal(exactly.places, nearest.places)
 
@@ -152,5 +155,7 @@ def test_nothing_is_within_less_than_the_nearest() -> None:
     many = WarpedSeries(np.ones((40, 30, 2)), 3)
     assert len(many.within(np.zeros((30, 2)), 0.99).places) == 0
     assert many.within(np.zeros((30, 2)), 0.99).n_warped == 0
+    with pytest.raises(InputError, match="0 to 39"):
+        many.nearest(np.zeros((30, 2)), 1, among=[-1])
     with pytest.raises(InputError, match="0 or more"):
         many.within(np.zeros((30, 2)), float("nan"))
