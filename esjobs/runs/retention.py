@@ -50,7 +50,7 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     if isinstance(keep, int) and keep < 1:
         raise UsageError(f"prune keeps at least one run, not {keep}")
     began = time.perf_counter()
-    n_runs = removed = 0
+    n_runs = 0
     gone: list[StoredRun] = []
     idle: list[StoredRun] = []
     entries = read_table(store, RUNS, columns=COLUMNS).to_pylist()
@@ -67,7 +67,8 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
             publish(store, kind, _retired(kind, old, spare, entries))
             removed_runs = {run.run for run in (*old, *spare)}
             entries = [entry for entry in entries if entry["run"] not in removed_runs]
-            removed += store.sweep()
+    # once for all kinds: it looks through every table
+    removed = store.sweep() if (gone or idle) and not dry_run else 0
     return RunReport(
         "prune",
         "-",

@@ -117,8 +117,9 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
     ``every_step``: also those of steps that leave no results of the run, and runs that have only such.
     """
     by_run: dict[str, list[Mapping[str, Any]]] = {}
+    of_kind = frozenset(kind.steps)
     for entry in entries:
-        if every_step or entry["step"] in kind.steps:
+        if every_step or entry["step"] in of_kind:
             by_run.setdefault(entry["run"], []).append(entry)
     runs = []
     for run, steps in by_run.items():
