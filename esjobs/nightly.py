@@ -1,14 +1,15 @@
 """A trigger from outside: opens the store, does what is due, and lets go of the store."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from esjobs.core.clock import Clock, system_clock
-from esjobs.core.errors import BooksError, EsjobsError, SchemaError, StoreBusyError, StoreError
+from esjobs.core.errors import BooksError, EsjobsError, InputError, SchemaError, StoreBusyError, StoreError
 from esjobs.nights.condition import Condition, condition
+from esjobs.nights.files import lacking
 from esjobs.nights.ledger import Ledger, Row
 from esjobs.nights.nights import Nights, last_complete_day
 from esjobs.nights.patience import REAL_TIME, Patience
@@ -91,6 +92,22 @@ class Trigger:
         if isinstance(error, SchemaError | BooksError):
             return False
         return isinstance(error, StoreBusyError) or not self.settings.store.startswith("duckdb:")
+
+
+def require_files(settings: Settings, rows: Sequence[Row]) -> None:
+    """Raise :class:`InputError` where a source of the settings has no file for the last of these nights.
+
+    What else was there is in the results: the night need not have failed.
+    """
+    if not rows:
+        return
+    night = rows[-1]["night"]
+    names = lacking(settings.nights, night)
+    if names:
+        raise InputError(
+            f"night {night}: no file {', '.join(names)}, which nights.ingest names; look at what "
+            "delivers it, the next trigger reads it"
+        )
 
 
 def serve_nights(settings: Settings) -> None:

@@ -27,12 +27,14 @@ def serve(obj: Context, once: bool, form: str, out: str) -> None:
 
     A night is the last day of UTC that is over. Without --once it stays and runs one at the times of
     nights.cron in nights.time_zone, and answers for its metrics and its health. With --once, exit code 1 when
-    a night failed.
+    a night failed, or a source of nights.ingest had no file for the last day.
     """
-    from esjobs.nightly import Trigger, serve_nights
+    from esjobs.nightly import Trigger, require_files, serve_nights
 
     if once:
-        _tell(Trigger(obj.settings()).tend()[0], form, out)
+        rows = Trigger(obj.settings()).tend()[0]
+        _tell(rows, form, out)
+        require_files(obj.settings(), rows)
     elif (form, out) != ("table", "-"):
         raise click.UsageError("--format and --out are of --once: the service prints no rows")
     else:

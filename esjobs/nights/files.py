@@ -8,7 +8,7 @@ from pathlib import Path
 
 from esjobs.core.errors import InputError
 from esjobs.core.identity import content_id
-from esjobs.nights.settings import NightlyFiles
+from esjobs.nights.settings import NightlyFiles, NightsSettings
 from esjobs.nights.work import NightAccount, NightWork
 from esjobs.store.base import JobStore
 
@@ -23,12 +23,9 @@ def ingest_files(work: NightWork) -> NightAccount:
     settings = work.settings.nights
     seen = _seen(work.store)
     rows_in = rows_out = 0
-    notes: list[str] = []
+    notes = [f"no file {name}" for name in lacking(settings, work.night)]
     for source in settings.ingest:
-        paths = sorted(set(_paths(source, work.night, settings.late_days)))
-        if not paths:
-            notes.append(f"no file {' '.join(source.files)}")
-        for path in paths:
+        for path in sorted(set(_paths(source, work.night, settings.late_days))):
             name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
             if seen.get(name) == state:
                 continue
@@ -38,6 +35,18 @@ def ingest_files(work: NightWork) -> NightAccount:
             notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")
             seen = _remember(work.store, name, state)
     return NightAccount(rows_in, rows_out, tuple(notes))
+
+
+def lacking(settings: NightsSettings, night: date) -> list[str]:
+    """What the settings name and nobody has delivered: the sources that have no file for this very night.
+
+    Files of days before, which are looked at for late records, stand for no file of the night.
+    """
+    return [
+        " ".join(pattern.replace(_PLACE, str(night)) for pattern in source.files)
+        for source in settings.ingest
+        if next(_paths(source, night, 0), None) is None
+    ]
 
 
 def files_inputs(work: NightWork) -> str:

@@ -11,6 +11,7 @@ from esjobs.core.clock import Clock
 from esjobs.core.errors import EsjobsError, SchemaError, StoreBusyError, StoreError
 from esjobs.core.query import Days
 from esjobs.jobs.tables import DAYS
+from esjobs.nights.files import lacking
 from esjobs.nights.fitting import question_of
 from esjobs.nights.ledger import Ledger, Row
 from esjobs.nights.patience import REAL_TIME, Patience
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 NO_JOBS = "no jobs ended on this day"
-"""Why a night is missing that was run."""
+"""Why a night is missing that was run; what files it lacks stands behind it."""
 
 
 class NightRunner:
@@ -174,7 +175,7 @@ class _Attempt:
             elif step.idle or not idle:
                 self._do(position, name, step, work)
         self._row["steps_done"] = self._n_done
-        self._end("missing" if idle else "done", NO_JOBS if idle else None)
+        self._end("missing" if idle else "done", why_missing(self._work) if idle else None)
 
     def _planned(self) -> Iterator[tuple[str, NightStep, NightWork]]:
         """The steps by their names in the ledger; those per window once for each, the headline first."""
@@ -300,6 +301,11 @@ class _Attempt:
 def _may_pass(error: Exception, store: str) -> bool:
     """Whether trouble may be over in a while: that of a cluster, not that of a file of our own."""
     return not store.startswith("duckdb:") and not isinstance(error, SchemaError)
+
+
+def why_missing(work: NightWork) -> str:
+    """Why a night is missing that was run: its day has no jobs, perhaps because a file did not come."""
+    return "; ".join([NO_JOBS, *(f"no file {name}" for name in lacking(work.settings.nights, work.night))])
 
 
 def succeeded(rows: Sequence[Mapping[str, Any]]) -> bool:

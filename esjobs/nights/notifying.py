@@ -2,7 +2,7 @@
 
 from esjobs.detect.recurrence import recurrences
 from esjobs.nights.ledger import Ledger
-from esjobs.nights.night import NO_JOBS
+from esjobs.nights.night import why_missing
 from esjobs.nights.work import NightAccount, NightWork
 from esjobs.notify.gathering import ingest_stopped, night_notices
 from esjobs.notify.job_issues import MOST, job_issue, more_job_issues
@@ -47,7 +47,7 @@ def _alerts(work: NightWork) -> list[Notice]:
     row = Ledger(work.store).night(work.night)
     if not work.windows and row is not None and row["state"] == "running":
         alerts += night_notices(
-            [{"night": work.night, "state": "missing", "reason": NO_JOBS}], since=work.night
+            [{"night": work.night, "state": "missing", "reason": why_missing(work)}], since=work.night
         )
     alerts += _job_issues(work)
     now, hours = work.clock(), work.settings.nights.ingest_stopped_h

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from esjobs.cli import main
+from esjobs.core.errors import InputError
 from esjobs.demo import Grid
 from esjobs.jobs.tables import LOADS
-from esjobs.nightly import Trigger
+from esjobs.nightly import Trigger, require_files
 from esjobs.nights import files
 from esjobs.output.destination import writing
 from esjobs.output.jobs import write_jobs
@@ -113,3 +116,56 @@ def test_a_file_that_cannot_be_read_fails_the_night_with_its_name(tmp_path: Path
     ((row,), _) = trigger.tend()
     assert row["state"] == "failed"
     assert f"jobs-{FIRST}.parquet" in row["reason"]
+
+
+def test_a_file_that_did_not_come_is_told_and_ends_the_trigger_badly(tmp_path: Path) -> None:
+    hands = Hands()
+    chosen = settings(tmp_path)
+    trigger = Trigger(chosen, hands.clock, hands.patience)
+    deliver(tmp_path, FIRST)
+    hands.morning_after(FIRST)
+    rows, _ = trigger.tend()
+    require_files(chosen, rows)
+    quiet = FIRST + timedelta(days=1)
+    hands.morning_after(quiet)
+    rows, _ = trigger.tend()
+    name = str(tmp_path / "in" / f"jobs-{quiet}*.parquet")
+    assert (rows[-1]["state"], rows[-1]["reason"]) == (
+        "missing",
+        f"no jobs ended on this day; no file {name}",
+    )
+    assert notes(tmp_path, quiet) == f"no file {name}"
+    with pytest.raises(InputError, match=f"night {quiet}: no file .*look at what delivers it"):
+        require_files(chosen, rows)
+    deliver(tmp_path, quiet)
+    rows, _ = trigger.tend()
+    assert (rows[-1]["state"], rows[-1]["reason"]) == ("done", None)
+    require_files(chosen, rows)
+
+
+def test_of_two_sources_the_one_without_a_file_is_named(tmp_path: Path) -> None:
+    hands = Hands()
+    source = {"format": "jobs", "files": [str(tmp_path / "in" / "jobs-{night}*.parquet")]}
+    other = {
+        "format": "cric",
+        "files": [str(tmp_path / "queues.json"), str(tmp_path / "queues-{night}.json")],
+    }
+    chosen = settings_of(f"duckdb:{tmp_path / 'jobs.duckdb'}", ingest=[source, other])
+    deliver(tmp_path, FIRST)
+    hands.morning_after(FIRST)
+    rows, _ = Trigger(chosen, hands.clock, hands.patience).tend()
+    assert (rows[-1]["state"], rows[-1]["jobs"]) == ("done", 400)
+    with pytest.raises(InputError, match=rf"no file {tmp_path}/queues.json {tmp_path}/queues-{FIRST}.json"):
+        require_files(chosen, rows)
+
+
+def test_serve_once_ends_with_1_where_a_file_is_missing(tmp_path: Path) -> None:
+    config = tmp_path / "esjobs.toml"
+    config.write_text(
+        f'store = "duckdb:{tmp_path / "jobs.duckdb"}"\n'
+        f'[[nights.ingest]]\nformat = "jobs"\nfiles = ["{tmp_path / "in"}/{{night}}.csv"]\n'
+    )
+    ended = CliRunner().invoke(main, ["--config", str(config), "serve", "--once"])
+    assert ended.exit_code == 1
+    assert "no jobs ended on this day; no file" in ended.stdout
+    assert "which nights.ingest names; look at what delivers it" in ended.stderr

@@ -10,8 +10,16 @@ from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
 _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
     (r"Could not set lock", StoreBusyError, "wait until it is done or use another file"),
     (r"different configuration", StoreBusyError, "close it there first"),
-    (r"not a valid DuckDB database", StoreError, "name another file"),
-    (r"Corrupt database", StoreError, "the file is damaged: restore a copy or ingest into a new file"),
+    (
+        r"not a valid DuckDB database",
+        StoreError,
+        "if it was a store, the file is damaged: restore it from the backup; if not, name another file",
+    ),
+    (
+        r"Corrupt database",
+        StoreError,
+        "the file is damaged: restore it from the backup or ingest into a new file",
+    ),
     (r"Memory must have a number|Unknown unit for memory", StoreError, "write the memory limit like 1GB"),
     (r"Must have at least 1 thread", StoreError, "give it at least one thread"),
     (r"Invalid unicode", StoreError, "text must be UTF-8; check where the rows come from"),
