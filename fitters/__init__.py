@@ -4,7 +4,7 @@ Arrays in, frozen results out; needs NumPy, SciPy, iminuit and Numba and knows n
 """
 
 from fitters.change.alignment import align_days
-from fitters.change.noise import Noise, measure_noise
+from fitters.change.noise import fading, shared
 from fitters.change.steps import Series, Step, find_steps
 from fitters.effects.effects import Effects, fit_effects
 from fitters.errors import FitError, InputError, SettingError, UnknownNameError
@@ -56,7 +56,6 @@ __all__ = [
     "LinearResponse",
     "Mixtures",
     "Nearest",
-    "Noise",
     "Series",
     "SettingError",
     "Step",
@@ -73,6 +72,7 @@ __all__ = [
     "draw_fixed_costs",
     "estimate_fixed_cost",
     "factorise",
+    "fading",
     "find_bridges",
     "find_mixtures",
     "find_steps",
@@ -86,6 +86,6 @@ __all__ = [
     "kind_scatter",
     "kind_shares",
     "linked_groups",
-    "measure_noise",
+    "shared",
     "unit_costs",
 ]

@@ -7,6 +7,7 @@ own, so that series of days do not overlap and nothing of one day enters another
 import math
 from collections.abc import Iterator, Mapping
 from datetime import date
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from esjobs.speed.known_tasks import KnownOfTasks, job_variance
 from esjobs.speed.task_sums import FloatArray, TaskSums, read_sums
 from esjobs.store.base import JobStore
 
+_MOST_TASKS = 64
+"""Of a name and day that are kept: the others are taken to last as long as these."""
 _LEAST_NAMES = 5
 """Names of a day below which no factor of it says anything of one of them."""
 
@@ -58,12 +61,15 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
         jobs=n_jobs,
         rel_var=per_job / n_jobs,
     )
-    units = fitters.fit_speed_factors(
+    fit = fitters.fit_speed_factors(
         buckets, "gamma", "variance", robust="reject", sigma_int=known.sigma_int.get(level), judge="none"
-    ).units
+    )
+    units = fit.units
     good = (units.status == "ok") & (units.component == 0) & np.isfinite(units.k_err_stat)
     if good.sum() < _LEAST_NAMES:
         return
+    number_of = np.array([_number(part) for part in parts])
+    shares = _shares(fitters.bucket_table(fit))
     scale = _scale(units.name[good], units.k[good], known.factors.get(level, {}))
     for place in np.flatnonzero(good):
         yield {
@@ -73,7 +79,33 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
             "k_err_int": float(units.k_err_int[place] * scale),
             "n_tasks": int(units.n_tasks[place]),
             "n_jobs": int(units.n_jobs[place]),
+            "tasks": number_of[shares[units.name[place]][0]].tolist(),
+            "task_parts": shares[units.name[place]][1].tolist(),
         }
+
+
+def _number(task: tuple[str | None, str | None, str | None]) -> float:
+    """A number of a task, the same on every day; of 48 bits, which any engine's floats keep."""
+    return float(int.from_bytes(blake2b(repr(task).encode(), digest_size=6).digest(), "big"))
+
+
+def _shares(table: fitters.BucketTable) -> dict[str, tuple[npt.NDArray[np.int64], FloatArray]]:
+    """Of each name its tasks, those that determine its factor most first, and how much they do.
+
+    An error of a bucket moves the factor by w (1 - w / W), w its weight and W that of its task: by the share
+    w / W it moves the level of the task. What errors of others do to that level is left out, it is small.
+    """
+    used = table.status == "used"
+    name, task, weight = table.name[used], table.task[used].astype(np.int64), table.weight[used]
+    part = weight * (1.0 - weight / np.bincount(task, weight)[task])
+    order = np.lexsort((task, -part, name))
+    name, task, part = name[order], task[order], part[order]
+    names, start = np.unique(name, return_index=True)
+    ends = [*start[1:], len(name)]
+    return {
+        unit: (task[first:end][:_MOST_TASKS], part[first:end][:_MOST_TASKS] / part[first:end].max())
+        for unit, first, end in zip(names, start, ends, strict=True)
+    }
 
 
 def _scale(names: npt.NDArray[np.object_], k: FloatArray, known: Mapping[str, float]) -> float:

@@ -1,12 +1,15 @@
 """The step: factors of the days that lack them, then changes in the days up to the end of the window."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as midnight
 from functools import cached_property
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from esjobs.core.clock import Clock
 from esjobs.core.query import Days, In
@@ -28,7 +31,7 @@ from esjobs.speed.known_tasks import KnownOfTasks
 from esjobs.speed.tables import FACTORS, SPEED
 from esjobs.store.base import Generation, JobStore
 
-_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "mark")
+_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "mark", "tasks", "task_parts")
 """What of the factors of days that are stored a search looks at."""
 
 
@@ -70,8 +73,9 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         row["day"]: row["mark"]
         for row in read_table(store, DAYS, [looked_at, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
     }
-    read = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT).to_pylist()
-    stored = [row for row in read if row["day"] in marks]
+    stored = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT)
+    # without its tasks nobody knows what a day has in common with others: it is made again, or left out
+    stored = stored.filter(pc.and_(_of_days(stored, marks), pc.is_valid(stored["tasks"])))
     wanted = _wanted(stored, {day: mark for day, mark in marks.items() if day >= run.window.first_day})
     made: list[dict[str, Any]] = []
     written = []
@@ -79,14 +83,15 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
         rows = list(factors_of_day(store, day, marks[day], known))
         made += rows
         written.append(_replaced(store, day, rows))
-    daily: list[Mapping[str, Any]] = [row for row in stored if row["day"] not in wanted] + made
+    fresh = rows_table(DAILY_FACTORS, made).select(stored.column_names)
+    daily = pa.concat_tables([stored.filter(pc.invert(_of_days(stored, wanted))), fresh])
     searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
-    last: date | None = max((row["day"] for row in daily), default=None)
+    last: date | None = pc.max(daily["day"]).as_py()
     found = [row for level in LEVELS for row in _drift_rows(store, run, searches, level, last)]
     report = RunReport(
         "drift",
         question.run,
-        len(daily),
+        daily.num_rows,
         len(found),
         time.perf_counter() - began,
         rows_are="daily factors",
@@ -102,12 +107,16 @@ def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Out
     return Outcome(report, {DRIFTS: rows_table(DRIFTS, found)}, written, moment)
 
 
-def _wanted(stored: Sequence[Mapping[str, Any]], marks: Mapping[date, str]) -> list[date]:
+def _of_days(rows: pa.Table, days: Iterable[date]) -> pa.ChunkedArray:
+    return pc.is_in(rows["day"], value_set=pa.array(list(days), pa.date32()))
+
+
+def _wanted(stored: pa.Table, marks: Mapping[date, str]) -> list[date]:
     """The days to fit: without factors, or with other jobs than when they were made.
 
     ``marks``: of the days in the window of the run; it knows nothing of the tasks of others.
     """
-    fitted = {row["day"]: row["mark"] for row in stored}
+    fitted = dict(zip(stored["day"].to_pylist(), stored["mark"].to_pylist(), strict=True))
     return [day for day, mark in sorted(marks.items()) if fitted.get(day) != mark]
 
 

@@ -1,12 +1,12 @@
 """Series of daily factors to changes: days brought to one scale, their noise measured, steps looked for."""
 
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 import fitters
 from esjobs.drift.settings import DriftSettings
@@ -15,6 +15,8 @@ from fitters import Series, Step
 
 LEAST_DAYS = 8
 """Days with a factor that a name needs to be looked at."""
+_EPOCH = date(1970, 1, 1).toordinal()
+"""Arrow counts days from there."""
 
 
 @dataclass(frozen=True)
@@ -40,39 +42,45 @@ class Search:
     n_small: int
 
 
-def find_changes(rows: Iterable[Mapping[str, Any]], level: str, settings: DriftSettings) -> Search:
+def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
     """The changes in the daily factors of a level; ``rows``: those of ``daily_factors``, in any order."""
-    mine = [row for row in rows if row["level"] == level]
-    if not mine:
+    mine = rows.filter(pc.equal(rows["level"], level)).sort_by([("name", "ascending"), ("day", "ascending")])
+    if not mine.num_rows:
         return Search((), 0, 0, 0)
-    days, day_codes = np.unique([row["day"].toordinal() for row in mine], return_inverse=True)
-    names = sorted({row["name"] for row in mine})
-    code_of = {name: at for at, name in enumerate(names)}
-    cells = day_codes, np.array([code_of[row["name"]] for row in mine])
+    numbers = np.asarray(mine["day"].cast(pa.int32()), np.int64) + _EPOCH
+    days, day_codes = np.unique(numbers, return_inverse=True)
+    names, start, name_codes = np.unique(mine["name"].to_pylist(), return_index=True, return_inverse=True)
+    cells = day_codes, name_codes
     k, stat, interaction = (
-        np.array([row[column] for row in mine], np.float64) for column in ("k", "k_err_stat", "k_err_int")
+        np.asarray(mine[column], np.float64) for column in ("k", "k_err_stat", "k_err_int")
     )
     value, white, lasting = (np.full((len(days), len(names)), np.nan) for _ in range(3))
     value[cells], white[cells], lasting[cells] = np.log(k), stat / k, interaction / k
     aligned = fitters.align_days(value, np.hypot(white, lasting))
-    noise = fitters.measure_noise(days, aligned, white, lasting)
+    tasks, parts = _lists(mine["tasks"]), _lists(mine["task_parts"])
     changes = []
     n_short = n_small = 0
     smallest = math.log1p(settings.smallest)
-    for at, name in enumerate(names):
-        series = _series(days, aligned[:, at], white[:, at], lasting[:, at])
-        if len(series.day) < LEAST_DAYS:
+    for at, name in enumerate(names.tolist()):
+        known = np.isfinite(aligned[:, at]) & np.isfinite(white[:, at])
+        if known.sum() < LEAST_DAYS:
             n_short += 1
             continue
-        steps = fitters.find_steps(series, noise.memory, float(noise.scale[at]), settings.significance)
+        # the rows of a name are in the order of their days
+        shown = [int(start[at]) + row for row in np.flatnonzero(known[np.isfinite(value[:, at])]).tolist()]
+        alike = fitters.shared([tasks[row] for row in shown], [parts[row] for row in shown])
+        series = Series(days[known], aligned[known, at], white[known, at], lasting[known, at], alike)
+        steps = fitters.find_steps(series, series.scale, settings.significance)
         large = [step for step in steps if abs(step.size) >= smallest]
         n_small += len(steps) - len(large)
         changes += [Change(level, name, step, len(series.day)) for step in large]
     return Search(tuple(changes), len(names) - n_short, n_short, n_small)
 
 
-def _series(days: Any, value: FloatArray, white: FloatArray, lasting: FloatArray) -> Series:
-    return Series(days, value, white, lasting).keep(np.isfinite(value) & np.isfinite(white))
+def _lists(column: pa.ChunkedArray) -> list[FloatArray]:
+    """The lists of a column as arrays."""
+    lists = column.combine_chunks()
+    return np.split(np.asarray(lists.values, np.float64), np.asarray(lists.offsets)[1:-1])
 
 
 def day_of(number: int) -> date:

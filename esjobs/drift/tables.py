@@ -28,6 +28,10 @@ DAILY_FACTORS = Table(
         column("mark", "keyword", "fingerprint of the jobs of the day when it was made"),
         SPEED_RUN,
         column("made_to", "time", "end of the window of that run", "UTC"),
+        column(
+            "tasks", "list", "numbers of the tasks that determine it most, at most 64: which days share them"
+        ),
+        column("task_parts", "list", "how much each of them does to it, relative to the others"),
     ),
     time="day",
     made_by="drift",
@@ -73,7 +77,7 @@ DRIFTS = Table(
     order=columns("level -day name"),
 )
 
-DRIFT_VERSION = "1"
+DRIFT_VERSION = "2"
 """Raised when a change of method changes numbers; part of every run id."""
 
 

@@ -37,10 +37,7 @@ def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> It
             series = _series(days, metric)
             if series is None:
                 continue
-            noise = fitters.measure_noise(
-                series.day, series.value[:, None], series.white[:, None], series.lasting[:, None]
-            )
-            for step in fitters.find_steps(series, noise.memory, float(noise.scale[0]), significance):
+            for step in fitters.find_steps(series, series.scale, significance):
                 if abs(math.expm1(step.size)) >= smallest:
                     yield {**_named(key, metric), **_told(step, metric), "n_days": len(series.day)}
 
@@ -55,12 +52,14 @@ def _series(days: Mapping[int, list[Row]], metric: str) -> Series | None:
     if len(values) < LEAST_DAYS:
         return None
     spread = _spread(list(values.values()))
+    day = np.array(list(values), np.int64)
     return Series(
-        np.array(list(values), np.int64),
+        day,
         np.array([float(np.mean(logs)) for logs in values.values()]),
         np.array([spread / math.sqrt(len(logs)) for logs in values.values()]),
         # what lasts for days is not told apart from one run a day: the scale of the series takes it in
         np.full(len(values), spread / 10),
+        fitters.fading(day),
     )
 
 

@@ -2,117 +2,84 @@
 
 A value per day has an error from the jobs of that day, which is new every day, and one from what the name
 does to single tasks, which lasts as long as these run. The second makes neighbouring days alike, and so looks
-like a change: its memory is measured from all names together.
+like a change: how alike two days are follows from the tasks that they share.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from fitters.layout.arrays import Floats
-from fitters.robust import MAD_FACTOR
 
 ASSUMED_MEMORY = 0.6
-"""Correlation of the lasting part from one day to the next, where the data cannot tell."""
-MEMORY_RANGE = (0.5, 0.9)
-"""Tasks run for days: less is taken for a fluctuation; more could not be told from changes."""
+"""Correlation of the lasting part from one day to the next, where nobody knows what days share."""
 
-_LEAST_DAYS = 15
-_LEAST_NAMES = 10
-_CLIP = 3.0
+_QUANTILES = (0.5, 0.8)
+"""Of the differences of days: what most of them do, and what a few wide ones add."""
+_LAGS = ((1, 0), (3, 20))
+"""Days between two that are compared, and values from which on: a step moves as many differences."""
 _PRIOR_DAYS = 20.0
-_LEAST_SHARE = 0.05
-_SWEEPS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """What values do without any change.
+def fading(day: NDArray[np.int64], memory: float = ASSUMED_MEMORY) -> Floats:
+    """Correlation of the lasting parts of days that forget by the same share every day, shape (n, n).
 
-    ``memory``: correlation of the lasting part from one day to the next. ``scale``: per name, by how much its
-    errors are too small, at least 1.
+    >>> fading(np.array([0, 1, 3]), 0.5).tolist()
+    [[1.0, 0.5, 0.125], [0.5, 1.0, 0.25], [0.125, 0.25, 1.0]]
     """
-
-    memory: float
-    scale: Floats
-
-
-def measure_noise(day: NDArray[np.int64], values: Floats, white: Floats, lasting: Floats) -> Noise:
-    """Memory of the grid and scale of each name, from values that mostly do not change.
-
-    Parameters
-    ----------
-    day
-        Day numbers, ascending, shape (n_days,).
-    values, white, lasting
-        Values in ln and the two parts of their errors, shape (n_days, n_names); NaN where a name has none.
-    """
-    total = np.hypot(white, lasting)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        pull = np.clip((values - _median(values)) / total, -_CLIP, _CLIP)
-        share = lasting / total
-    memory = _memory(day, pull, share)
-    names = range(values.shape[1])
-    scale = [_scale(day, values[:, at], white[:, at], lasting[:, at], memory) for at in names]
-    return Noise(memory, np.array(scale))
-
-
-def covariance(day: NDArray[np.int64], white: Floats, lasting: Floats, memory: float, scale: float) -> Floats:
-    """Covariance of the values of one name on these days, shape (n_days, n_days)."""
-    apart = np.abs(day[:, None] - day[None, :])
-    matrix: Floats = scale**2 * (np.diag(white**2) + np.outer(lasting, lasting) * memory**apart)
+    matrix: Floats = memory ** np.abs(day[:, None] - day[None, :]).astype(np.float64)
     return matrix
 
 
-def _memory(day: NDArray[np.int64], pull: Floats, share: Floats) -> float:
-    n_days, n_names = pull.shape
-    follows = np.flatnonzero(np.diff(day) == 1)
-    if n_names < _LEAST_NAMES or len(follows) < _LEAST_DAYS:
-        return ASSUMED_MEMORY
-    products, shares = pull[follows] * pull[follows + 1], share[follows] * share[follows + 1]
-    told = np.isfinite(products).sum(axis=0) >= _LEAST_DAYS // 2
-    if told.sum() < _LEAST_NAMES:
-        return ASSUMED_MEMORY
-    possible = _trimmed_mean(np.nanmean(shares[:, told], axis=0))
-    if possible <= _LEAST_SHARE:
-        return ASSUMED_MEMORY
-    raw = _trimmed_mean(np.nanmean(products[:, told], axis=0))
-    memory = ASSUMED_MEMORY
-    for _ in range(_SWEEPS):
-        # the mean of the days was taken out, and with it the variance of that mean
-        lost = (1.0 - possible + possible * (1.0 + memory) / (1.0 - memory)) / n_days
-        memory = float(np.clip((raw + lost) / possible, *MEMORY_RANGE))
-    return memory
+def shared(tasks: Sequence[ArrayLike], parts: Sequence[ArrayLike]) -> Floats:
+    """Correlation of the lasting parts of days from the tasks that they share, shape (n, n).
 
+    ``tasks``: the numbers of the tasks of each day; ``parts``: what each does to the value of the day if it
+    errs by 1, in any unit. What a name does to a task is the same on all days, and independent between tasks,
+    so that the errors of two days correlate by the cosine of their parts. A day without parts is like none.
 
-def _trimmed_mean(values: Floats) -> float:
-    """Without the tenth at either end: a name that did change is alike on all its days."""
-    cut = len(values) // 10
-    return float(np.mean(np.sort(values)[cut : len(values) - cut]))
-
-
-def _scale(day: NDArray[np.int64], value: Floats, white: Floats, lasting: Floats, memory: float) -> float:
-    """From the differences of neighbouring days, which one change or another does not move.
-
-    Few days know it badly: they are drawn to 1.
+    >>> shared([[1, 2], [2, 3]], [[3.0, 4.0], [1.0, 0.0]]).round(3).tolist()
+    [[1.0, 0.8], [0.8, 1.0]]
     """
-    known = np.isfinite(value)
-    value, white, lasting, day = value[known], white[known], lasting[known], day[known]
-    if len(value) < 3:
-        return 1.0
-    steps = np.diff(value)
-    alike = memory ** np.diff(day)
-    expected = white[1:] ** 2 + white[:-1] ** 2 + lasting[1:] ** 2 + lasting[:-1] ** 2
-    expected -= 2.0 * alike * lasting[1:] * lasting[:-1]
-    ratio = (MAD_FACTOR * np.median(np.abs(steps) / np.sqrt(expected))) ** 2
-    drawn = (_PRIOR_DAYS + len(steps) * ratio) / (_PRIOR_DAYS + len(steps))
-    return float(np.sqrt(max(drawn, 1.0)))
+    sizes = [np.size(of_day) for of_day in tasks]
+    _, column = np.unique(np.concatenate([[0.0], *tasks]), return_inverse=True)
+    weight = np.zeros((len(sizes), int(column.max()) + 1))
+    np.add.at(weight, (np.repeat(np.arange(len(sizes)), sizes), column[1:]), np.concatenate([[], *parts]))
+    norm = np.sqrt(np.einsum("ij,ij->i", weight, weight))
+    weight /= np.where(norm > 0, norm, 1.0)[:, None]
+    matrix: Floats = weight @ weight.T
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
 
 
-def _median(values: Floats) -> Floats:
-    """Per name; NaN for a name without any."""
-    medians = np.full(values.shape[1], np.nan)
-    some = np.isfinite(values).any(axis=0)
-    medians[some] = np.nanmedian(values[:, some], axis=0)
-    return medians
+def covariance(white: Floats, lasting: Floats, alike: Floats) -> Floats:
+    """Covariance of the values of days, shape (n, n).
+
+    ``white``, ``lasting``: the two parts of their errors; ``alike``: the correlation of the second.
+    """
+    matrix: Floats = np.diag(white**2) + np.outer(lasting, lasting) * alike
+    return matrix
+
+
+def error_scale(value: Floats, white: Floats, lasting: Floats, alike: Floats) -> float:
+    """By how much the errors of a name are too small, at least 1.
+
+    From the differences of days one and three apart, which a step or two hardly move: their medians, and the
+    fifth that is widest, for errors that are too small are so for some tasks, not for all. Few days know it
+    badly: they are drawn to 1.
+    """
+    n = len(value)
+    matrix = covariance(white, lasting, alike)
+    variance = np.diagonal(matrix)
+    square = 1.0
+    for lag, least in _LAGS:
+        if n < max(least, lag + 2):
+            continue
+        expected = variance[lag:] + variance[:-lag] - 2.0 * np.diagonal(matrix, lag)
+        off = np.abs(value[lag:] - value[:-lag]) / np.sqrt(expected)
+        for quantile in _QUANTILES:
+            ratio = (float(np.quantile(off, quantile)) / float(special.ndtri((1.0 + quantile) / 2.0))) ** 2
+            square = max(square, (_PRIOR_DAYS + len(off) * ratio) / (_PRIOR_DAYS + len(off)))
+    return float(np.sqrt(square))

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from fitters.change.noise import covariance
+from fitters.change.noise import covariance, error_scale
 from fitters.layout.arrays import Floats
 from fitters.threads import one_blas_thread
 
-THRESHOLD = 4.0
-"""|size / error| from which a step is told; found with toys, see ``benchmarks/results/drift.md``."""
+THRESHOLD = 3.75
+"""|size / error| from which a step is told; what it costs: ``benchmarks/results/drift.md``."""
 LEAST_DAYS = 3
 """Days with a value before a step, between two, and after one."""
 DAY_LEVEL = 0.90
@@ -53,21 +53,30 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values of one name: ascending day numbers, values in ln, the white and the lasting part of errors."""
+    """Values of one name: ascending day numbers, values in ln, the white and the lasting part of errors.
+
+    ``alike``: correlation of the lasting parts, shape (n, n): :func:`fitters.shared` where one knows what
+    days share, else :func:`fitters.fading`.
+    """
 
     day: NDArray[np.int64]
     value: Floats
     white: Floats
     lasting: Floats
+    alike: Floats
 
     def keep(self, rows: NDArray[np.bool_]) -> "Series":
         """Some of the days."""
-        return Series(self.day[rows], self.value[rows], self.white[rows], self.lasting[rows])
+        alike = self.alike[np.ix_(rows, rows)]
+        return Series(self.day[rows], self.value[rows], self.white[rows], self.lasting[rows], alike)
+
+    @property
+    def scale(self) -> float:
+        """By how much the errors are too small: :func:`fitters.change.noise.error_scale`."""
+        return error_scale(self.value, self.white, self.lasting, self.alike)
 
 
-def find_steps(
-    series: Series, memory: float, scale: float = 1.0, threshold: float = THRESHOLD
-) -> tuple[Step, ...]:
+def find_steps(series: Series, scale: float = 1.0, threshold: float = THRESHOLD) -> tuple[Step, ...]:
     """The steps of a series in the order of their days.
 
     A day that stands alone, far from days on both sides that agree, is left out. A step must survive without
@@ -77,32 +86,34 @@ def find_steps(
     ----------
     series
         Days without a value are left out of it.
-    memory, scale
-        As in :class:`fitters.change.noise.Noise`.
+    scale
+        By how much the errors are too small; mostly ``series.scale``.
     threshold
         Significance from which a step counts.
 
+    >>> from fitters import fading
     >>> day = np.arange(20)
     >>> value = np.where(day < 12, 0.0, 0.15) + 0.001 * (-1.0) ** day
     >>> error = np.full(20, 0.02)
-    >>> [(step.day, round(step.size, 2)) for step in find_steps(Series(day, value, error, error), 0.5)]
+    >>> series = Series(day, value, error, error, fading(day, 0.5))
+    >>> [(step.day, round(step.size, 2)) for step in find_steps(series)]
     [(12, 0.15)]
     """
     series = series.keep(~stray_days(series, scale))
     if len(series.day) < 2 * LEAST_DAYS:
         return ()
     with one_blas_thread():
-        return _found(series, memory, scale, threshold)
+        return _found(series, scale, threshold)
 
 
-def _found(series: Series, memory: float, scale: float, threshold: float) -> tuple[Step, ...]:
-    scan = _Scan(series, memory, scale)
+def _found(series: Series, scale: float, threshold: float) -> tuple[Step, ...]:
+    scan = _Scan(series, scale)
     places: list[int] = []
     while len(places) < _MOST_STEPS:
         best = scan.best(places)
         if best is None or scan.pulls(places)[best] < threshold:
             break
-        if not _survives(series, places, best, memory, scale, threshold):
+        if not _survives(series, places, best, scale, threshold):
             break
         places.append(best)
     places = _settled(scan, sorted(places), threshold)
@@ -140,9 +151,9 @@ def _off_what_follows(value: Floats, error: Floats) -> list[int]:
 class _Scan:
     """A step before each day of a whitened series."""
 
-    def __init__(self, series: Series, memory: float, scale: float) -> None:
+    def __init__(self, series: Series, scale: float) -> None:
         n = len(series.day)
-        matrix = covariance(series.day, series.white, series.lasting, memory, scale)
+        matrix = scale**2 * covariance(series.white, series.lasting, series.alike)
         root = linalg.cholesky(matrix, lower=True)
         # column t: 1 from day t on; column 0 is the level
         steps = np.tril(np.ones((n, n)))
@@ -220,15 +231,13 @@ def _settled(scan: _Scan, places: list[int], threshold: float) -> list[int]:
     return places
 
 
-def _survives(
-    series: Series, places: list[int], best: int, memory: float, scale: float, threshold: float
-) -> bool:
+def _survives(series: Series, places: list[int], best: int, scale: float, threshold: float) -> bool:
     """Whether a step stays without the day that speaks most for it, and then without the next one."""
     for least in _SURVIVES:
         n = len(series.day)
         pulls = np.full(n, np.inf)
         for day in range(max(best - _NEAR, 0), min(best + _NEAR, n)):
-            scan = _Scan(series.keep(np.arange(n) != day), memory, scale)
+            scan = _Scan(series.keep(np.arange(n) != day), scale)
             left = scan.pulls([place - (place > day) for place in places], anywhere=True)
             at = best - (best > day)
             pulls[day] = left[max(at - 1, 1) : at + 2].max(initial=0.0)

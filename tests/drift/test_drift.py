@@ -2,6 +2,7 @@
 
 import math
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from esjobs.core.errors import NoResultError
+from esjobs.drift.tables import DAILY_FACTORS
 from esjobs.names.cpu_models import resolve_names
+from esjobs.runs.publication import rows_table
 from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.drift.grids import DAYS, FIRST, GRID, WINDOW, faster, fill, on_one_model
@@ -72,11 +75,52 @@ def test_nobody_else_changed(changed: Session) -> None:
     assert {row["name"] for row in rows if row["level"] == "site"} == {STEPPED, REFITTED}
 
 
-def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(changed: Session) -> None:
-    most = max(TRUTH.queue(STEPPED).mixture, key=lambda part: part[1])[0]
-    (row,) = changed.arrow.show("drifts", level="cpu_model", name=resolve_names([most])[0]).to_pylist()
-    assert row["cause"] == f"changed at {STEPPED}"
-    assert f"{STEPPED}, which has" in row["sentence"]
+def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -> None:
+    """The model that is found at one queue more than any other is."""
+    everywhere = {
+        cpu.name: sum(queue.share * dict(queue.mixture).get(cpu.name, 0.0) for queue in TRUTH.queues)
+        for cpu in TRUTH.cpu_models
+    }
+    _, most, queue = max(
+        (queue.share * part / everywhere[model], model, queue.name)
+        for queue in LARGE[:12]
+        for model, part in queue.mixture
+    )
+    fill(session, {14: faster(queue, 1.3)})
+    session.run(WINDOW)
+    session.drift()
+    (row,) = session.arrow.show("drifts", level="cpu_model", name=resolve_names([most])[0]).to_pylist()
+    assert row["cause"] == f"changed at {queue}"
+    assert f"{queue}, which has" in row["sentence"]
+
+
+def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
+    rows = changed.arrow.show("daily_factors", level="site", name=STEADY).to_pylist()
+    assert len(rows) == DAYS
+    for row in rows:
+        assert len(row["tasks"]) == len(set(row["tasks"])) == len(row["task_parts"]) <= row["n_tasks"]
+        assert row["task_parts"] == sorted(row["task_parts"], reverse=True)
+        assert row["task_parts"][0] == 1.0
+    common = [len({*before["tasks"]} & {*after["tasks"]}) for before, after in pairwise(rows)]
+    assert min(common) >= 1
+    # tasks live up to six days
+    assert not any({*rows[at]["tasks"]} & {*rows[at + 6]["tasks"]} for at in range(DAYS - 6))
+
+
+def test_days_of_a_store_that_knows_no_tasks_are_made_again(session: Session) -> None:
+    fill(session, days=20)
+    session.run((str(FIRST), str(FIRST + timedelta(days=19))))
+    session.drift()
+    made = session.arrow.show("daily_factors")
+    for day in sorted(set(made["day"].to_pylist())):
+        rows = [{**row, "tasks": None, "task_parts": None} for row in made.to_pylist() if row["day"] == day]
+        batches = rows_table(DAILY_FACTORS, rows).to_batches()
+        session.store.publish([session.store.replace(DAILY_FACTORS, str(day), batches)])
+    # those before the window of the run are left out, not taken for days that share nothing
+    session.run((str(FIRST + timedelta(days=5)), str(FIRST + timedelta(days=19))))
+    report = session.drift()
+    assert report.counts["days fitted"] == 14
+    assert report.rows_in == len([row for row in made.to_pylist() if row["day"] >= FIRST + timedelta(days=5)])
 
 
 def test_an_edit_of_the_declaration_stands_beside_the_change(changed: Session, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import linalg
 
-from fitters import Series, align_days, find_steps, measure_noise
-from fitters.change.noise import covariance
+from fitters import Series, align_days, fading, find_steps, shared
+from fitters.change.noise import covariance, error_scale
 from fitters.change.steps import stray_days
 
 Floats = NDArray[np.float64]
@@ -15,21 +15,23 @@ MEMORY = 0.5
 
 def series(value: Floats, white: float = 0.02, lasting: float = 0.02) -> Series:
     n = len(value)
-    return Series(np.arange(n), value, np.full(n, white), np.full(n, lasting))
+    return Series(np.arange(n), value, np.full(n, white), np.full(n, lasting), fading(np.arange(n), MEMORY))
+
+
+def assumed(n: int, white: float = 0.02, lasting: float = 0.02) -> Floats:
+    """The covariance of :func:`series`."""
+    return covariance(np.full(n, white), np.full(n, lasting), fading(np.arange(n), MEMORY))
 
 
 def noise(rng: np.random.Generator, n: int, white: float = 0.02, lasting: float = 0.02) -> Floats:
     """Noise of exactly the covariance that is assumed."""
-    day = np.arange(n)
-    matrix = covariance(day, np.full(n, white), np.full(n, lasting), MEMORY, 1.0)
-    return np.asarray(linalg.cholesky(matrix, lower=True) @ rng.standard_normal(n))
+    return np.asarray(linalg.cholesky(assumed(n, white, lasting), lower=True) @ rng.standard_normal(n))
 
 
 def test_size_error_and_significance_are_those_of_generalised_least_squares() -> None:
     value = noise(np.random.default_rng(3), 30) + 0.25 * (np.arange(30) >= 17)
-    (step,) = find_steps(series(value), MEMORY)
-    matrix = covariance(np.arange(30), np.full(30, 0.02), np.full(30, 0.02), MEMORY, 1.0)
-    inverse = linalg.inv(matrix)
+    (step,) = find_steps(series(value))
+    inverse = linalg.inv(assumed(30))
     chi2 = {}
     for day in range(3, 28):
         design = np.column_stack([np.ones(30), np.arange(30) >= day])
@@ -47,7 +49,7 @@ def test_pulls_of_the_size_and_coverage_of_the_day() -> None:
     pulls, inside, n = [], 0, 100
     for _ in range(n):
         value = noise(rng, 40) + 0.15 * (np.arange(40) >= 25)
-        found = find_steps(series(value), MEMORY, threshold=4.0)
+        found = find_steps(series(value), threshold=4.0)
         step = min(found, key=lambda step: abs(step.day - 25))
         pulls += [(step.size - 0.15) / step.error] if step.day == 25 else []
         inside += step.day_low <= 25 <= step.day_high
@@ -60,7 +62,7 @@ def test_pulls_of_the_size_and_coverage_of_the_day() -> None:
 def test_two_steps_are_told_apart() -> None:
     value = noise(np.random.default_rng(5), 50)
     value += 0.2 * (np.arange(50) >= 15) - 0.3 * (np.arange(50) >= 33)
-    steps = find_steps(series(value), MEMORY)
+    steps = find_steps(series(value))
     assert [step.day for step in steps] == [15, 33]
     assert [step.size for step in steps] == pytest.approx([0.2, -0.3], abs=0.08)
 
@@ -69,13 +71,13 @@ def test_two_steps_are_told_apart() -> None:
 def test_bad_days_make_no_step(bad: list[int]) -> None:
     value = noise(np.random.default_rng(7), 30)
     value[bad] += 0.8
-    assert find_steps(series(value), MEMORY) == ()
+    assert find_steps(series(value)) == ()
 
 
 def test_a_bad_day_beside_a_step_hides_none() -> None:
     value = noise(np.random.default_rng(9), 30) + 0.2 * (np.arange(30) >= 20)
     value[10] -= 0.9
-    (step,) = find_steps(series(value), MEMORY)
+    (step,) = find_steps(series(value))
     assert abs(step.day - 20) <= 1
 
 
@@ -89,14 +91,32 @@ def test_a_day_that_stands_alone_is_stray_and_a_step_is_not() -> None:
 @pytest.mark.parametrize("n", [0, 1, 5, 6])
 def test_a_step_needs_three_days_on_either_side(n: int) -> None:
     value = 0.5 * (np.arange(n) >= 3).astype(float)
-    assert [step.day for step in find_steps(series(value), MEMORY)] == ([3] if n == 6 else [])
+    assert [step.day for step in find_steps(series(value))] == ([3] if n == 6 else [])
 
 
-def test_gaps_between_days_lessen_what_they_have_in_common() -> None:
-    day = np.array([0, 1, 10])
-    matrix = covariance(day, np.zeros(3), np.ones(3), 0.5, 1.0)
-    assert matrix[0, 1] == 0.5
-    assert matrix[1, 2] == 0.5**9
+def test_days_have_in_common_what_their_tasks_did_to_them() -> None:
+    """Against many draws of what tasks do: the same on all days of a task, independent between tasks."""
+    rng = np.random.default_rng(8)
+    tasks: list[list[float]] = [[11, 12, 13], [12, 13], [14, 12], [15]]
+    parts = [[1.0, 2.0, 0.5], [3.0, 1.0], [2.0, 2.0], [1.0]]
+    of_task = {task: rng.standard_normal(100_000) for task in range(11, 16)}
+    drawn = [
+        np.sum([part * of_task[int(task)] for task, part in zip(*of_day, strict=True)], axis=0)
+        for of_day in zip(tasks, parts, strict=True)
+    ]
+    assert shared(tasks, parts) == pytest.approx(np.corrcoef(drawn), abs=0.02)
+    assert shared([[], [1]], [[], [2.0]]).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_a_task_that_goes_on_tells_a_step_that_its_end_would_not() -> None:
+    """The same values: one task over all days errs alike before and after, other tasks need not."""
+    day = np.arange(16)
+    value = np.where(day < 8, 0.0, 0.12) + 0.004 * (-1.0) ** day
+    error = np.full(16, 0.05)
+    one = shared([[1]] * 16, [[1.0]] * 16)
+    other = shared([[1]] * 8 + [[2]] * 8, [[1.0]] * 16)
+    assert [step.day for step in find_steps(Series(day, value, 0.2 * error, error, one))] == [8]
+    assert find_steps(Series(day, value, 0.2 * error, error, other)) == ()
 
 
 def test_days_are_brought_to_one_scale_by_those_who_do_not_change() -> None:
@@ -112,31 +132,39 @@ def test_days_are_brought_to_one_scale_by_those_who_do_not_change() -> None:
     assert np.isnan(aligned[3, 7])
 
 
-def test_memory_and_scale_of_the_noise_are_measured() -> None:
+def test_the_scale_of_errors_is_measured_and_a_step_moves_it_little() -> None:
     rng = np.random.default_rng(2)
-    day = np.arange(60)
-    lasting = np.full((60, 40), 0.02)
-    matrix = covariance(day, np.full(60, 0.02), np.full(60, 0.02), 0.8, 1.0)
-    value = linalg.cholesky(matrix, lower=True) @ rng.standard_normal((60, 40))
-    value[:, 0] *= 3.0
-    found = measure_noise(day, value, lasting, lasting)
-    assert found.memory == pytest.approx(0.8, abs=0.15)
-    assert found.scale[0] > 2.0
-    assert found.scale.min() >= 1.0
-    assert np.median(found.scale) < 1.1
+    white, lasting, alike = np.full(60, 0.02), np.full(60, 0.02), fading(np.arange(60), MEMORY)
+    values = [noise(rng, 60) for _ in range(40)]
+    right = [error_scale(value, white, lasting, alike) for value in values]
+    small = [error_scale(3.0 * value, white, lasting, alike) for value in values]
+    step = 0.15 * (np.arange(60) >= 40)
+    moved = [error_scale(value + step, white, lasting, alike) for value in values]
+    assert min(right) >= 1.0
+    assert np.median(right) < 1.25
+    assert 2.2 < np.median(small) < 3.3
+    assert np.median(np.array(moved) / right) < 1.1
 
 
-def test_few_names_or_days_tell_no_memory() -> None:
-    value = np.zeros((5, 3))
-    found = measure_noise(np.arange(5), value, np.ones((5, 3)), np.ones((5, 3)))
-    assert found.memory == 0.6
-    assert found.scale.tolist() == [1.0, 1.0, 1.0]
+def test_errors_that_are_too_small_for_one_day_in_four_are_noticed() -> None:
+    """Half of the days tell nothing of it: a queue that some tasks do not suit."""
+    rng = np.random.default_rng(6)
+    white, lasting, alike = np.full(60, 0.02), np.full(60, 0.001), np.eye(60)
+    wide = [
+        error_scale(value, white, lasting, alike)
+        for value in rng.standard_normal((40, 60)) * np.where(rng.random((40, 60)) < 0.25, 0.08, 0.02)
+    ]
+    assert np.median(wide) > 1.5
+
+
+def test_few_days_tell_no_scale() -> None:
+    assert error_scale(np.array([0.0, 9.0]), np.ones(2), np.ones(2), np.eye(2)) == 1.0
 
 
 def test_a_stationary_series_has_a_step_about_as_often_as_chance_allows() -> None:
     """One look at each of 500 series: at 4.5 errors hardly one of them has any."""
     rng = np.random.default_rng(4)
-    told = sum(bool(find_steps(series(noise(rng, 40)), MEMORY, threshold=4.5)) for _ in range(500))
+    told = sum(bool(find_steps(series(noise(rng, 40)), threshold=4.5)) for _ in range(500))
     assert told <= 3
-    low = sum(bool(find_steps(series(noise(rng, 40)), MEMORY, threshold=2.0)) for _ in range(30))
+    low = sum(bool(find_steps(series(noise(rng, 40)), threshold=2.0)) for _ in range(30))
     assert low > 6, "a threshold of two errors must tell of many: the test above can fail"
