@@ -1,0 +1,123 @@
+"""How alike programs are by the names of their symbols: TF-IDF over hashed names, and the cosine.
+
+Term frequencies are binary, for a name is in a symbol table or it is not. The weight of a name is
+ln((1 + n) / (1 + d)) + 1, where d of n different fingerprints have it: the smoothed inverse document
+frequency of G. Salton, C. Buckley, *Term-weighting approaches in automatic text retrieval*, Information
+Processing & Management 24 (1988), in the form that scikit-learn uses. Names that everybody has (``_start``)
+count little, names that few have count much.
+"""
+
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+N_HASHES = 2**18
+"""Names are counted in so many places; two of 10,000 names share one with a probability of 4 %."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SharedName:
+    """A name that two fingerprints have; ``share``: what it adds to their similarity."""
+
+    name: str
+    share: float
+
+
+class StaticSimilarity:
+    """Similarities among ``n`` fingerprints, each the names of the symbols of a program.
+
+    A fingerprint that is None or empty says nothing: its similarities are NaN. Fingerprints may repeat, as
+    where many jobs ran one program: equal ones are computed once, and weights follow from different ones, so
+    that no number depends on how often a program was run. Deterministic; order changes nothing.
+
+    Memory: 12 bytes a name of each different fingerprint, beside the names themselves, which are not copied.
+
+    >>> programs = StaticSimilarity([["main", "dgemm"], ["main", "dgemm", "mpi"], ["main", "sort"], None])
+    >>> programs.similarity(0).round(3).tolist()
+    [1.0, 0.694, 0.312, nan]
+    >>> programs.shared(0, 1, top=1)[0].name
+    'dgemm'
+    """
+
+    def __init__(self, fingerprints: Sequence[Collection[str] | None]) -> None:
+        self._fingerprints = fingerprints
+        self._row = np.full(len(fingerprints), -1, dtype=np.int64)
+        columns = self._distinct(fingerprints)
+        sizes = np.array([len(each) for each in columns], dtype=np.int64)
+        self._places = np.concatenate(columns) if columns else np.empty(0, dtype=np.int32)
+        frequency = np.bincount(self._places, minlength=N_HASHES)
+        self._weights: Floats = np.log((1 + len(columns)) / (1 + frequency)) + 1
+        self._norms = np.array([np.sqrt(np.sum(self._weights[each] ** 2)) for each in columns])
+        self._values = self._weights[self._places] / np.repeat(self._norms, sizes)
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])
+
+    def __len__(self) -> int:
+        return len(self._fingerprints)
+
+    def similarity(self, i: int) -> Floats:
+        """Cosines of fingerprint ``i`` with all, (n,), in [0, 1]; NaN where either is missing.
+
+        Cost: one pass over the names of all different fingerprints.
+        """
+        result = np.full(len(self), np.nan)
+        known = self._row >= 0
+        if not known[i]:
+            return result
+        row = self._row[i]
+        own = slice(self._starts[row], self._starts[row + 1])
+        dense = np.zeros(N_HASHES)
+        dense[self._places[own]] = self._values[own]
+        # no row is empty, so that reduceat is the product of the sparse matrix with the vector
+        cosines = np.add.reduceat(self._values * dense[self._places], self._starts[:-1])
+        cosines = np.clip(cosines, 0.0, 1.0)
+        # what is equal is 1, not 1 less rounding
+        cosines[row] = 1.0
+        result[known] = cosines[self._row[known]]
+        return result
+
+    def shared(self, i: int, j: int, top: int | None = 10) -> list[SharedName]:
+        """Names that two fingerprints have, those first that add most to their similarity; top None: all.
+
+        Shares of all add up to the similarity, unless names of one fingerprint share a hash.
+        """
+        one, other = self._fingerprints[i], self._fingerprints[j]
+        if not one or not other:
+            return []
+        names = sorted(set(one) & set(other))
+        norms = self._norms[self._row[i]] * self._norms[self._row[j]]
+        shares = self._weights[hashed(names)] ** 2 / norms
+        order = np.argsort(-shares, kind="stable")[:top]
+        return [SharedName(names[place], float(shares[place])) for place in order.tolist()]
+
+    def _distinct(self, fingerprints: Sequence[Collection[str] | None]) -> list[npt.NDArray[np.int32]]:
+        """Sorted hashes of each different fingerprint; fills which of them each is."""
+        rows: dict[bytes, int] = {}
+        seen: dict[int, int] = {}
+        columns: list[npt.NDArray[np.int32]] = []
+        for place, names in enumerate(fingerprints):
+            if not names:
+                continue
+            # one object stands for all jobs of a program, most of the time
+            row = seen.get(id(names))
+            if row is None:
+                each = np.unique(hashed(names))
+                row = rows.setdefault(each.tobytes(), len(columns))
+                if row == len(columns):
+                    columns.append(each)
+                seen[id(names)] = row
+            self._row[place] = row
+        return columns
+
+
+def hashed(names: Collection[str]) -> npt.NDArray[np.int32]:
+    """Places of names among ``N_HASHES``, by CRC-32: the same in every process, on every machine.
+
+    Names may hold what is no text in UTF-8, as symbol tables do.
+    """
+    places = (zlib.crc32(name.encode("utf-8", "surrogatepass")) % N_HASHES for name in names)
+    return np.fromiter(places, dtype=np.int32, count=len(names))
