@@ -22,6 +22,7 @@ from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
 from esjobs.series.tables import SERIES
+from esjobs.similar.tables import EXECUTABLES
 from esjobs.speed.tables import SPEED
 from esjobs.talp.tables import TALP_TABLES
 from esjobs.watch.tables import WATCH_TABLES
@@ -50,6 +51,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("detect", DETECT_TABLES),
     Capability("talp", TALP_TABLES),
     Capability("provisioning", PROVISIONING_TABLES),
+    Capability("similar", (EXECUTABLES,)),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
     Capability("notify", (NOTIFICATIONS,)),

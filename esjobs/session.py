@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from esjobs.profile.profile import Profile
     from esjobs.provisioning.desk import Provisioning
     from esjobs.runs.stored import StoredRun
+    from esjobs.similar.programs import SimilarPrograms
     from esjobs.similar.similar import SimilarJobs
     from esjobs.speed.chain import Chain
     from esjobs.speed.question import SpeedQuestion
@@ -561,13 +562,21 @@ class Session(ResultTables):
         window: WindowLike = None,
         top: int | None = 10,
         metrics: Sequence[str] = (),
+        by: str = "dynamic",
     ) -> "pd.DataFrame":
         """The jobs whose time series are nearest to those of a job, the nearest first.
 
+        ``by``: ``dynamic``, or ``static``: by the symbols of their executables (:meth:`scan_symbols`).
         ``window``: when they ended; None: whenever. ``metrics``: in which they are compared; none: every
         known one that the job has. ``top`` None: all of them. Raises :class:`NoResultError` when there is
         nothing to compare, :class:`UsageError` for a metric that is none or a source that is to be named.
         """
+        if by not in ("dynamic", "static"):
+            raise UsageError(f"by is 'dynamic' or 'static', not '{by}'")
+        if by == "static":
+            if metrics:
+                raise UsageError("metrics are of time series; leave them out, or by='static'")
+            return frame_of(self.similar_programs(job_id, source=source, window=window, top=top).rows)
         found = self.similar_jobs(job_id, source=source, window=window, top=top, metrics=metrics)
         return frame_of(found.rows)
 
@@ -585,6 +594,32 @@ class Session(ResultTables):
 
         within = window_of(window, self._clock)
         return similar_jobs(self.store, job_id, source, window=within, top=top, metrics=metrics)
+
+    def similar_programs(
+        self,
+        job_id: str,
+        *,
+        source: str | None = None,
+        window: WindowLike = None,
+        top: int | None = 10,
+    ) -> "SimilarPrograms":
+        """Jobs whose programs are most like that of a job, as an Arrow table, with books of the others."""
+        from esjobs.similar.programs import similar_programs
+
+        within = window_of(window, self._clock)
+        return similar_programs(self.store, job_id, source, window=within, top=top)
+
+    @writes
+    def scan_symbols(
+        self, files: str | Path | Sequence[str | Path], *, module: str | None = None
+    ) -> RunReport:
+        """Keep the names of the symbols of executables, folders searched; ``s.show("executables")`` has them.
+
+        ``module``: what provides them. Raises :class:`InputError` for a path that does not exist.
+        """
+        from esjobs.similar.scan import scan
+
+        return scan(self.store, paths(files), module=module, now=self._clock())
 
     def job(self, job_id: str, *, source: str | None = None) -> "JobStory":
         """Everything about one job: record, scores, issues, footprint, measures, its series to be drawn.

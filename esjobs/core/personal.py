@@ -15,7 +15,9 @@ PERSONAL: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("user", "by", "acknowledged_by", "recipient", "address"), "user"),
         **dict.fromkeys(("project", "vo_group"), "project"),
         **dict.fromkeys(("unit", "submit_host", "host"), "host"),
-        **dict.fromkeys(("transformation", "application", "work_kind", "region"), "path"),
+        **dict.fromkeys(
+            ("transformation", "application", "executable", "path", "work_kind", "region"), "path"
+        ),
         **dict.fromkeys(("job_id", "task_id"), "id"),
     }
 )

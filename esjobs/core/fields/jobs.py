@@ -93,6 +93,7 @@ LATER_FIELDS: tuple[Field, ...] = (
         "columns counter.EVENT in CSV, as an object in JSON lines",
         bounded=True,
     ),
+    _keyword("executable", "program file that ran: its path, or its name"),
 )
 """The fields that came later; each is one more at the end, and missing in what was stored before."""
 

@@ -99,6 +99,7 @@ def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object]
     errors = sum(_has_no_data(value) for value in document.values())
     books.repair("groups without data, left out", errors)
     used = _member(_member(document, "process_memory"), "usage")
+    executable = _text(_member(document, "lariat").get("exec")) or None
     job = {
         "job_id": str(acct.get("local_job_id", acct.get("id")) or "") or None,
         "site": fill.get("site") or acct.get("partition", acct.get("queue")),
@@ -106,7 +107,8 @@ def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object]
         "project": _text(project),
         "state": job_files.state_of(acct.get("exit_status", acct.get("status"))),
         "exit_code": _text(acct.get("exit_code")),
-        "application": PurePosixPath(str(_member(document, "lariat").get("exec") or "")).name or None,
+        "application": PurePosixPath(executable or "").name or None,
+        "executable": executable,
         "submit_time": _moment(acct.get("submit", acct.get("queue_time"))),
         "start_time": start,
         "end_time": end,

@@ -1,0 +1,227 @@
+"""Jobs that ran programs like that of one, by the symbols of executables, else by their names."""
+
+import heapq
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.core.errors import NoResultError, StoreError, UsageError
+from esjobs.core.query import In
+from esjobs.core.window import Window
+from esjobs.efficiency.tables import SCORES
+from esjobs.jobs.resolution import select
+from esjobs.runs.publication import read_table
+from esjobs.similar.static import StaticSimilarity
+from esjobs.similar.tables import EXECUTABLES
+from esjobs.store.base import JobStore
+
+_RECORD = ("user", "project", "application", "executable")
+_SHOWN_SCORES = ("score_cpu", "score_mem")
+_N_SHARED = 5
+UNSCANNED = "whose program was not scanned"
+AMBIGUOUS = "whose program is one of several of that name"
+UNNAMED = "whose record names no program"
+NAMELESS = "whose program has no names of symbols"
+
+COLUMNS = pa.schema(
+    [
+        ("rank", pa.int64()),
+        ("job_id", pa.string()),
+        ("similarity", pa.float64()),
+        ("by", pa.string()),
+        ("program", pa.string()),
+        ("shared", pa.string()),
+        *((name, pa.string()) for name in _RECORD),
+        *((name, pa.float64()) for name in _SHOWN_SCORES),
+        ("source", pa.string()),
+    ]
+)
+"""Columns of the answer. ``by``: symbols; name, module where either program has none: ``similarity`` is null.
+``shared``: the names of symbols that add most to it."""
+
+
+@dataclass(frozen=True)
+class SimilarPrograms:
+    """The nearest jobs (``COLUMNS``), the nearest first.
+
+    ``program``: what the job asked for ran. ``n_compared``: with how many jobs. ``left_out``: how many were
+    not compared by their symbols, by reason; of these those of the same name or module are rows all the same.
+    """
+
+    rows: pa.Table
+    program: str
+    n_compared: int
+    left_out: Mapping[str, int]
+
+
+class Programs:
+    """The scanned executables, found by what records of jobs name.
+
+    Memory: the names of all symbols of all of them.
+    """
+
+    def __init__(self, store: JobStore) -> None:
+        wanted = ["path", "name", "module", "digest", "packed"]
+        rows = read_table(store, EXECUTABLES, (), wanted).to_pylist()
+        self.rows: list[dict[str, Any]] = sorted(rows, key=lambda row: str(row["path"]))
+        self._by_path = {row["path"]: place for place, row in enumerate(self.rows)}
+        self._by_name: dict[str, list[int]] = {}
+        for place, row in enumerate(self.rows):
+            self._by_name.setdefault(row["name"], []).append(place)
+        same: dict[str | None, list[str] | None] = {None: None}
+        for row in self.rows:
+            if row["digest"] not in same:
+                same[row["digest"]] = unpacked(row["packed"])
+        self.fingerprints = [same[row["digest"]] for row in self.rows]
+
+    def place(self, executable: str | None, application: str | None) -> int | str:
+        """Which of the rows a job ran, or the reason why none is known.
+
+        By the path, where the record has one and it was scanned; else by the name of the file, of the
+        executable and then of the application, if all scanned files of that name have the same symbols.
+        """
+        if executable in self._by_path:
+            return self._by_path[executable]
+        named = [PurePosixPath(each).name for each in (executable, application) if each]
+        for name in named:
+            places = self._by_name.get(name, [])
+            if places:
+                alike = len({self.rows[place]["digest"] for place in places}) == 1
+                return places[0] if alike else AMBIGUOUS
+        return UNSCANNED if named else UNNAMED
+
+
+def unpacked(packed: bytes) -> list[str]:
+    """The names of a stored fingerprint; :class:`StoreError` for bytes that are none."""
+    try:
+        return zlib.decompress(packed).decode().split("\0")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreError("a stored list of symbols is damaged; scan again: esjobs symbols scan") from error
+
+
+def similar_programs(
+    store: JobStore,
+    job_id: str,
+    source: str | None = None,
+    *,
+    window: Window | None = None,
+    top: int | None = 10,
+) -> SimilarPrograms:
+    """The ``top`` jobs of a window (None: all that ended at any time) whose programs are most like a job's.
+
+    The more similar first, then by source and id. Where the program of either has no names of symbols, jobs
+    of the same name of program follow, then those of its module, with no similarity. Raises
+    :class:`NoResultError` for a job that is not stored, whose record names no program, or where nothing is
+    alike; :class:`UsageError` when a source is to be named. Cost: the executables once, the jobs once.
+    """
+    asked = _asked(store, job_id, source)
+    programs = Programs(store)
+    place = programs.place(asked["executable"], asked["application"])
+    if not _name(asked):
+        raise NoResultError(
+            f"the record of job '{job_id}' names no program (executable, application); "
+            "similar jobs by their series: esjobs similar --dynamic"
+        )
+    similarity = StaticSimilarity(programs.fingerprints)
+    near = np.full(len(programs.rows), np.nan)
+    if isinstance(place, int):
+        near = similarity.similarity(place)
+    best, n_compared, left_out = _ranked(store, programs, asked, place, near, window, top)
+    if not best:
+        told = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+        raise NoResultError(
+            f"no job to compare '{job_id}' with: {told or 'no other job is stored'}; "
+            "executables are made known by: esjobs symbols scan"
+        )
+    ids = In("job_id", tuple({row["job_id"] for row in best}))
+    scores = {
+        (row["source"], row["job_id"]): row
+        for row in read_table(store, SCORES, [ids], ["source", "job_id", *_SHOWN_SCORES]).to_pylist()
+    }
+    rows = []
+    for rank, row in enumerate(best, start=1):
+        other = row.pop("place")
+        shared = None
+        if row["by"] == "symbols" and isinstance(place, int):
+            shared = ", ".join(each.name for each in similarity.shared(place, other, _N_SHARED))
+        known = scores.get((row["source"], row["job_id"]), {})
+        rows.append({**known, **row, "rank": rank, "shared": shared})
+    return SimilarPrograms(
+        pa.Table.from_pylist(rows, schema=COLUMNS), _name(asked), n_compared, dict(left_out)
+    )
+
+
+def _asked(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
+    where = [In("job_id", (job_id,)), *([] if source is None else [In("source", (source,))])]
+    rows = select(store, ["source", "job_id", *_RECORD], None, where=where).read_all().to_pylist()
+    if not rows:
+        raise NoResultError(f"no record of a job '{job_id}' is stored; esjobs jobs lists them")
+    if len(rows) > 1:
+        sources = ", ".join(sorted(str(row["source"]) for row in rows))
+        raise UsageError(f"several sources have a job '{job_id}': {sources}; name one: --source")
+    return dict(rows[0])
+
+
+def _name(job: Mapping[str, Any]) -> str:
+    """What the record calls the program: last part of a path; empty: nothing."""
+    return PurePosixPath(job["executable"] or job["application"] or "").name
+
+
+def _ranked(
+    store: JobStore,
+    programs: Programs,
+    asked: Mapping[str, Any],
+    place: int | str,
+    near: npt.NDArray[np.float64],
+    window: Window | None,
+    top: int | None,
+) -> tuple[list[dict[str, Any]], int, Counter[str]]:
+    """The nearest jobs, how many were compared, and the others by reason."""
+    left_out: Counter[str] = Counter()
+    n_compared = 0
+    module = programs.rows[place]["module"] if isinstance(place, int) else None
+    known: dict[tuple[str | None, str | None], tuple[int | str, float | None, str | None]] = {}
+    kept: list[dict[str, Any]] = []
+
+    def judged(job: Mapping[str, Any]) -> tuple[int | str, float | None, str | None]:
+        other = programs.place(job["executable"], job["application"])
+        if isinstance(other, int) and not np.isnan(near[other]):
+            return other, float(near[other]), "symbols"
+        if _name(job) == _name(asked):
+            return other, None, "name"
+        if module is not None and isinstance(other, int) and programs.rows[other]["module"] == module:
+            return other, None, "module"
+        return other, None, None
+
+    for batch in select(store, ["source", "job_id", *_RECORD], window):
+        for job in batch.to_pylist():
+            if (job["source"], job["job_id"]) == (asked["source"], asked["job_id"]):
+                continue
+            key = (job["executable"], job["application"])
+            if key not in known:
+                known[key] = judged(job)
+            other, value, by = known[key]
+            if by == "symbols":
+                n_compared += 1
+            else:
+                left_out[NAMELESS if isinstance(other, int) else other] += 1
+            if by is not None:
+                program = programs.rows[other]["path"] if isinstance(other, int) else None
+                kept.append({**job, "similarity": value, "by": by, "place": other, "program": program})
+        if top is not None and len(kept) > 4 * top + 10_000:
+            kept = heapq.nsmallest(top, kept, key=_order)
+    return heapq.nsmallest(len(kept) if top is None else top, kept, key=_order), n_compared, left_out
+
+
+_FIRST = {"symbols": 0, "name": 1, "module": 2}
+
+
+def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (_FIRST[row["by"]], -(row["similarity"] or 0.0), str(row["source"]), row["job_id"])

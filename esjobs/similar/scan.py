@@ -1,0 +1,146 @@
+"""The scan of executables: files below paths become rows of ``executables``, or are counted with a reason."""
+
+import hashlib
+import os
+import stat
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.identity import content_id
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.similar.symbols import NoProgramError, Symbols, read_symbols
+from esjobs.similar.tables import EXECUTABLES
+from esjobs.store.base import JobStore
+
+_AT_ONCE = 100
+"""Files that are published in one step, which bounds memory."""
+_LONGEST_PATH = 4096
+
+
+def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: datetime) -> RunReport:
+    """Keep the names of the symbols of all programs at ``paths``, folders searched.
+
+    ``module``: what provides them. A file that is known is updated; one that is met again in the same scan,
+    by a link or by its path, is rejected as such. Links to folders are not followed. Files = stored +
+    updated + rejected. Raises :class:`InputError` for a path that does not exist, :class:`UsageError` for a
+    module without a name.
+    """
+    began = time.perf_counter()
+    if module is not None and not (module.strip() and module.isprintable()):
+        raise UsageError("the module has no readable name; give one as in 'module load': gromacs/2024.1")
+    for path in paths:
+        if not os.path.lexists(path):
+            raise InputError(f"no file or folder '{_text(path)}'; name one that exists")
+    rejected: Counter[str] = Counter()
+    counts = Counter({"stored": 0, "updated": 0, "stripped": 0, "without names": 0})
+    rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    n_files = 0
+    for met in _files(paths, rejected):
+        n_files += 1
+        try:
+            real = _resolved(met)
+            if real in seen:
+                raise NoProgramError("the same file again")
+            seen.add(real)
+            row = _row(real, read_symbols(Path(real)), module, now)
+        except NoProgramError as error:
+            rejected[str(error)] += 1
+            continue
+        counts["stripped"] += row["stripped"]
+        counts["without names"] += not row["n_symbols"]
+        rows.append(row)
+        if len(rows) == _AT_ONCE:
+            _publish(store, rows, counts)
+            rows = []
+    _publish(store, rows, counts)
+    tidy(store)
+    return RunReport(
+        "symbols scan",
+        content_id({"paths": [str(path).encode("utf-8", "replace").decode() for path in paths]}),
+        n_files + rejected[_FOLDER] + rejected[_LINK],
+        counts["stored"] + counts["updated"],
+        time.perf_counter() - began,
+        rows_are="files",
+        dropped={reason: count for reason, count in rejected.items() if count},
+        counts=dict(counts),
+    )
+
+
+_FOLDER = "a folder that cannot be read"
+_LINK = "a link to a folder, not followed"
+
+
+def _files(paths: Sequence[Path], rejected: Counter[str]) -> Iterator[str]:
+    """Everything that is no folder, in an order of its own; folders that cannot be read are counted."""
+
+    def unreadable(_: OSError) -> None:
+        rejected[_FOLDER] += 1
+
+    for path in paths:
+        if not path.is_dir():
+            yield os.fspath(path)
+            continue
+        for folder, folders, names in os.walk(path, onerror=unreadable):
+            folders.sort()
+            rejected[_LINK] += sum(os.path.islink(os.path.join(folder, name)) for name in folders)
+            yield from (os.path.join(folder, name) for name in sorted(names))
+
+
+def _resolved(path: str) -> str:
+    """The file behind links; nothing is opened unless it is a regular one."""
+    try:
+        real = os.path.realpath(path, strict=True)
+        status = os.stat(real)
+    except (OSError, ValueError) as error:
+        raise NoProgramError("a link to nothing, or in a circle") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise NoProgramError("no regular file")
+    return real
+
+
+def _row(real: str, symbols: Symbols, module: str | None, now: datetime) -> dict[str, Any]:
+    path = _text(real)
+    joined = "\0".join(symbols.names).encode()
+    return {
+        "executable": hashlib.blake2b(os.fsencode(real), digest_size=12).hexdigest(),
+        "path": path[:_LONGEST_PATH],
+        "name": path.rsplit("/", 1)[-1],
+        "module": module,
+        "symbols_from": symbols.symbols_from,
+        "stripped": symbols.stripped,
+        "n_symbols": symbols.n_symbols,
+        "n_kept": len(symbols.names),
+        "digest": hashlib.blake2b(joined, digest_size=12).hexdigest() if joined else None,
+        "size_b": float(symbols.size_b),
+        "packed": zlib.compress(joined, 6) if joined else None,
+        "scanned_at": now,
+    }
+
+
+def _publish(store: JobStore, rows: Sequence[dict[str, Any]], counts: Counter[str]) -> None:
+    if not rows:
+        return
+    ids = tuple(row["executable"] for row in rows)
+    known = set(read_table(store, EXECUTABLES, [In("executable", ids)], ["executable"]).column(0).to_pylist())
+    store.publish(
+        [
+            store.replace(EXECUTABLES, row["executable"], rows_table(EXECUTABLES, [row]).to_batches())
+            for row in rows
+        ]
+    )
+    counts["updated"] += len(known)
+    counts["stored"] += len(rows) - len(known)
+
+
+def _text(path: str | Path) -> str:
+    """A path as text that every store can keep."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,145 @@
+"""Names of the symbols of an ELF file: what a linker or a debugger calls its functions and variables.
+
+Headers are read by pyelftools; the tables of symbols as arrays, for an object a symbol takes 20 us and a
+file may have a million. Nothing of a file is trusted: what is read is bounded, offsets are checked.
+"""
+
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+
+from esjobs.core.errors import InputError
+
+MOST_KEPT = 100_000
+"""Of more names those of the least hashes are kept: versions of a program keep the same ones."""
+MOST_B = 256 * 2**20
+"""Bytes of one table of symbols or names that are read."""
+MOST_NAMES_B = 128 * 2**20
+"""Bytes of all names of a file."""
+LONGEST = 1024
+"""Bytes of a name; the rest is cut off."""
+_MOST_SECTIONS = 20_000
+_PROGRAMS = ("ET_EXEC", "ET_DYN")
+_TABLES = {"SHT_SYMTAB": "symtab", "SHT_DYNSYM": "dynsym"}
+_NO_NAMES = (3, 4)
+"""Types of symbols that name a section or a source file, STT_SECTION and STT_FILE."""
+
+
+class NoProgramError(InputError):
+    """A file has no fingerprint; the message is the reason, by which such files are counted."""
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Names of a program; ``symbols_from``: symtab, dynsym or none. ``n_symbols``: different names."""
+
+    names: tuple[str, ...]
+    symbols_from: str
+    n_symbols: int
+    size_b: int
+
+    @property
+    def stripped(self) -> bool:
+        """Whether the table of all symbols is missing."""
+        return self.symbols_from != "symtab"
+
+
+def read_symbols(path: Path) -> Symbols:
+    """The names of an executable or shared library, sorted, without their versions (``@GLIBC_2.2.5``).
+
+    Only a regular file is opened, without waiting. Raises :class:`NoProgramError` for everything that is no
+    readable program. Memory: the tables of symbols, at most ``MOST_B`` each; the size of the file is free.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise NoProgramError(f"not readable ({(reason or 'no name of a file').lower()})") from error
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NoProgramError("no regular file")
+        if file.read(4) != b"\x7fELF":
+            raise NoProgramError("not ELF")
+        try:
+            found = _found(ELFFile(file), file, status.st_size)
+        except OSError as error:
+            raise NoProgramError(f"not readable ({(error.strerror or 'error').lower()})") from error
+        # what pyelftools raises for bytes that are no ELF beyond its own errors
+        except (
+            ELFError,
+            ConstructError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise NoProgramError("damaged ELF") from error
+    kind = "symtab" if found.get("symtab") else "dynsym" if found.get("dynsym") else "none"
+    names = sorted(set().union(*found.values()))
+    kept = names
+    if len(names) > MOST_KEPT:
+        places = np.array([zlib.crc32(name.encode()) for name in names])
+        kept = [names[place] for place in sorted(np.argsort(places, kind="stable")[:MOST_KEPT].tolist())]
+    return Symbols(tuple(kept), kind, len(names), status.st_size)
+
+
+def _found(elf: ELFFile, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
+    """Names by the kind of the table that they are from."""
+    if elf["e_type"] not in _PROGRAMS:
+        raise NoProgramError("no program: an object file or a core dump")
+    n_sections = elf.num_sections()
+    if n_sections > _MOST_SECTIONS:
+        raise NoProgramError(f"more than {_MOST_SECTIONS:,} sections")
+    headers = [elf._get_section_header(number) for number in range(n_sections)]
+    found: dict[str, set[str]] = {}
+    for header in headers:
+        kind = _TABLES.get(header["sh_type"])
+        if kind is not None:
+            names = found.setdefault(kind, set())
+            texts = _part(file, headers[header["sh_link"]], size_b)
+            entries = _part(file, header, size_b)
+            names.update(_names(entries, texts, elf.elfclass, elf.little_endian))
+    return found
+
+
+def _part(file: IO[bytes], header: Any, size_b: int) -> bytes:
+    """The bytes of a section."""
+    start, length = header["sh_offset"], header["sh_size"]
+    if start + length > size_b:
+        raise NoProgramError("damaged ELF")
+    if length > MOST_B:
+        raise NoProgramError(f"a table of symbols of more than {MOST_B // 2**20} MB")
+    file.seek(start)
+    return file.read(length)
+
+
+def _names(entries: bytes, texts: bytes, width: int, little_endian: bool) -> Iterator[str]:
+    """Names of a table of symbols, each once."""
+    order = "<" if little_endian else ">"
+    # System V ABI, symbol table: the name is first, the type the lower half of st_info
+    offset, size = (4, 24) if width == 64 else (12, 16)
+    layout = np.dtype(
+        {"names": ["name", "info"], "formats": [f"{order}u4", "u1"], "offsets": [0, offset], "itemsize": size}
+    )
+    table = np.frombuffer(entries, dtype=layout, count=len(entries) // size)
+    starts = np.unique(table["name"][~np.isin(table["info"] & 15, _NO_NAMES)])
+    taken = 0
+    for start in starts[starts < len(texts)].tolist():
+        end = texts.find(b"\0", start, start + LONGEST)
+        raw = texts[start : end if end >= 0 else start + LONGEST].split(b"@", 1)[0]
+        taken += len(raw)
+        if taken > MOST_NAMES_B:
+            raise NoProgramError(f"names of more than {MOST_NAMES_B // 2**20} MB")
+        if raw:
+            yield raw.decode("utf-8", "backslashreplace")
