@@ -47,13 +47,20 @@ def text_picture(answer: "Answer", width: int) -> list[str]:
         lines += [*([""] if lines else []), figure.title]
         if figure.kind == "heat map":
             rows, columns, grid = _grid(figure)
-            lines += heat_map(rows, columns, grid, low, high, width)
+            lines += heat_map(rows, columns, grid, low, high, width, _empty(answer))
         elif figure.kind == "line":
             lines += line(figure.cells[0], figure.values, low, high, width)
         else:
             texts = [cell_text(None if value != value else value) for value in figure.values.tolist()]  # noqa: PLR0124
             lines += bars(figure.cells[0], figure.values, texts, width)
     return lines
+
+
+def _empty(answer: "Answer") -> str:
+    """What a cell of a heat map without a mark means."""
+    if answer.question.top is not None:
+        return "no jobs, or among the others"
+    return "no jobs, or too few" if answer.question.min_jobs else "no jobs"
 
 
 def specification(answer: "Answer") -> dict[str, Any]:
@@ -107,7 +114,7 @@ def _figures(answer: "Answer") -> list[_Figure]:
             f"a picture has one or two dimensions, and this answer {len(answer.by)}; "
             "name them with --by, such as --by week,rc_site"
         )
-    rows = _drawable(answer.table, without=("total",) if len(answer.by) == 1 else ("total", "others"))
+    rows = _drawable(answer.read, without=("total",) if len(answer.by) == 1 else ("total", "others"))
     if not rows.num_rows:
         raise UsageError("there are no groups to draw; ask for more of them")
     cells = tuple([_text(value) for value in rows.column(one.name).to_pylist()] for one in answer.by)

@@ -97,7 +97,7 @@ def query(obj: Context, /, plot: bool, form: str, out: str, **asked: Any) -> Non
         for line in filter(None, [answer.title, *text_picture(answer, shutil.get_terminal_size().columns)]):
             click.echo(line)
     else:
-        emit(answer.table, form, out, title=answer.title)
+        emit(answer.read if form == "table" else answer.table, form, out, title=answer.title)
     if not obj.quiet:
         for note in answer.notes:
             say(note, err=True)

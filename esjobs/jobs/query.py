@@ -45,6 +45,16 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
         return "no jobs are stored; ingest some first: esjobs ingest"
     stored = Window.of_days(span.first.date(), span.last.date())
     condition = f" with {', '.join(where)}" if where else ""
-    groupable = [name for name in parse_conditions(where) if fields.field(name).groupable]
-    listed = "".join(f"; what there is: esjobs query --by {name}" for name in groupable)
+    parsed = parse_conditions(where)
+    groupable = [name for name in parsed if fields.field(name).groupable]
+    if "site" in groupable and "rc_site" not in groupable:
+        groupable.append("rc_site")  # people say site and mean the one behind the queue
+    commands = ", ".join(f"esjobs query --by {name}" for name in groupable)
+    listed = f"; what there is: {commands}" if commands else ""
+    if any(each.operator == "=" and _is_text(name) for name, of in parsed.items() for each in of):
+        listed += "; = minds the case, ~ does not"
     return f"no jobs{condition} in {window or stored}; the stored jobs lie in {stored}{listed}"
+
+
+def _is_text(name: str) -> bool:
+    return fields.field(name).type in ("keyword", "text")

@@ -70,9 +70,18 @@ def line(times: Sequence[str], values: Floats, low: str, high: str, width: int) 
 
 
 def heat_map(
-    rows: Sequence[str], columns: Sequence[str], values: Floats, low: str, high: str, width: int
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Floats,
+    low: str,
+    high: str,
+    width: int,
+    empty: str = "no jobs",
 ) -> list[str]:
-    """A shade a cell, the darkest for the largest value (rows x columns); a dot where there is none."""
+    """A shade a cell, the darkest for the largest value (rows x columns); a dot where there is none.
+
+    ``empty``: what the dot means.
+    """
     names = _names(rows)
     margin = max(map(cell_len, names), default=0) + 2
     shown = max(1, min(len(columns), (width - margin) // 2))
@@ -86,7 +95,7 @@ def heat_map(
         lines.append(
             f"{name}  " + "".join(_shade(value, lowest, span) * (cell - 1) + " " for value in row[:shown])
         )
-    lines.append(" " * margin + f"{_SHADES[1]} {low} to {_SHADES[-1]} {high}; {_MISSING} no jobs")
+    lines.append(" " * margin + f"{_SHADES[1]} {low} to {_SHADES[-1]} {high}; {_MISSING} {empty}")
     if shown < len(columns):
         lines.append(" " * margin + f"{len(columns) - shown} more columns do not fit")
     return lines

@@ -282,6 +282,10 @@ def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) 
     nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site=X")
     assert nothing.exit_code == 1
     assert "what there is: esjobs query --by site" in nothing.stderr
+    assert "esjobs query --by site, esjobs query --by rc_site; =" in nothing.stderr
+    assert "= minds the case, ~ does not" in nothing.stderr
+    nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "cores>1000")
+    assert "minds the case" not in nothing.stderr
 
 
 def test_a_table_says_which_run_it_shows_and_to_what_it_was_restricted(filled: Path, tmp_path: Path) -> None:

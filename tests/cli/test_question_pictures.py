@@ -45,6 +45,23 @@ def test_bars_lines_and_heat_maps_are_drawn_in_the_terminal(address: str) -> Non
     assert "2025-06-29" in run(address, "--by", "day", "--metric", "efficiency", "--plot").splitlines()[-1]
     assert "no jobs" in run(address, "--by", "rc_site,day", "--plot").splitlines()[-1]
     assert "\x1b" not in run(address, "--by", "queue", "--plot")
+    few = run(address, "--by", "rc_site,day", "--plot", "--top", "3").splitlines()
+    assert few[-1].endswith("· no jobs, or among the others")
+    some = run(address, "--by", "rc_site,day", "--plot", "--min-jobs", "5").splitlines()
+    assert some[-1].endswith("· no jobs, or too few")
+
+
+def test_people_read_bins_in_a_unit_of_their_size_and_scripts_in_base_units(address: str) -> None:
+    asked = ("--bins", "mem_per_core_b=0.5GB,1GB,2GB")
+    firsts = [line.split("  ")[0] for line in run(address, *asked).splitlines()]
+    assert {"0.5 to 1 GB", "1 to 2 GB"} <= set(firsts)
+    assert "0.5 to 1 GB" in run(address, *asked, "--plot")
+    scripts = run(address, *asked, "--format", "csv").splitlines()
+    assert [line.split(",")[0] for line in scripts[1:3]] == ["5e+08 to 1e+09", "1e+09 to 2e+09"]
+    # the others and the total keep their names, and a number without a unit stays as it is
+    several = run(address, "--by", "queue", "--bins", "cores=2,", "--total", "--top", "1")
+    assert {"< 2", ">= 2"} & set(several.split("\n")[1].split("  "))
+    assert "total" in several
 
 
 @pytest.mark.parametrize("form", ["svg", "png", "html"])

@@ -11,6 +11,8 @@ from esjobs.core import fields
 from esjobs.core.errors import UsageError
 from esjobs.core.keys import Bins, MadeKey, TimePart
 from esjobs.jobs.condition_filters import number_in_unit, units_of
+from esjobs.jobs.questions.bin_names import name as bin_name
+from esjobs.jobs.questions.bin_names import stored_name
 
 TIMES = {
     "week": "ISO week of the end time in UTC, as 2025-W26",
@@ -71,8 +73,16 @@ class Dimension:
             case TimePart(part="month"):
                 return [None if day is None else f"{day:%Y-%m}" for day in values]
             case Bins(edges=edges):
-                return [None if number is None else _interval(edges, number) for number in values]
+                return [None if number is None else stored_name(edges, number) for number in values]
         return list(values)
+
+    def read(self, texts: Sequence[Any]) -> list[Any]:
+        """Values of an answer as people read them: bins in a unit of their size."""
+        if not isinstance(self.made, Bins):
+            return list(texts)
+        of, edges = fields.field(self.made.field), self.made.edges
+        names = {stored_name(edges, number): bin_name(of, edges, number) for number in range(len(edges) + 1)}
+        return [names.get(text, text) for text in texts]
 
 
 def dimensions(by: Iterable[str], bins: Iterable[Bins] = ()) -> list[Dimension]:
@@ -166,12 +176,3 @@ def equal_bins(number: int, low: float, high: float) -> tuple[float, ...]:
 def _week(day: date) -> str:
     year, week, _ = day.isocalendar()
     return f"{year}-W{week:02d}"
-
-
-def _interval(edges: Sequence[float], number: int) -> str:
-    """A bin as people write it: the lower edge is in it, the upper one is not."""
-    if number == 0:
-        return f"< {edges[0]:.6g}"
-    if number == len(edges):
-        return f">= {edges[-1]:.6g}"
-    return f"{edges[number - 1]:.6g} to {edges[number]:.6g}"

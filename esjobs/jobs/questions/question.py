@@ -76,6 +76,17 @@ class Answer:
         """What was compared; empty where nothing was."""
         return f"{self.question.window}; before: {self.before}" if self.before else ""
 
+    @property
+    def read(self) -> pa.Table:
+        """The table as people read it: bins in a unit of their size; all else as in ``table``."""
+        table = self.table
+        for dimension in self.by:
+            place = table.column_names.index(dimension.name)
+            kind = table.schema.field(place)
+            texts = pa.array(dimension.read(table.column(place).to_pylist()), kind.type)
+            table = table.set_column(place, kind, texts)
+        return table
+
 
 def answered(store: JobStore, question: Question, nothing: Callable[[], str]) -> Answer:
     """The answer. ``nothing``: gives the sentence that is said when no job matches.

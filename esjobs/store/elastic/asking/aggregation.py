@@ -7,6 +7,7 @@ the embedded engine. The cluster's groups must count exactly the jobs that its f
 not, or if a question cannot be put to the index at all, everything is read.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +70,7 @@ def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bo
             for part in jobs.parts(query.window, used_fields(query))
         ]
         if jobs.most_read is not None:
-            _require_allowed(cluster, jobs, [part for _, part in snapshots], query)
+            _require_allowed(cluster, jobs, [(at, part) for at, part in snapshots if not at.empty], query)
         there = [(at, part) for at, part in snapshots if not at.empty]
         of_parts = [None] * len(there) if by_reading else _side_by_side(there, query)
         for (at, part), grouped in zip(there, of_parts, strict=True):
@@ -103,7 +104,8 @@ def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
     invalid: Counter[date] = Counter()
     with scratch_of_jobs() as scratch:
         for some in unread:
-            asked = all_of([*some.jobs.inside(query.window), some.clause, *_possible(some.jobs, query)])
+            base = some.jobs.inside(query.window)
+            asked = all_of([*base, some.clause, *_possible(some.jobs, query, some.at)])
             for page in some.jobs.documents(some.at, asked, used_fields(query)):
                 scratch.add(page.jobs)
                 invalid += page.invalid
@@ -112,9 +114,10 @@ def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
     return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
 
 
-def _possible(jobs: JobIndex, query: Query) -> list[Clause]:
+def _possible(jobs: JobIndex, query: Query, at: PointInTime) -> list[Clause]:
     """What can pass filters of which the cluster cannot say one; none where that is not why it is read."""
-    clauses = Clauses(jobs.live, lambda _: None)
+    base = all_of(jobs.inside(query.window))
+    clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, base))
     if clauses.filters(query.where) is not None or not (narrow := clauses.narrowing(query.where)):
         return []
     return [any_of([*jobs.odd(used_fields(query)), all_of(narrow)])]
@@ -199,13 +202,15 @@ def what_forbids_groups(jobs: JobIndex, query: Query) -> list[str]:
     return [live.note for live in used if not live.askable] or ["no cluster can say what is asked"]
 
 
-def _require_allowed(cluster: Cluster, jobs: JobSource, parts: Sequence[JobIndex], query: Query) -> None:
+def _require_allowed(
+    cluster: Cluster, jobs: JobSource, parts: Sequence[tuple[PointInTime, JobIndex]], query: Query
+) -> None:
     """Refuse to read more documents than the settings allow, before anything is read."""
     n_read = 0
     why: list[str] = []
-    for part in parts:
+    for at, part in parts:
         if not is_groupable(part, query):
-            n_read += count_of(cluster, part, [*part.inside(query.window), *_possible(part, query)])
+            n_read += count_of(cluster, part, [*part.inside(query.window), *_possible(part, query, at)])
             why += what_forbids_groups(part, query)
     require_allowed(jobs, n_read, list(dict.fromkeys(why)))
 
@@ -269,7 +274,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     rules = _rules(query.drops, clauses, answer)
     if rules is None:
         return None
-    counted = _counted(at, jobs, query, _Parts(base, where, odd, rules), clauses)
+    counted = _counted(at, jobs, query, _Parts(base, where, odd, rules), clauses, asked)
     if counted is None:
         return None
     holds, fails = rules.passed(len(rules.keeps))
@@ -333,17 +338,24 @@ class _Parts:
 class _Counted:
     """The books of what the cluster can judge, binned jobs per day, and how many jobs it cannot judge.
 
-    ``n_odd``: because of a value that the index does not know; ``n_doubted``: because of a rule.
+    ``n_odd``: because of a value that the index does not know; ``n_doubted``: because of a rule. ``most``:
+    how many groups there are at most, about.
     """
 
     books: Counter[Outcome]
     binned: dict[date, int]
     n_odd: int
     n_doubted: int
+    most: float = math.inf
 
 
 def _counted(
-    at: PointInTime, jobs: JobIndex, query: Query, parts: _Parts, clauses: Clauses
+    at: PointInTime,
+    jobs: JobIndex,
+    query: Query,
+    parts: _Parts,
+    clauses: Clauses,
+    asked: composite.Grouping,
 ) -> _Counted | None:
     """Count the jobs by what becomes of them; None when a field has several values somewhere."""
     rules = parts.rules
@@ -356,8 +368,10 @@ def _counted(
         outcomes.append((str(rule.unknown), "note", all_of(holds, [*fails, present])))
     named = {str(number): clause for number, (_, _, clause) in enumerate(outcomes)}
     days = per_day(_time(jobs), {"outcomes": {"filters": {"filters": named}}})
+    # who wants books wants buckets, of which there are too many anyway
+    distinct = {} if query.books else _distinct(asked)
     body = {
-        "sane": {"filter": all_of(parts.where, parts.odd), "aggs": {"days": days}},
+        "sane": {"filter": all_of(parts.where, parts.odd), "aggs": {"days": days, **distinct}},
         "odd": {"filter": any_of(parts.odd)},
         "doubted": {"filter": all_of([*parts.where, rules.doubted()], parts.odd)},
         **_values_and_documents(jobs, query),
@@ -374,7 +388,19 @@ def _counted(
         for number, (name, kind, _) in enumerate(outcomes):
             books[Outcome(day, name, kind)] += bucket["outcomes"]["buckets"][str(number)]["doc_count"]
         binned[day] = books[Outcome(day, "binned", "binned")]
-    return _Counted(books, binned, counts["odd"]["doc_count"], counts["doubted"]["doc_count"])
+    most = math.inf
+    if not query.books:
+        # a missing value is one more
+        most = math.prod(counts["sane"][name]["value"] + 1 for name in distinct)
+        most *= len(binned) if "day" in query.keys else 1
+    return _Counted(books, binned, counts["odd"]["doc_count"], counts["doubted"]["doc_count"], most)
+
+
+def _distinct(asked: composite.Grouping) -> dict[str, Any]:
+    """Aggregations that tell how many values each of the columns has, about."""
+    return {
+        f"distinct_{name}": {"cardinality": {"field": column.path}} for name, column in asked.columns.items()
+    }
 
 
 _VALUES, _DOCUMENTS = "values_of_", "documents_with_"
@@ -401,7 +427,10 @@ def _groups(
 ) -> pa.Table:
     """The groups of the cluster, in one of two ways; by day, a day at a time."""
     asked, by_value = ways
-    if "day" not in asked.query.keys:
+    by_day = "day" in asked.query.keys
+    if counted.most <= cuts.PAGE:
+        return composite.few_groups(at, replace(asked, days=time if by_day else ""), kept)
+    if not by_day:
         return composite.groups(at, asked, kept, sum(counted.binned.values()), by_value)
     inner = asked.schema()
     names = [*asked.query.keys, *(metric.name for metric in asked.query.metrics)]

@@ -52,17 +52,15 @@ def answer_type(asked: "Grouping") -> type[Any]:
     for name, sums in filters.items():
         kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
         inner.append((name, kind))
-    if not asked.columns:
+    if not asked.columns and not asked.days:
         optional = [(name, kind | None, None) for name, kind in inner]
         single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
         sums_of_all: Any = ("aggregations", single, msgspec.field(default_factory=single))
         return msgspec.defstruct("Answer", [sums_of_all], bases=(_Answer,), kw_only=True)
-    key = msgspec.defstruct(
-        "Key",
-        [(name, _key_type(asked.live[column.field])) for name, column in asked.asked_columns.items()],
-        gc=False,
-        frozen=True,
-    )
+    kinds = [(name, _key_type(asked.live[column.field])) for name, column in asked.asked_columns.items()]
+    if asked.days:
+        kinds.append(("day", int))
+    key = msgspec.defstruct("Key", kinds, gc=False, frozen=True)
     bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
     after = ("after_key", dict[str, Any] | None, None)
     page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])

@@ -27,6 +27,7 @@ from esjobs.core.query import (
     Range,
     Times,
 )
+from esjobs.store.elastic.asking import quotients
 from esjobs.store.elastic.asking.days import between, days_between
 from esjobs.store.elastic.fields.live_fields import LiveField
 from esjobs.store.elastic.layout import LONGEST_TERM
@@ -63,8 +64,16 @@ class Clauses:
         return exact if len(exact) == len(clauses) else None
 
     def narrowing(self, items: Sequence[Filter]) -> list[Clause]:
-        """Those filters that can be said: what they let through holds all that the filters let through."""
-        return [clause for clause in map(self.filter, items) if clause is not None]
+        """What can be said of filters: what it lets through holds all that the filters let through."""
+        return [clause for clause in map(self._narrowing, items) if clause is not None]
+
+    def _narrowing(self, item: Filter) -> Clause | None:
+        clause = self.filter(item)
+        if clause is None and isinstance(item, Range):
+            derived = self._field(item.field).derived
+            parts = quotients.possibly(self, derived, item) if isinstance(derived, Quotient) else None
+            return None if parts is None else any_of(parts)
+        return clause
 
     def filter(self, item: Filter) -> Clause | None:
         """A filter as a clause."""
@@ -165,7 +174,11 @@ class Clauses:
         bounds = (item.gt, item.ge, item.lt, item.le)
         if any(bound is not None and math.isnan(bound) for bound in bounds):
             return NONE
-        if self._field(item.field).derived is not None:
+        derived = self._field(item.field).derived
+        if isinstance(derived, Quotient):
+            parts = quotients.exactly(self, derived, item)
+            return None if parts is None else any_of(parts)
+        if derived is not None:
             return None
         live = self.live[item.field]
         if live.state in ("constant", "absent"):

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from esjobs.core.arrow import arrow_type
-from esjobs.core.fields import CoreClassOf
+from esjobs.core.fields import CoreClassOf, DayOf
 from esjobs.core.query import Query, is_count
 from esjobs.store.duck.compile_sql import metric_type
 from esjobs.store.elastic.asking import cuts
 from esjobs.store.elastic.asking.answers import answer_type
-from esjobs.store.elastic.asking.clauses import Clause, all_of, translated
+from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of, translated
 from esjobs.store.elastic.asking.cuts import Page, Part, cells, paged, ranges
 from esjobs.store.elastic.asking.days import moment_of
 from esjobs.store.elastic.asking.sums import Atom, Floats, Sums
@@ -49,7 +49,8 @@ class Column:
 class Grouping:
     """What is asked of each part; ``columns``: what makes a group, by its brief name in answers.
 
-    ``fixed``: the values of columns that all jobs of a part share, so that they are not asked for.
+    ``fixed``: the values of columns that all jobs of a part share, so that they are not asked for. ``days``:
+    the path of the end time where groups are those of a day, too; else each day is asked for on its own.
     """
 
     query: Query
@@ -57,6 +58,7 @@ class Grouping:
     sums: Sums
     columns: Mapping[str, "Column"]
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    days: str = ""
 
     @property
     def asked_columns(self) -> Mapping[str, "Column"]:
@@ -65,8 +67,8 @@ class Grouping:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that a range yields; the day of a job is known without asking."""
-        return tuple(key for key in self.query.keys if key in self.live or key != "day")
+        """The keys that a range yields; where days are asked for one by one, theirs is known."""
+        return tuple(key for key in self.query.keys if key in self.live or key != "day" or self.days)
 
     @property
     def coarser(self) -> bool:
@@ -93,6 +95,14 @@ def grouping(query: Query, live: Mapping[str, LiveField], sums: Sums) -> Groupin
             return None
         columns += [Column(name, path) for path in item.paths]
     return Grouping(query, live, sums, {f"k{number}": column for number, column in enumerate(columns)})
+
+
+def few_groups(at: PointInTime, asked: Grouping, clause: Clause) -> pa.Table:
+    """The groups of the jobs of a clause in one go: where a page or two have them all, parts cost more.
+
+    Raises :class:`NotExactError`.
+    """
+    return _of_part(at, asked, Part(clause, EVERY), _decoder(asked)).table
 
 
 def groups(
@@ -163,7 +173,7 @@ def _pages(
     at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
 ) -> Iterator[Sequence[Any]]:
     inner = asked.sums.body()
-    if not asked.columns:
+    if not asked.columns and not asked.days:
         body = {"size": 0, "query": clause, "aggs": inner, "track_total_hits": True}
         answer = at.decoded_search(body, decoder.decode)
         answer.require_whole(at)
@@ -175,6 +185,8 @@ def _pages(
         {name: {"terms": {"field": column.path, "missing_bucket": True}}}
         for name, column in asked.asked_columns.items()
     ]
+    if asked.days:
+        sources.append({"day": {"date_histogram": {"field": asked.days, "fixed_interval": "1d"}}})
 
     def ask(composite: dict[str, Any]) -> Page:
         groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
@@ -204,6 +216,8 @@ def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
                 values: Sequence[Any] = [
                     None if c is None or c < 1 else "single" if c == 1 else "multi" for c in cores
                 ]
+            case DayOf():
+                values = [moment_of(bucket.key.day).date() for bucket in buckets]
             case _:
                 values = keys[key]
         known = pa.array(values, arrow_type(asked.query.field(key).type))

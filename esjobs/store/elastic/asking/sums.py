@@ -48,13 +48,14 @@ class Term:
     """A metric as: product of constants (field, power) x sum of the product of ``summed`` over some jobs.
 
     ``present``: the fields that a job must have to count, besides the constants. ``where``: what else must
-    hold for it.
+    hold for it. ``nonzero``: constants that are not 0 where a job counts, for a field divides by them.
     """
 
     constants: tuple[tuple[str, int], ...]
     summed: tuple[str, ...]
     present: frozenset[str]
     where: tuple[Filter, ...] = ()
+    nonzero: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ class Sums:
             null = null | np.isnan(value) | ((value == 0) & (power < 0))
             with np.errstate(divide="ignore", invalid="ignore"):
                 total = total * value**power
+        for name in term.nonzero:
+            null = null | (constants[name] == 0)
         return np.where(null, 0.0, total), null
 
     def _factor(self, name: str) -> float:
@@ -168,6 +171,7 @@ def plan_sums(
     well where the indices that are asked together hold a number as different types.
     """
     factors: dict[str, tuple[dict[str, int], frozenset[str]]] = {}
+    nonzero = {metric.name: _divisors(query, metric) for metric in query.metrics}
     for metric in query.metrics:
         of_metric = _factors(query, metric)
         if of_metric is None:
@@ -195,6 +199,7 @@ def plan_sums(
         if query.field(name).type == "integer" and not (live[name].plain and live[name].whole_numbers)
     }
     constants |= {n for powers, _ in factors.values() for n, power in powers.items() if power < 0}
+    constants |= {n for name in factors for n in nonzero[name]}
     if by_value:
         constants |= used
         if not all(live[name].one_kind for name in constants):
@@ -207,7 +212,7 @@ def plan_sums(
         return None
     sure = present_in(query)
     terms = {
-        name: _term(powers, having, where[name], constants, sure, live)
+        name: _term(powers, having, where[name], constants, sure, live, nonzero[name])
         for name, (powers, having) in factors.items()
     }
     usable = {name: term for name, term in terms.items() if term is not None}
@@ -266,8 +271,6 @@ def _factors(query: Query, metric: Metric) -> tuple[dict[str, int], frozenset[st
             names, having_all = factors, others
         case Minimum() | Maximum() | Quantile():
             return None
-    if any(_divided(query, other) for other in having_all if other not in names):
-        return None  # present only where no divisor is 0
     having = frozenset(part for other in having_all for part in _behind(query, other))
     powers: dict[str, int] = {}
     for name in names:
@@ -282,9 +285,11 @@ def _factors(query: Query, metric: Metric) -> tuple[dict[str, int], frozenset[st
     return powers, having
 
 
-def _divided(query: Query, name: str) -> bool:
-    derived = query.field(name).derived
-    return isinstance(derived, Quotient) and bool(derived.under)
+def _divisors(query: Query, metric: Metric) -> frozenset[str]:
+    """What the fields are divided by that a job must have to count: they are there only where it is not 0."""
+    having = metric.having if isinstance(metric, SumWhere | Moment) else ()
+    derived = (query.field(name).derived for name in having)
+    return frozenset(part for item in derived if isinstance(item, Quotient) for part in item.under)
 
 
 def _term(
@@ -294,6 +299,7 @@ def _term(
     constants: Set[str],
     sure: Set[str],
     live: Mapping[str, LiveField],
+    nonzero: frozenset[str],
 ) -> Term | None:
     summed = [name for name, power in powers.items() for _ in range(power) if name not in constants]
     if len(summed) > 2 or any(power < 0 for name, power in powers.items() if name not in constants):
@@ -303,7 +309,7 @@ def _term(
     needed = {name for name in (*powers, *having) if name not in constants}
     if any(len(live[name].paths) > 1 for name in needed):
         return None
-    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure), where)
+    return Term(tuple(fixed), tuple(summed), frozenset(needed - sure), where, nonzero)
 
 
 def _atoms(term: Term) -> list[Atom]:
