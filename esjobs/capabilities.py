@@ -15,6 +15,7 @@ from esjobs.drift.tables import DAILY_FACTORS, DRIFT
 from esjobs.efficiency.tables import SCORES
 from esjobs.jobs.tables import BUCKETS, DAYS, LOAD_TABLES, LOADS, REJECTS
 from esjobs.nights.tables import NIGHT_STEPS, NIGHTS
+from esjobs.noise.tables import NOISE_COSTS
 from esjobs.notify.tables import NOTIFICATIONS
 from esjobs.provisioning.tables import PROVISIONING_TABLES
 from esjobs.reasons.tables import REASON
@@ -50,6 +51,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("efficiency", (SCORES,)),
     Capability("detect", DETECT_TABLES),
     Capability("talp", TALP_TABLES),
+    Capability("noise", (NOISE_COSTS,)),
     Capability("provisioning", PROVISIONING_TABLES),
     Capability("similar", (EXECUTABLES,)),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),

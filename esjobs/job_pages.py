@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from esjobs.detect.many_jobs import Identity, job_stories
 from esjobs.detect.tables import ISSUES, SEVERITIES
 from esjobs.efficiency.tables import SCORES
 from esjobs.job_page import job_html
+from esjobs.noise.budget import cost_sentences
 from esjobs.store.base import JobStore
 
 FOLDER = "jobs"
@@ -78,7 +79,9 @@ def job_pages(store: JobStore, most: int) -> JobPages:
 def job_files(store: JobStore, pages: JobPages, style: str, mark: str) -> Iterator[tuple[str, str]]:
     """Each page by its name. ``style``: the address of the style sheet, seen from the pages beside them."""
     around = Around(f"../{style}", mark, _WAYS)
-    for story in job_stories(store, list(pages.files), points=_POINTS):
+    monitoring = cost_sentences(store)
+    for found in job_stories(store, list(pages.files), points=_POINTS):
+        story = replace(found, monitoring=monitoring)
         yield pages.files[story.source, story.job_id], job_html(story, around)
 
 

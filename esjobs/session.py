@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from esjobs.ingest.base import Source
     from esjobs.nights.condition import Condition
     from esjobs.nights.nights import Nights
+    from esjobs.noise.budget import NoiseBudget
     from esjobs.notify.notifier import Notifier
     from esjobs.output.jobs import ExportFormat
     from esjobs.profile.profile import Profile
@@ -521,7 +522,9 @@ class Session(ResultTables):
         from esjobs.efficiency.rank import rank
 
         within = window_of(window, self._clock)
-        return rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
+        ranked = rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
+        costs = (f"cost of monitoring: {each}" for each in self.noise.sentences())
+        return replace(ranked, notes=(*ranked.notes, *costs))
 
     @writes
     def detect(self, window: WindowLike = None, *, rebuild: bool = False) -> RunReport:
@@ -629,7 +632,8 @@ class Session(ResultTables):
         """
         from esjobs.detect.one_job import job_story
 
-        return job_story(self.store, job_id, source)
+        story = job_story(self.store, job_id, source)
+        return replace(story, monitoring=self.noise.sentences())
 
     def job_page(self, job_id: str, out: str | Path, *, source: str | None = None) -> Path:
         """Write the page of one job as an HTML file that needs nothing else; as :meth:`job`."""
@@ -721,6 +725,13 @@ class Session(ResultTables):
         from esjobs.provisioning.desk import Provisioning
 
         return Provisioning(self.store, self._clock, read_only=self.read_only)
+
+    @property
+    def noise(self) -> "NoiseBudget":
+        """What collectors of monitoring data cost: ``s.noise.keep("ldms-1s", off, on)``, ``sentences``."""
+        from esjobs.noise.budget import NoiseBudget
+
+        return NoiseBudget(self.store, self._clock, read_only=self.read_only)
 
     @property
     def notifier(self) -> "Notifier":

@@ -122,7 +122,7 @@ ROOMS = {
     },
     "esjobs.talp": {*_LATEST, "esjobs.ingest", "esjobs.ingest.formats", "esjobs.talp"},
     "esjobs.efficiency": {*_LATEST, "esjobs.clusters", "esjobs.efficiency"},
-    "esjobs.noise": {"esjobs.core", "esjobs.output", "esjobs.noise"},
+    "esjobs.noise": {*_LATEST, "esjobs.output", "esjobs.noise"},
     "esjobs.provisioning": {*_LATEST, "esjobs.efficiency", "esjobs.provisioning"},
     "esjobs.similar": {*_LATEST, "esjobs.series", "esjobs.similar"},
     "esjobs.profile": {

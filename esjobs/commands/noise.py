@@ -140,18 +140,33 @@ def analyse(
     emit(rows, form, out, title="times of the slowest rank by level of noise (%)")
 
 
-@example("esjobs noise compare off.csv on.csv")
+@example("esjobs noise compare off.csv on.csv", "esjobs noise compare off.csv on.csv --collector ldms-1s")
 @noise.command()
 @click.argument("off", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("on", type=click.Path(path_type=Path, dir_okay=False))
 @_gate_option
+@click.option(
+    "--collector",
+    metavar="NAME",
+    help="Keep the cost in the store under this name; it is told beside scores.",
+)
 @rows_options
 @click.pass_obj
-def compare(obj: Context, off: Path, on: Path, gate: float, form: str, out: str) -> None:
-    """What a collector costs: runs recorded while it was switched OFF against runs while it was ON."""
+def compare(
+    obj: Context, off: Path, on: Path, gate: float, collector: str | None, form: str, out: str
+) -> None:
+    """What a collector costs: runs recorded while it was switched OFF against runs while it was ON.
+
+    Without --collector no store is needed. Kept again for the same collector and configuration, a cost is
+    replaced; esjobs show noise_costs has what is kept.
+    """
     from esjobs.noise.analysis import compare as compared
 
-    told = compared(off, on, gate=gate / 100)
+    if collector is None:
+        told = compared(off, on, gate=gate / 100)
+    else:
+        with obj.session(writes=True) as session:
+            told, _ = session.noise.keep(collector, off, on, gate=gate / 100)
     _say(obj, told.notes)
     emit(told.rows, form, out)
 

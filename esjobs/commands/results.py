@@ -96,6 +96,7 @@ def show(
             run=run_id,
             window=window,
         )
+        costs = session.noise.sentences() if what == "scores" else ()
     if form == "table":
         from esjobs.shown_tables import for_people
 
@@ -103,6 +104,11 @@ def show(
         rows, title, prose = for_people(what, rows, headline)
         titles = ("" if shown is None else shown.title, only_restricted, title)
         emit(rows, form, out, title=", ".join(filter(None, titles)), prose=prose)
+        if costs and not obj.quiet:
+            from esjobs.terminal import say
+
+            for each in costs:
+                say(f"note: cost of monitoring: {each}", err=True)
     else:
         emit(rows, form, out)
 

@@ -28,6 +28,7 @@ class JobStory:
     ``record``: its fields that are known, in the order of the catalogue; empty where only series are stored.
     ``scores``: None where it was not scored. ``issues``: the worst first, tags among them.
     ``pop``: what TALP measured, a row a region; empty where the job was not run under it.
+    ``monitoring``: what it costs to collect such numbers, as far as that was measured, in sentences.
     """
 
     source: str
@@ -39,6 +40,7 @@ class JobStory:
     footprints: tuple[Row, ...]
     plots: tuple[Plot, ...]
     pop: tuple[Row, ...] = ()
+    monitoring: tuple[str, ...] = ()
 
     def seen_in(self, metric: str) -> tuple[Row, ...]:
         """The issues of detectors whose evidence is a part of the time of a metric."""

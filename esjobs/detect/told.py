@@ -58,6 +58,8 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         value, reason = story.scores.get(name), story.scores.get(f"{name}_reason")
         shown = "none" if value is None else told(value, "percent" if name == "cpu_efficiency" else "number")
         yield name, f"{shown}{f' ({visible(reason)})' if reason else ''}"
+    for each in story.monitoring:
+        yield "cost of monitoring", each
 
 
 def when(row: Row) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import InputError
-from esjobs.noise.recorded import Run, read_runs, sound
+from esjobs.noise.recorded import GATE, Run, read_runs, sound
 from esjobs.noise.statistics import (
     Mean,
     above,
@@ -19,9 +19,6 @@ from esjobs.noise.statistics import (
     threshold,
     told,
 )
-
-GATE = 0.015
-"""Share of the time that the slowest rank of a run may have waited for a core."""
 
 LEVELS_SCHEMA = pa.schema(
     [

@@ -10,6 +10,8 @@ from esjobs.core.errors import InputError
 
 COLUMNS = ("level", "seconds", "run_delay_s", "involuntary_switches", "collective", "bytes", "count", "ranks")
 """What a file of runs has; ``level`` and ``seconds`` are enough."""
+GATE = 0.015
+"""Share of the time that the slowest rank of a run may have waited for a core."""
 _LARGEST_FILE = 64 << 20
 _LARGEST = 1e9
 

@@ -5,7 +5,6 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from esjobs.core.errors import EsjobsError, InputError, UsageError
@@ -13,21 +12,10 @@ from esjobs.noise.analysis import analyse, compare
 from esjobs.noise.programs import Plan, build, run
 from esjobs.noise.recorded import read_runs
 from tests.cli.running import run as run_program
+from tests.noise.runs import recorded
 
 PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
 LAUNCHER = "mpirun --oversubscribe" + (" --allow-run-as-root" if os.geteuid() == 0 else "")
-
-
-def recorded(path: Path, slower: dict[float, float], delay: float = 0.0, n: int = 12, seed: int = 1) -> Path:
-    rng = np.random.default_rng(seed)
-    lines = ["level,seconds,run_delay_s"]
-    lines += [
-        f"{level},{seconds:.6f},{delay * seconds:.6f}"
-        for level, factor in slower.items()
-        for seconds in 100 * factor + rng.normal(0, 0.2, n)
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def test_levels_are_detected_missed_and_unconfirmed(tmp_path: Path) -> None:
