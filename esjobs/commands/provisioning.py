@@ -4,14 +4,17 @@ from collections.abc import Callable
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from esjobs.commands.help import example
 from esjobs.commands.options import Context, emit, emit_reports, rows_options, where_option, window_option
-from esjobs.efficiency.rank import SCORE_CHOICES
+from esjobs.efficiency.rank import BEST_IS_HIGH, SCORE_CHOICES
 from esjobs.provisioning.names import BY, CONTACTED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
@@ -170,11 +173,29 @@ def contact(
 def effects(obj: Context, score: str, days: int, form: str, out: str) -> None:
     """What contacts changed: scores before and after, against others like them who were not contacted.
 
+    Of three or more that can be compared, what they changed together is told on stderr.
+
     effect: change less that of others with the same score before, with its 95 % interval.
     """
     with obj.session() as session:
         rows = session.provisioning.effects(score, days=days)
     emit(rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
+    _say_overall(obj, rows, high_is_good=score in BEST_IS_HIGH)
+
+
+def _say_overall(obj: Context, rows: "pa.Table", *, high_is_good: bool) -> None:
+    from esjobs.provisioning.contacts import overall_effect
+
+    together = overall_effect(rows)
+    if together is not None and not obj.quiet:
+        from esjobs.terminal import say
+
+        beyond = f", spread between contacts {together.spread:.2g}" if together.spread > 0 else ""
+        say(
+            f"note: {together.n_contacts} contacts together: {together.verdict(high_is_good=high_is_good)}, "
+            f"{together.effect:+.3g} ({together.low:+.2g} to {together.high:+.2g}, 95 %){beyond}",
+            err=True,
+        )
 
 
 def _say_notes(obj: Context, notes: tuple[str, ...]) -> None:

@@ -12,8 +12,9 @@ from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.efficiency.rank import BEST_IS_HIGH, rank
-from esjobs.provisioning.matching import Change, effect
+from esjobs.provisioning.matching import Change, Effect, effect
 from esjobs.provisioning.names import CONTACTED
+from esjobs.provisioning.overall import Overall, overall
 from esjobs.provisioning.tables import CONTACTS
 from esjobs.runs.publication import read_table, rows_table, tidy
 from esjobs.store.base import JobStore
@@ -95,6 +96,28 @@ def effects(store: JobStore, score: str = "cpu_efficiency", days: int = DAYS) ->
     if not contacts:
         raise NoResultError("nobody was contacted; enter it: esjobs provision contact")
     return _effects(store, contacts, contacts, score, days)
+
+
+def overall_effect(rows: pa.Table) -> Overall | None:
+    """What the contacts of :func:`effects` changed together; None where fewer than three can be compared.
+
+    Of those who were contacted several times every contact counts; those without an interval do not.
+    """
+    return overall(
+        [
+            Effect(
+                row["change"],
+                row["expected"],
+                row["effect"],
+                row["effect_low"],
+                row["effect_high"],
+                row["n_matched"],
+                row["verdict"] == "not comparable",
+            )
+            for row in rows.to_pylist()
+            if row["effect"] is not None
+        ]
+    )
 
 
 def contact_effects(store: JobStore, period: Window) -> pa.Table:

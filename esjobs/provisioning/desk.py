@@ -10,7 +10,8 @@ from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.provisioning.assessment import Comparison, assess, compare, indexed
-from esjobs.provisioning.contacts import DAYS, effects, enter_contact
+from esjobs.provisioning.contacts import DAYS, effects, enter_contact, overall_effect
+from esjobs.provisioning.overall import Overall
 from esjobs.provisioning.questionnaire import read_questionnaire
 from esjobs.provisioning.waiting import lost, used, waiting
 from esjobs.store.base import JobStore
@@ -77,6 +78,10 @@ class Provisioning:
     def effects(self, score: str = "cpu_efficiency", *, days: int = DAYS) -> pa.Table:
         """What contacts changed, against others: :func:`~esjobs.provisioning.contacts.effects`."""
         return effects(self._store, score, days)
+
+    def overall_effect(self, score: str = "cpu_efficiency", *, days: int = DAYS) -> Overall | None:
+        """What all contacts changed together: :func:`~esjobs.provisioning.overall.overall`."""
+        return overall_effect(self.effects(score, days=days))
 
     def _window(self, window: str | None) -> Window | None:
         return None if window is None else Window.of(window, self._clock())
