@@ -80,7 +80,6 @@ def test_the_command_tells_it(tmp_path: Path) -> None:
             end_time=START + timedelta(days=day, hours=3),
             wall_s=3600.0,
             cpu_s=28800.0 * used(user, day),
-            *(0.5 + user / 100 + (0.2 if user % 5 == 0 and day > 14 else 0) + rng.normal(0, 0.02)),
         )
         for user in range(30)
         for day in range(29)
