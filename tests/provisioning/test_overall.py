@@ -97,4 +97,4 @@ def test_the_command_tells_it(tmp_path: Path) -> None:
     assert told.low < 0.2 < told.high
     shown = run("provision", "effects", "--days", "14", store=str(tmp_path / "jobs.duckdb"))
     assert shown.exit_code == 0, shown.stderr
-    assert "note: 4 contacts together: improved, +0.2" in shown.stderr
+    assert "note: 4 contacts together: improved, +0.1" in shown.stderr
