@@ -20,6 +20,7 @@ FULL: Row = {
     "subcluster": "icelake",
     "exit_code": "0:15",
     "counters": COUNTERS,
+    "executable": "/opt/gromacs/2024.1/bin/gmx_mpi",
 }
 
 
