@@ -84,7 +84,7 @@ class Trigger:
     @contextmanager
     def _session(self) -> Iterator[Session]:
         # a night that reads files can be the first thing that happens to a store
-        create = bool(self.settings.nights.ingest)
+        create = bool(self.settings.nights.ingest or self.settings.talp.spools)
         with open_session(settings=self.settings, create=create, clock=self.clock) as session:
             yield session
 
@@ -121,7 +121,7 @@ def serve_nights(settings: Settings) -> None:
     service.take_note(known)
     following = calendar.next_after(system_clock())
     _log.info("nights of %s; the next trigger is at %s", settings.place, following)
-    errands = _errands(settings)
+    errands = _errands(settings, metrics)
     if chosen.listen == "nothing":
         serve(service, calendar, errands)
         return
@@ -130,16 +130,21 @@ def serve_nights(settings: Settings) -> None:
         serve(service, calendar, errands)
 
 
-def _errands(settings: Settings) -> list[Errand]:
-    """What is done between nights: reports of TALP are gathered, where spools of them are set."""
+def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
+    """What is done between nights: reports of TALP are gathered, where spools of them are set.
+
+    What could be gathered is stored before spools that could not be read are told as a failure.
+    """
     if not settings.talp.spools:
         return []
 
     def gather() -> None:
-        with open_session(settings=settings) as session:
+        with open_session(settings=settings, create=True) as session:
             report = session.gather_talp()
         if report.rows_out or report.counts["new junk"]:
             _log.info("%s", report.headline)
+        if report.counts["spools not read"]:
+            raise InputError("; ".join(report.notes))
 
     every = timedelta(minutes=settings.talp.every_minutes)
-    return [Errand("reports of TALP", every, gather, system_clock)]
+    return [Errand("talp", every, gather, system_clock, metrics)]

@@ -221,11 +221,14 @@ class Session(ResultTables):
         return report if dry_run else self._with_talp(report)
 
     @writes
-    def gather_talp(self, spools: Sequence[str] = (), *, source: str | None = None) -> RunReport:
+    def gather_talp(
+        self, spools: Sequence[str] = (), *, source: str | None = None, join: bool = True
+    ) -> RunReport:
         """Take finished reports of TALP from spools, those of the settings unless named; then join them.
 
-        ``source``: what records of jobs have as theirs, for spools that are named. Raises
-        :class:`UsageError` where there is no spool, :class:`InputError` when none can be read.
+        ``source``: what records of jobs have as theirs, for spools that are named. ``join``: False where
+        :meth:`join_talp` follows. Raises :class:`UsageError` where there is no spool, :class:`InputError`
+        when none can be read.
         """
         from esjobs.ingest.formats.talp import Talp
         from esjobs.jobs.ingest import ingest
@@ -242,7 +245,7 @@ class Session(ResultTables):
             return ingest(lambda: self.store, Talp(), list(files), fill, now=self._clock())
 
         report = gather(self.store, settings, chosen, put, self._clock().timestamp())
-        return self._with_talp(report)
+        return self._with_talp(report) if join else report
 
     @writes
     def undo(self, load: str) -> RunReport:

@@ -13,6 +13,7 @@ from esjobs.core.errors import StoreError
 from esjobs.nights.condition import Condition
 
 STATES = ("done", "failed", "missing", "running")
+_RESULTS = ("ok", "failed")
 
 
 class Metrics:
@@ -38,8 +39,14 @@ class Metrics:
         self._triggers = Counter(
             "esjobs_triggers", "Triggers by what came of them", ["result"], registry=self.registry
         )
-        for result in ("ok", "failed"):
+        for result in _RESULTS:
             self._triggers.labels(result)
+        self._errands = Counter(
+            "esjobs_errands",
+            "What is done between nights, by what came of it",
+            ["errand", "result"],
+            registry=self.registry,
+        )
 
     def running(self, *, on: bool) -> None:
         """Nights are being run, or not any more."""
@@ -50,6 +57,15 @@ class Metrics:
         self._trigger.set(moment.timestamp())
         self._triggers.labels("ok" if ok else "failed").inc()
         self.expects(following)
+
+    def knows_errand(self, name: str) -> None:
+        """An errand has not been done yet: its counters begin at 0."""
+        for result in _RESULTS:
+            self._errands.labels(name, result)
+
+    def errand_done(self, name: str, *, ok: bool) -> None:
+        """An errand is over."""
+        self._errands.labels(name, "ok" if ok else "failed").inc()
 
     def expects(self, following: datetime | None) -> None:
         """The next trigger is known."""

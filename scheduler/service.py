@@ -134,9 +134,14 @@ class Errand:
     """Something that is done every so often between the nights, whatever became of it the last time.
 
     ``do``: what it is; an :class:`EsjobsError` of it is logged, once as long as it stays the same.
+    ``metrics`` count how often it went well, and how often not.
     """
 
-    def __init__(self, name: str, every: timedelta, do: Callable[[], None], clock: Clock) -> None:
+    def __init__(
+        self, name: str, every: timedelta, do: Callable[[], None], clock: Clock, metrics: Metrics
+    ) -> None:
+        metrics.knows_errand(name)
+        self._metrics = metrics
         self._name = name
         self._every = every
         self._do = do
@@ -151,8 +156,10 @@ class Errand:
             return False
         self._last = now
         said = ""
+        ok = False
         try:
             self._do()
+            ok = True
         except EsjobsError as error:
             said = str(error)
             if said != self._said:
@@ -160,6 +167,7 @@ class Errand:
         except Exception:
             _log.exception("%s: a defect", self._name)
         self._said = said
+        self._metrics.errand_done(self._name, ok=ok)
         return True
 
 
@@ -183,7 +191,8 @@ def serve(service: Service, calendar: Calendar, errands: Sequence[Errand] = ()) 
                 service.tick()
                 for errand in errands:
                     errand.tick()
-        except Stop:
+        # a signal in the middle of a query: DuckDB raises its own KeyboardInterrupt in place of ours
+        except (Stop, KeyboardInterrupt):
             _log.info("told to end")
         finally:
             ticking.shutdown(wait=False)

@@ -107,7 +107,14 @@ ROOMS = {
     "esjobs.speed": {*_LATEST, "esjobs.speed"},
     "esjobs.nights": {
         *(*_LATEST, "esjobs.speed", "esjobs.nights", "esjobs.drift", "esjobs.reasons"),
-        *("esjobs.watch", "esjobs.notify", "esjobs.detect", "esjobs.session", "esjobs.settings"),
+        *(
+            "esjobs.watch",
+            "esjobs.notify",
+            "esjobs.detect",
+            "esjobs.talp",
+            "esjobs.session",
+            "esjobs.settings",
+        ),
         "esjobs.efficiency",
     },
     "esjobs.watch": {*_LATEST, "esjobs.speed", "esjobs.watch"},

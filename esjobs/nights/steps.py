@@ -12,11 +12,13 @@ from esjobs.nights.fitting import fit_inputs, fit_stands, fit_window, runs_input
 from esjobs.nights.notifying import notify_night
 from esjobs.nights.retention import prune_night
 from esjobs.nights.scoring import score_inputs, score_night
+from esjobs.nights.talp import talp_night
 from esjobs.nights.watching import watch_night
 from esjobs.nights.work import NightStep
 
 NIGHT_STEPS: tuple[NightStep, ...] = (
     NightStep("ingest", ingest_files, inputs=files_inputs, idle=True, first=True),
+    NightStep("talp", talp_night, idle=True),
     NightStep("aggregate", aggregate_night, inputs=aggregate_inputs, idle=True),
     NightStep("detect", detect_night, inputs=detect_inputs, idle=True),
     NightStep("score", score_night, inputs=score_inputs),

@@ -25,6 +25,8 @@ _AT_ONCE = 500
 _REMEMBERED = 10_000
 """Files of a spool that are known to be none of ours; of more, some are logged again."""
 
+_COUNTS = ("gathered", "junk", "new junk", "still being written", "not removed", "spools not read")
+
 Store = Callable[[Sequence[Path], str | None], RunReport]
 """Stores files as reports of jobs of a source; raises when the store has not got them."""
 
@@ -35,22 +37,23 @@ def gather(
     """Take the finished reports of spools; each is removed after the store has acknowledged it.
 
     What has another name than reports have is not opened; what has one and is no report stays, too. Both are
-    counted, and logged the first time. A spool that cannot be read does not keep the others from it.
+    counted, and logged the first time. A spool that cannot be read is counted, its reason is among the notes,
+    and it does not keep the others from it.
 
     Raises :class:`InputError` when no spool could be read, and whatever the store raises: then nothing of the
     load is removed, and it is stored again the next time, which changes nothing.
     """
     began = time.perf_counter()
-    counts = dict.fromkeys(("gathered", "junk", "new junk", "still being written", "not removed"), 0)
+    counts = dict.fromkeys(_COUNTS, 0)
     notes: list[str] = []
     failures: list[InputError] = []
     for chosen in spools:
         try:
             _gather_one(store, spool_of(chosen, settings, now), chosen.source, put, counts, notes)
         except InputError as error:
-            _log.warning("%s", error)
             failures.append(error)
             notes.append(str(error))
+            counts["spools not read"] += 1
     if failures and len(failures) == len(spools):
         raise failures[0]
     n_in = counts["gathered"] + counts["junk"] + counts["still being written"]

@@ -82,7 +82,7 @@ def test_what_failed_first_is_told_when_the_account_cannot_be_written(
         raise StoreError("the sums cannot be read")
 
     monkeypatch.setattr(Ledger, "write", refused)
-    steps = [NightStep("aggregate", broken), *NIGHT_STEPS[2:]]
+    steps = [NightStep("aggregate", broken), *NIGHT_STEPS[3:]]
     with staged(tmp_path, steps=steps) as stage:
         stage.arrive(FIRST)
         with pytest.raises(StoreError) as raised:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from esjobs.core.errors import StoreError
+from scheduler.metrics import Metrics
 from scheduler.service import Errand
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -17,6 +18,7 @@ class Gathering:
         self.now = NOON
         self.done: list[datetime] = []
         self.error: Exception | None = None
+        self.metrics = Metrics()
 
     def __call__(self) -> None:
         self.done.append(self.now)
@@ -24,7 +26,20 @@ class Gathering:
             raise self.error
 
     def errand(self) -> Errand:
-        return Errand("gathering", timedelta(minutes=5), self, lambda: self.now)
+        return Errand("gathering", timedelta(minutes=5), self, lambda: self.now, self.metrics)
+
+    def counted(self) -> tuple[int, int]:
+        """How often it went well, and how often it failed, as Prometheus reads it."""
+        named = {
+            result: f'esjobs_errands_total{{errand="gathering",result="{result}"}} '
+            for result in ("ok", "failed")
+        }
+        lines = self.metrics.text().decode().splitlines()
+        ok, failed = (
+            next(float(line.removeprefix(start)) for line in lines if line.startswith(start))
+            for start in named.values()
+        )
+        return int(ok), int(failed)
 
 
 def test_every_five_minutes_whenever_the_service_looks() -> None:
@@ -47,6 +62,7 @@ def test_a_failure_is_logged_once_and_tried_again(caplog: pytest.LogCaptureFixtu
     assert caplog.messages == ["gathering: the cluster is gone; try again"]
     gathering.error = None
     errand.tick()
+    assert gathering.counted() == (1, 3)
     gathering.error = StoreError("the cluster is gone; try again")
     gathering.now += timedelta(minutes=5)
     errand.tick()
@@ -57,6 +73,7 @@ def test_a_defect_does_not_end_the_service(caplog: pytest.LogCaptureFixture) -> 
     gathering = Gathering()
     gathering.error = ZeroDivisionError()
     assert gathering.errand().tick()
+    assert gathering.counted() == (0, 1)
     assert "a defect" in caplog.text
 
 
