@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 N_HASHES = 2**18
-"""Names are counted in so many places; two of 10,000 names share one with a probability of 4 %."""
+"""Names are counted in so many places; one shares its own with any of 10,000 others with probability 4 %."""
 
 Floats = npt.NDArray[np.float64]
 

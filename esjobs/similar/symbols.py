@@ -1,7 +1,7 @@
 """Names of the symbols of an ELF file: what a linker or a debugger calls its functions and variables.
 
-Headers are read by pyelftools; the tables of symbols as arrays, for an object a symbol takes 20 us and a
-file may have a million. Nothing of a file is trusted: what is read is bounded, offsets are checked.
+Headers are read by pyelftools; the tables of symbols as arrays, not as an object a symbol, for a file may
+have a million. Nothing of a file is trusted: what is read is bounded, offsets are checked.
 """
 
 import os
