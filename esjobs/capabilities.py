@@ -23,7 +23,7 @@ from esjobs.references.tables import REFERENCES
 from esjobs.runs.kinds import Kind
 from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
 from esjobs.series.tables import SERIES
-from esjobs.similar.tables import EXECUTABLES
+from esjobs.similar.tables import EXECUTABLES, PREDICTED_SCORES
 from esjobs.speed.tables import SPEED
 from esjobs.talp.tables import TALP_TABLES
 from esjobs.watch.tables import WATCH_TABLES
@@ -53,7 +53,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("talp", TALP_TABLES),
     Capability("noise", (NOISE_COSTS,)),
     Capability("provisioning", PROVISIONING_TABLES),
-    Capability("similar", (EXECUTABLES,)),
+    Capability("similar", (EXECUTABLES, PREDICTED_SCORES)),
     Capability("runs", (*ACCOUNT, LATEST_RUNS)),
     Capability("nights", (NIGHTS, NIGHT_STEPS)),
     Capability("notify", (NOTIFICATIONS,)),

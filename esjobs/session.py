@@ -489,6 +489,7 @@ class Session(ResultTables):
         top: int | None = 25,
         weight: str = "node_hours",
         variant: str | None = None,
+        predicted: bool = False,
     ) -> "pd.DataFrame":
         """Who uses what they are given worst: names by the mean of a score, weighted by their hours.
 
@@ -506,7 +507,9 @@ class Session(ResultTables):
         ...         print(error)
         no job is scored; make scores: esjobs score
         """
-        ranked = self.ranking(by, score, window=window, top=top, weight=weight, variant=variant)
+        ranked = self.ranking(
+            by, score, window=window, top=top, weight=weight, variant=variant, predicted=predicted
+        )
         frame = frame_of(ranked.rows)
         frame.attrs["notes"] = ranked.notes
         return frame
@@ -520,12 +523,22 @@ class Session(ResultTables):
         top: int | None = 25,
         weight: str = "node_hours",
         variant: str | None = None,
+        predicted: bool = False,
     ) -> "Ranking":
         """The same as an Arrow table with its notes."""
         from esjobs.efficiency.rank import rank
 
         within = window_of(window, self._clock)
-        ranked = rank(self.store, by, score, window=within, top=top, weight=weight, variant=variant)
+        ranked = rank(
+            self.store,
+            by,
+            score,
+            window=within,
+            top=top,
+            weight=weight,
+            variant=variant,
+            predicted=predicted,
+        )
         costs = (f"cost of monitoring: {each}" for each in self.noise.sentences())
         return replace(ranked, notes=(*ranked.notes, *costs))
 
@@ -626,6 +639,30 @@ class Session(ResultTables):
         from esjobs.similar.scan import scan
 
         return scan(self.store, paths(files), module=module, now=self._clock())
+
+    @writes
+    def predict_scores(self, window: WindowLike = None) -> RunReport:
+        """Predict the scores that jobs of some days lack from measured jobs that behaved alike.
+
+        ``window``: whole days; None: all. ``s.show("predicted_scores")`` has them, apart from measured ones.
+        Raises :class:`NoResultError` where nothing is scored, or too few jobs were measured to predict from.
+        """
+        from esjobs.similar.prediction import predict
+
+        return predict(self.store, self._days(window), self.settings.similar)
+
+    def evaluate_predictions(self, most: int | None = 2000) -> "pd.DataFrame":
+        """How good predictions are: measured jobs predicted from those of other runs, and of other users.
+
+        ``most``: jobs that are predicted; None: all. Raises :class:`NoResultError` where none was measured.
+        """
+        return frame_of(self.arrow_evaluation(most))
+
+    def arrow_evaluation(self, most: int | None = 2000) -> pa.Table:
+        """The same as an Arrow table."""
+        from esjobs.similar.evaluation import evaluate
+
+        return evaluate(self.store, self.settings.similar, most)
 
     def job(self, job_id: str, *, source: str | None = None) -> "JobStory":
         """Everything about one job: record, scores, issues, footprint, measures, its series to be drawn.

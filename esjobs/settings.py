@@ -36,6 +36,7 @@ from esjobs.efficiency.settings import EfficiencySettings
 from esjobs.nights.settings import NightsSettings
 from esjobs.notify.settings import NotifySettings
 from esjobs.setting_types import Count, Number, no_flag
+from esjobs.similar.settings import SimilarSettings
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
 from esjobs.talp.settings import TalpSettings
@@ -175,6 +176,7 @@ class Settings(BaseSettings):
     clusters: ClustersSettings = ClustersSettings()
     detect: DetectSettings = DetectSettings()
     talp: TalpSettings = TalpSettings()
+    similar: SimilarSettings = SimilarSettings()
 
     @property
     def memory_bytes(self) -> float:

@@ -54,6 +54,9 @@ def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) 
     help="By what jobs weigh in the mean of a name.",
 )
 @click.option("--variant", metavar="NAME", help="Only scores of this definition: hsw, skx, zen4, ...")
+@click.option(
+    "--predicted", is_flag=True, help="With scores that esjobs similar predict made, and their share."
+)
 @window_option
 @rows_options
 @click.pass_obj
@@ -64,6 +67,7 @@ def rank(
     top: int,
     weight: str,
     variant: str | None,
+    predicted: bool,
     window: str | None,
     form: str,
     out: str,
@@ -74,7 +78,9 @@ def rank(
     of its jobs. spread: weighted standard deviation over jobs. Scores are 0 at best, cpu_efficiency is 1.
     """
     with obj.session() as session:
-        ranked = session.ranking(by, chosen, window=window, top=top or None, weight=weight, variant=variant)
+        ranked = session.ranking(
+            by, chosen, window=window, top=top or None, weight=weight, variant=variant, predicted=predicted
+        )
     if not obj.quiet:
         from esjobs.terminal import say
 

@@ -1,14 +1,28 @@
-"""The command about jobs that behave alike."""
+"""Commands about jobs that behave alike: the nearest, and scores predicted from them."""
 
 import click
 
 from esjobs.commands.help import example
-from esjobs.commands.options import Context, emit, rows_options, top_option, window_option
+from esjobs.commands.options import Context, emit, emit_reports, rows_options, top_option, window_option
 from esjobs.core.text import visible
 
 
+class _JobUnlessNamed(click.Group):
+    """A group whose first argument is a job unless it names a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["job", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_JobUnlessNamed, subcommand_metavar="JOBID | COMMAND [ARGS]...")
+def similar() -> None:
+    """The jobs most like JOBID, by time series or programs, and scores predicted from such jobs."""
+
+
 @example("esjobs similar JOBID --top 10", "esjobs similar JOBID --static")
-@click.command()
+@similar.command("job")
 @click.argument("job_id", metavar="JOBID")
 @click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
 @click.option(
@@ -27,7 +41,7 @@ from esjobs.core.text import visible
 @window_option
 @rows_options
 @click.pass_obj
-def similar(
+def job(
     obj: Context,
     job_id: str,
     source: str | None,
@@ -79,3 +93,35 @@ def _by_programs(
         out,
         title=f"jobs of programs most like {visible(found.program)} of {visible(job_id)}",
     )
+
+
+@example("esjobs similar predict --window 2025-06-01/2025-07-01")
+@similar.command()
+@window_option
+@rows_options
+@click.pass_obj
+def predict(obj: Context, window: str | None, form: str, out: str) -> None:
+    """Predict score_cpu and score_mem of jobs without counters from measured jobs that behaved alike.
+
+    esjobs show predicted_scores has them, with their errors; no measured score is changed, and rankings leave
+    them out unless asked. Jobs without similar ones get none, and are counted.
+    """
+    with obj.session(writes=True) as session:
+        report = session.predict_scores(window)
+    emit_reports([report], form, out)
+
+
+@example("esjobs similar evaluate")
+@similar.command()
+@click.option("--most", default=2000, show_default=True, type=click.IntRange(min=0), help="Jobs; 0: all.")
+@rows_options
+@click.pass_obj
+def evaluate(obj: Context, most: int, form: str, out: str) -> None:
+    """How good predictions are: measured jobs predicted from others, in nine ways.
+
+    left_out: with a job its run, or all of its user. mae, mse, over_10_frac: of those predicted. cover_68 and
+    cover_95: the part whose measured score is within the error.
+    """
+    with obj.session() as session:
+        rows = session.arrow_evaluation(most or None)
+    emit(rows, form, out, title="measured jobs predicted from others")

@@ -15,6 +15,7 @@ from esjobs.jobs.resolution import select
 from esjobs.runs.publication import read_table
 from esjobs.series.blocks import blocks
 from esjobs.series.tables import SERIES
+from esjobs.similar.tables import PREDICTED_SCORES
 from esjobs.store.base import JobStore
 from esjobs.talp.tables import POP
 
@@ -27,7 +28,8 @@ class JobStory:
 
     ``record``: its fields that are known, in the order of the catalogue; empty where only series are stored.
     ``scores``: None where it was not scored. ``issues``: the worst first, tags among them.
-    ``pop``: what TALP measured, a row a region; empty where the job was not run under it.
+    ``predicted``: scores predicted from similar jobs, where none was measured. ``pop``: what TALP measured,
+    a row a region; empty where the job was not run under it.
     ``monitoring``: what it costs to collect such numbers, as far as that was measured, in sentences.
     """
 
@@ -41,6 +43,7 @@ class JobStory:
     plots: tuple[Plot, ...]
     pop: tuple[Row, ...] = ()
     monitoring: tuple[str, ...] = ()
+    predicted: tuple[Row, ...] = ()
 
     def seen_in(self, metric: str) -> tuple[Row, ...]:
         """The issues of detectors whose evidence is a part of the time of a metric."""
@@ -83,6 +86,11 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
         tuple(sorted(table_rows(store, FOOTPRINTS, where), key=lambda row: row["metric"])),
         tuple(drawn),
         tuple(table_rows(store, POP, [*where, In("level", ("application",))])),
+        predicted=tuple(
+            row
+            for row in table_rows(store, PREDICTED_SCORES, where)
+            if scores and scores[0].get(row["score_name"]) is None and row["mark"] == scores[0]["mark"]
+        ),
     )
 
 

@@ -58,6 +58,10 @@ def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
         value, reason = story.scores.get(name), story.scores.get(f"{name}_reason")
         shown = "none" if value is None else told(value, "percent" if name == "cpu_efficiency" else "number")
         yield name, f"{shown}{f' ({visible(reason)})' if reason else ''}"
+    for row in sorted(story.predicted, key=lambda row: str(row["score_name"])):
+        error = "" if row["error_68"] is None else f" ± {told(row['error_68'])} (68 %)"
+        count = f"{row['n_neighbours']} similar job{'s' * (row['n_neighbours'] > 1)}"
+        yield f"{row['score_name']}, predicted", f"{told(row['value'])}{error}, from {count}, not measured"
     for each in story.monitoring:
         yield "cost of monitoring", each
 

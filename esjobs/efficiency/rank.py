@@ -11,8 +11,15 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.query import Count, Days, Filter, In, Missing, Present, Query, Range, Sum, SumProduct
 from esjobs.core.window import Window
 from esjobs.efficiency.findings import SCORED_AREAS
+from esjobs.efficiency.predictions import (
+    PREDICTED_SHARE,
+    predicted_notes,
+    predicted_sums,
+    with_predicted_jobs,
+)
 from esjobs.efficiency.scoring import OUTSIDE
 from esjobs.efficiency.tables import RANKED, SCORES
+from esjobs.similar.tables import PREDICTED_NAMES
 from esjobs.store.base import JobStore
 
 NAMES = ("user", "project", "site", "application", "processing_type", "cpu_model")
@@ -63,6 +70,7 @@ def rank(
     top: int | None = 25,
     weight: str = "node_hours",
     variant: str | None = None,
+    predicted: bool = False,
 ) -> Ranking:
     """Rank names by the mean of a score, weighted by the hours that their jobs took; the worst come first.
 
@@ -70,8 +78,9 @@ def rank(
     of the hours of all of its jobs that these have; ``spread`` the weighted standard deviation of the score
     over jobs; ``node_hours``, ``core_hours``, ``n_jobs`` and ``wasted_core_hours`` are of all jobs,
     ``n_scored`` of those with the score. Names without any have none and come last. ``variant``: only jobs
-    whose score has this definition. Raises :class:`UsageError` for what cannot be ranked,
-    :class:`NoResultError` when no job of the window is scored at all.
+    whose score has this definition. ``predicted``: scores that were not measured count, too, and the column
+    ``predicted_share`` is their part of the hours behind ``score``. Raises :class:`UsageError` for what
+    cannot be ranked, :class:`NoResultError` when no job of the window is scored at all.
 
     Cost: two grouped queries, and two small ones for the notes; of ``job`` the rows that are shown.
     """
@@ -83,20 +92,32 @@ def rank(
     if variant is not None and not defined:
         raise UsageError(f"{score} has one definition; leave the variant out")
     where: tuple[Filter, ...] = () if variant is None else (In(defined, (variant,)),)
+    if predicted and score not in PREDICTED_NAMES:
+        raise UsageError(f"{score} is never predicted; {' and '.join(PREDICTED_NAMES)} are")
     if by == "job":
         rows = _jobs(store, column, window, where, top)
+        if predicted:
+            rows = with_predicted_jobs(store, rows, column, window, variant, top)
     else:
-        rows = _names(store, by, column, window, where, weight)
+        rows = _names(store, by, column, window, where, weight, predicted)
         rows = rows if top is None else rows.slice(0, top)
     if not rows.num_rows:
         of = "" if variant is None else f" of the variant {variant}"
         raise NoResultError(f"no job{of} is scored{_inside(window)}; make scores: esjobs score")
     notes = _notes(store, score, column, defined, window, weight, variant)
+    if predicted:
+        notes += predicted_notes(store, column, window, weight, variant)
     return Ranking(rows, notes)
 
 
 def _names(
-    store: JobStore, by: str, column: str, window: Window | None, where: Sequence[Filter], weight: str
+    store: JobStore,
+    by: str,
+    column: str,
+    window: Window | None,
+    where: Sequence[Filter],
+    weight: str,
+    predicted: bool,
 ) -> pa.Table:
     hours = (Sum("node_hours", "node_hours"), Sum("core_hours", "core_hours"))
     everything = store.aggregate(
@@ -117,6 +138,10 @@ def _names(
         )
     ).table
     of_name = {row[by]: row for row in scored.to_pylist()}
+    shares: dict[str | None, float] = {}
+    if predicted:
+        variants = [each for each in where if isinstance(each, In)]
+        of_name, shares = predicted_sums(store, by, column, window, variants, weight, of_name)
     rows = [_row(row[by], row, of_name.get(row[by], {}), weight) for row in everything.to_pylist()]
     sign = 1 if column in BEST_IS_HIGH else -1
     rows.sort(
@@ -127,7 +152,12 @@ def _names(
             row["name"] or "",
         )
     )
-    return pa.Table.from_pylist(rows, RANK_SCHEMA)
+    ranked = pa.Table.from_pylist(rows, RANK_SCHEMA)
+    if not predicted:
+        return ranked
+    return ranked.append_column(
+        PREDICTED_SHARE, pa.array([shares.get(row["name"]) for row in rows], pa.float64())
+    )
 
 
 def _row(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
@@ -18,14 +17,10 @@ from esjobs.jobs.resolution import select
 from esjobs.runs.publication import read_table
 from esjobs.series.blocks import blocks
 from esjobs.series.tables import SERIES
-from esjobs.similar.prepared import N_SAMPLES, PreparedJob, measured, prepared
+from esjobs.similar.comparable import BAND, DURATION, LEAST_S, node_class
+from esjobs.similar.prepared import PreparedJob, measured, prepared
+from esjobs.similar.scaling import scale_of
 from esjobs.store.base import JobStore
-
-LEAST_S = 1800.0
-"""Jobs with shorter series say too little about themselves."""
-_BAND = N_SAMPLES // 10
-_DURATION = (0.5, 2.0)
-"""A job of another duration may take that part of the time of the one asked for."""
 
 _RECORD = ("user", "project", "application")
 _SHOWN_SCORES = ("score_cpu", "score_mem")
@@ -157,16 +152,11 @@ def _unlike(job: PreparedJob, asked: PreparedJob, nodes: int, own_nodes: int) ->
     """Why a job is not compared; empty: it is."""
     if job.length_s < LEAST_S:
         return f"with series of less than {LEAST_S / 60:.0f} min"
-    if not _DURATION[0] <= job.length_s / asked.length_s <= _DURATION[1]:
+    if not DURATION[0] <= job.length_s / asked.length_s <= DURATION[1]:
         return "of less than half or more than twice its duration"
-    if _node_class(nodes) != _node_class(own_nodes):
+    if node_class(nodes) != node_class(own_nodes):
         return "of another number of nodes"
     return "" if job.values is not None else "without all of its metrics"
-
-
-def _node_class(nodes: int) -> int:
-    """1, 2, 3 to 4, 5 to 8, ... nodes as 0, 1, 2, 3, ..."""
-    return (nodes - 1).bit_length()
 
 
 def _answer(
@@ -181,8 +171,8 @@ def _answer(
     from fitters import WarpedSeries
 
     values = np.stack([job.values for job in (asked, *alike) if job.values is not None])
-    _scale(values)
-    series = WarpedSeries(values[1:], _BAND)
+    scale_of(values).apply(values)
+    series = WarpedSeries(values[1:], BAND)
     nearest = series.nearest(values[0], len(alike) if top is None else top)
     chosen = [alike[place] for place in nearest.places.tolist()]
     ids = tuple({job.job_id for job in chosen})
@@ -212,22 +202,6 @@ def _answer(
     return SimilarJobs(
         pa.Table.from_pylist(rows, schema=COLUMNS), names, len(alike), nearest.n_warped, dict(left_out)
     )
-
-
-def _scale(values: npt.NDArray[np.float32]) -> None:
-    """In place: each metric around its median over all jobs, in units of their interquartile range.
-
-    A metric that is the same nearly everywhere has none: then of its standard deviation, or as it is.
-    """
-    for number in range(values.shape[2]):
-        column = values[:, :, number]
-        low, middle, high = np.quantile(column, (0.25, 0.5, 0.75)).tolist()
-        # what differs by less than float32 can tell is rounding
-        least = 1e-5 * max(abs(low), abs(high))
-        spread = high - low if high - low > least else float(column.std(dtype=np.float64))
-        column -= middle
-        if spread > least:
-            column /= spread
 
 
 def _by_job(rows: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What is kept of executables: the names of their symbols, by which programs are told to be alike."""
+"""What is kept of programs and jobs that are alike: names of symbols, and scores predicted from such jobs."""
 
 from esjobs.core.tables import Table, column, columns
 
@@ -28,3 +28,59 @@ EXECUTABLES = Table(
     shown=columns("name module symbols_from stripped n_symbols path"),
     order=columns("name path"),
 )
+
+PREDICTED_NAMES = ("score_cpu", "score_mem")
+"""Scores that are predicted: they need counters, which few jobs have."""
+APPROACHES = ("combined-1", "combined-2", "dynamic")
+"""From which jobs: of programs that are alike, else any; of these alone; any."""
+AGGREGATIONS = ("softmax", "median", "mean")
+"""What is made of the scores of several."""
+
+PREDICTED_SCORES = Table(
+    "predicted_scores",
+    "scores of jobs that were not measured, predicted from jobs that behaved alike; never among the measured",
+    "day",
+    (
+        column("source", "keyword", "stream the record came from; with job_id the identity of a job"),
+        column("job_id", "keyword", "identifier of the job inside its source"),
+        column("score_name", "keyword", "which score", values=PREDICTED_NAMES),
+        column("value", "number", "the score as it is predicted", "%, 0 best, 100 worst"),
+        column(
+            "error_68", "number", "half the interval that has the measured score in 68 % of the cases", "%"
+        ),
+        column("error_95", "number", "the same in 95 %; null where too few jobs tell", "%"),
+        column("n_neighbours", "integer", "jobs that it was predicted from", "jobs"),
+        column("spread", "number", "weighted standard deviation of their scores; null of a single one", "%"),
+        column("nearest", "number", "distance of the nearest of them, in spreads of the knowledge base"),
+        column("approach", "keyword", "which jobs it is predicted from", values=APPROACHES),
+        column("step", "keyword", "A: jobs of programs that are alike, B: any", values=("A", "B")),
+        column("aggregation", "keyword", "what was made of their scores", values=AGGREGATIONS),
+        column("static", "number", "static similarity from which on programs are alike; null: not asked"),
+        column("coarse", "number", "limit of the distance in step A; null: not asked"),
+        column("fine", "number", "limit of the distance in step B"),
+        column(
+            "variant", "keyword", "definition of the scores of the neighbours; several: they differ in it"
+        ),
+        column("metrics", "keyword", "in which jobs were compared, with commas between"),
+        column("n_known", "integer", "jobs with this score in the knowledge base", "jobs"),
+        column("site", "keyword", "queue, as jobs name it"),
+        column("user", "keyword", "who the job ran for"),
+        column("project", "keyword", "group, account or project the job is charged to"),
+        column("application", "keyword", "program or package the job ran"),
+        column("processing_type", "keyword", "kind of work"),
+        column("cpu_model", "keyword", "canonical CPU model; null when the record names none"),
+        column("end_time", "time", "when the job ended", "UTC"),
+        column("node_hours", "number", "wall-clock time x nodes", "h"),
+        column("core_hours", "number", "wall-clock time x cores", "core h"),
+        column("value_sq", "number", "square of value: for spreads over jobs"),
+        column("day", "day", "day of the end time", "UTC"),
+        column("mark", "keyword", "that of the scores of the day among which this one was missing"),
+    ),
+    time="end_time",
+    made_by="similar predict",
+    shown=columns(
+        "source job_id end_time score_name value error_68 error_95 n_neighbours spread nearest step variant"
+    ),
+    order=columns("end_time source job_id score_name"),
+)
+"""A row a job and score."""

@@ -1,0 +1,120 @@
+"""How good predictions are: jobs of the knowledge base predicted from others, in all nine combinations."""
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.core.errors import NoResultError
+from esjobs.similar.calibration import LEVELS, calibrated
+from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
+from esjobs.similar.leaving_out import LeftOut, left_out, limits_of, near_each, spaced
+from esjobs.similar.limits import FAR_APART
+from esjobs.similar.neighbours import Limits
+from esjobs.similar.settings import SimilarSettings
+from esjobs.similar.tables import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
+from esjobs.store.base import JobStore
+
+LEFT_OUT = ("run", "user")
+"""With each job its run is left out, or everything of its user."""
+_FOLDS = 5
+
+EVALUATION = pa.schema(
+    [
+        *(("score_name", pa.string()), ("left_out", pa.string()), ("approach", pa.string())),
+        *(("aggregation", pa.string()), ("n_jobs", pa.int64()), ("predicted_frac", pa.float64())),
+        *(("mae", pa.float64()), ("mse", pa.float64()), ("over_10_frac", pa.float64())),
+        *(("cover_68", pa.float64()), ("cover_95", pa.float64()), ("static", pa.float64())),
+        *(("coarse", pa.float64()), ("fine", pa.float64()), ("reason", pa.string())),
+    ]
+)
+"""``over_10_frac``: of the predicted jobs; ``cover``: the part within errors calibrated on others."""
+
+
+def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000) -> pa.Table:
+    """A row per score, what is left out, approach and aggregation (:data:`EVALUATION`).
+
+    ``most``: jobs that are predicted, evenly spaced over the knowledge base; None: all. Raises
+    :class:`NoResultError` where there is no knowledge base. Cost: a search for each of the jobs, and what
+    :func:`~esjobs.similar.knowledge.knowledge_base` reads.
+    """
+    base = knowledge_base(store, settings)
+    return pa.Table.from_pylist(
+        [row for name in PREDICTED_NAMES for row in _of_score(base, name, settings, most)], EVALUATION
+    )
+
+
+def _of_score(
+    base: KnowledgeBase, name: str, settings: SimilarSettings, most: int | None
+) -> list[dict[str, Any]]:
+    known = np.flatnonzero(~np.isnan(base.scores[name]))
+    places = known if most is None else spaced(known, most)
+    rows: list[dict[str, Any]] = []
+    limits: Limits | None = None
+    reason = f"no job with a measured {name} and time series"
+    if len(known):
+        try:
+            limits = limits_of(base, name, settings, None)
+        except NoResultError as error:
+            reason = str(error)
+    near = {} if limits is None else near_each(base, places, limits.farthest)
+    for what in LEFT_OUT:
+        groups = base.runs if what == "run" else base.users
+        for approach in APPROACHES:
+            for how in AGGREGATIONS:
+                row: dict[str, Any] = {
+                    "score_name": name,
+                    "left_out": what,
+                    "approach": approach,
+                    "aggregation": how,
+                    "n_jobs": len(places),
+                }
+                if limits is None:
+                    row["reason"] = reason
+                elif approach != "dynamic":
+                    row["reason"] = "no static similarities of programs"
+                else:
+                    found = left_out(base, name, near, limits, approach, how, groups, None)
+                    row |= {"static": limits.static, "coarse": limits.coarse, "fine": limits.fine}
+                    row |= _accuracy(found) | _coverage(found, _folds(base, found.places))
+                rows.append(row)
+    return rows
+
+
+def _accuracy(found: LeftOut) -> dict[str, Any]:
+    errors = np.abs(found.residuals)
+    if not len(errors):
+        return {"predicted_frac": 0.0, "reason": "no job has a neighbour"}
+    return {
+        "predicted_frac": float(found.known.mean()),
+        "mae": float(errors.mean()),
+        "mse": float(np.square(errors).mean()),
+        "over_10_frac": float((errors > FAR_APART).mean()),
+    }
+
+
+def _coverage(found: LeftOut, folds: npt.NDArray[np.int64]) -> dict[str, float]:
+    """The part of the jobs of each fold within the errors that the other folds give."""
+    residuals, spreads, folds = found.residuals, found.spreads[found.known], folds[found.known]
+    inside: list[list[bool]] = [[] for _ in LEVELS]
+    for fold in np.unique(folds).tolist():
+        mine = folds == fold
+        learned = calibrated(residuals[~mine], spreads[~mine])
+        for residual, spread in zip(residuals[mine].tolist(), spreads[mine].tolist(), strict=True):
+            for listed, error in zip(inside, learned.errors(spread), strict=True):
+                if error is not None:
+                    listed.append(abs(residual) <= error)
+    return {
+        f"cover_{100 * level:.0f}": float(np.mean(listed))
+        for level, listed in zip(LEVELS, inside, strict=True)
+        if listed
+    }
+
+
+def _folds(base: KnowledgeBase, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Jobs in parts in which no run is in two, the same whenever it is asked."""
+    names: Sequence[str] = [str(base.runs[place]) for place in places.tolist()]
+    return np.array([zlib.crc32(name.encode()) % _FOLDS for name in names], np.int64)

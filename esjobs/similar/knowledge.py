@@ -1,0 +1,189 @@
+"""The knowledge base: jobs whose scores were measured and that have time series, side by side."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.metrics import METRICS, metric
+from esjobs.core.query import Days, Filter
+from esjobs.core.window import Window
+from esjobs.efficiency.tables import SCORES
+from esjobs.jobs.resolution import select
+from esjobs.runs.publication import read_table
+from esjobs.series.blocks import blocks
+from esjobs.similar.comparable import BAND, DURATION, LEAST_S, node_class
+from esjobs.similar.prepared import PreparedJob, measured, prepared
+from esjobs.similar.scaling import Scale, scale_of
+from esjobs.similar.settings import SimilarSettings
+from esjobs.similar.tables import PREDICTED_NAMES
+from esjobs.store.base import JobStore
+from fitters import WarpedSeries
+
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+Key = tuple[str, str]
+Row = Mapping[str, Any]
+
+_COMMON = 0.8
+"""A metric that a smaller part of the knowledge base has would cost more jobs than it tells of the others."""
+_FACTS = (
+    *("source", "job_id", "site", "user", "project", "application", "processing_type", "cpu_model"),
+    *("end_time", "node_hours", "core_hours", "nodes", "variant", "day", "mark", *PREDICTED_NAMES),
+)
+
+
+@dataclass(frozen=True)
+class Near:
+    """Comparable jobs of the knowledge base not beyond some distance: places and distances, nearest first."""
+
+    places: Places
+    distances: Floats
+
+
+class KnowledgeBase:
+    """Jobs with measured scores and their series.
+
+    ``facts``: rows of ``scores``; ``places``: where a job stands; ``scores``: by name, NaN where not
+    measured. ``runs``, ``users``: numbers that are equal for jobs of one array or one series of submissions,
+    of one user.
+    """
+
+    def __init__(
+        self,
+        facts: Sequence[Row],
+        jobs: Sequence[PreparedJob],
+        tasks: Mapping[Key, str | None],
+        names: tuple[str, ...],
+    ) -> None:
+        values = np.stack([job.values for job in jobs if job.values is not None])
+        self.metrics = names
+        self.scale: Scale = scale_of(values)
+        self.scale.apply(values)
+        self.facts = tuple(facts)
+        self.places = {(row["source"], row["job_id"]): place for place, row in enumerate(facts)}
+        self.series = WarpedSeries(values, BAND)
+        self.scores = {
+            name: np.array([np.nan if row[name] is None else row[name] for row in facts], np.float64)
+            for name in PREDICTED_NAMES
+        }
+        self._lengths = np.array([job.length_s for job in jobs])
+        self._nodes = np.array([node_class(nodes_of(row, job)) for row, job in zip(facts, jobs, strict=True)])
+        self.runs = _numbered([_run(row, tasks) for row in facts])
+        self.users = _numbered([_user(row) for row in facts])
+        self.applications = np.array([row["application"] or "" for row in facts], dtype=object)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def comparable(self, length_s: float, nodes: int) -> Places:
+        """Jobs of half to twice a duration and of a class of nodes."""
+        ratio = self._lengths / length_s
+        fits = (ratio >= DURATION[0]) & (ratio <= DURATION[1]) & (self._nodes == nodes)
+        return np.flatnonzero(fits)
+
+    def near(self, values: npt.NDArray[np.float32], distance: float, among: Places) -> Near:
+        """Those of some jobs that are within a distance of a job, given as scaled values."""
+        found = self.series.within(values, distance, among)
+        return Near(found.places, found.distances)
+
+    def comparable_to(self, place: int) -> Places:
+        """The same for a job of its own, which is not among them."""
+        found = self.comparable(float(self._lengths[place]), int(self._nodes[place]))
+        others: Places = found[found != place]
+        return others
+
+
+def knowledge_base(store: JobStore, settings: SimilarSettings) -> KnowledgeBase:
+    """All jobs of a store with a measured score and comparable series, the newest if there are too many.
+
+    Raises :class:`NoResultError` where there is none, :class:`UsageError` for a metric that is none. Cost:
+    the series of all jobs are read once, twice where the settings name no metrics.
+    """
+    for name in settings.metrics:
+        metric(name)
+    facts = {key: row for key, row in scored_jobs(store, None).items() if _known(row)}
+    newest = sorted(facts, key=lambda key: (facts[key]["end_time"], key), reverse=True)
+    chosen = set(newest[: settings.most_jobs])
+    if not chosen:
+        raise NoResultError("no job has a measured score_cpu or score_mem; make scores: esjobs score")
+    names = settings.metrics or _common(store, chosen)
+    kept = {
+        (job.source, job.job_id): job
+        for job in _prepared(store, None, names)
+        if (job.source, job.job_id) in chosen and job.values is not None and job.length_s >= LEAST_S
+    }
+    if not kept:
+        raise NoResultError(
+            f"none of {len(chosen):,} jobs with a measured score has time series of "
+            f"{LEAST_S / 60:.0f} minutes in {', '.join(names) or 'any known metric'}"
+        )
+    keys = sorted(kept)
+    tasks = _tasks(store)
+    return KnowledgeBase([facts[key] for key in keys], [kept[key] for key in keys], tasks, names)
+
+
+def scored_jobs(store: JobStore, window: Window | None) -> dict[Key, Row]:
+    """Rows of ``scores`` by job, in the columns that predictions need."""
+    where: list[Filter] = [] if window is None else [Days.of_window(window)]
+    rows = read_table(store, SCORES, where, _FACTS).to_pylist()
+    return {(row["source"], row["job_id"]): row for row in rows}
+
+
+def nodes_of(row: Row, job: PreparedJob) -> int:
+    """Nodes of a job by its record, else those that its series name, else one."""
+    return int(row["nodes"] or job.nodes or 1)
+
+
+def _known(row: Row) -> bool:
+    return any(row[name] is not None for name in PREDICTED_NAMES)
+
+
+def _prepared(store: JobStore, window: Window | None, names: Sequence[str]) -> Iterator[PreparedJob]:
+    for block in blocks(store, window, names):
+        yield from prepared(block, names)
+
+
+def _common(store: JobStore, chosen: set[Key]) -> tuple[str, ...]:
+    """The metrics that most of some jobs have samples enough of, in the order of the catalogue."""
+    listed = [each.name for each in METRICS]
+    counts: Counter[str] = Counter()
+    n_jobs = 0
+    for block in blocks(store, None, listed):
+        keys = zip(*(block.jobs.column(name).to_pylist() for name in ("source", "job_id")), strict=True)
+        for place, key in enumerate(keys):
+            if key in chosen:
+                n_jobs += 1
+                counts.update(measured(block, place, listed))
+    return tuple(name for name in listed if n_jobs and counts[name] >= _COMMON * n_jobs)
+
+
+def _tasks(store: JobStore) -> dict[Key, str | None]:
+    found: dict[Key, str | None] = {}
+    for batch in select(store, ["source", "job_id", "task_id"], None):
+        rows = batch.to_pylist()
+        found.update({(row["source"], row["job_id"]): row["task_id"] for row in rows if row["task_id"]})
+    return found
+
+
+def _run(row: Row, tasks: Mapping[Key, str | None]) -> tuple[Any, ...]:
+    """What jobs of one array share; without a task those of a user, an application and a day count as one."""
+    key = (row["source"], row["job_id"])
+    if task := tasks.get(key):
+        return row["source"], "task", task
+    if row["user"] is not None:
+        return row["source"], "user", row["user"], row["application"], row["day"]
+    return row["source"], "job", row["job_id"]
+
+
+def _user(row: Row) -> tuple[Any, ...]:
+    return ("user", row["user"]) if row["user"] is not None else (row["source"], "job", row["job_id"])
+
+
+def _numbered(keys: Sequence[tuple[Any, ...]]) -> Places:
+    numbers: dict[tuple[Any, ...], int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)

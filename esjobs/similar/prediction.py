@@ -1,0 +1,230 @@
+"""The step: scores of jobs that were not measured, predicted from jobs of the knowledge base."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.identity import content_id
+from esjobs.core.query import Count, Days, Query
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.runs.publication import finite, rows_table, tidy
+from esjobs.series.blocks import blocks
+from esjobs.similar.calibration import Calibration, calibrated
+from esjobs.similar.comparable import LEAST_S, node_class
+from esjobs.similar.knowledge import KnowledgeBase, Row, knowledge_base, nodes_of, scored_jobs
+from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced
+from esjobs.similar.neighbours import Limits, neighbours, predicted
+from esjobs.similar.prepared import PreparedJob, prepared
+from esjobs.similar.settings import SimilarSettings
+from esjobs.similar.tables import PREDICTED_NAMES, PREDICTED_SCORES
+from esjobs.store.base import Change, JobStore, Retired
+
+_CALIBRATED = 1000
+"""Jobs of the knowledge base whose residuals calibrate errors."""
+_COPIED = (
+    *("source", "job_id", "site", "user", "project", "application", "processing_type", "cpu_model"),
+    *("end_time", "node_hours", "core_hours", "day", "mark"),
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one score is predicted: within which limits, and with which errors."""
+
+    limits: Limits
+    errors: Calibration
+    n_known: int
+
+
+def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunReport:
+    """Predict the missing scores of the jobs of a window and publish them, a day in place of what was there.
+
+    Rows in are scores that are missing: of each job of ``scores`` two at most. Each is predicted or counted
+    with a reason. Run again it leaves the same rows. Raises :class:`NoResultError` where no job of the
+    window is scored, there is no knowledge base, or none to say how near is near.
+
+    Cost: that of :func:`~esjobs.similar.knowledge.knowledge_base`, some hundred searches for limits and
+    errors, the series of the window, and a search for each of its jobs with a missing score.
+    """
+    began = time.perf_counter()
+    window.require_whole_days("similar predict")
+    targets = scored_jobs(store, window)
+    if not targets:
+        raise NoResultError(f"no job is scored in {window}; make scores: esjobs score")
+    missing = {(key, name) for key, row in targets.items() for name in PREDICTED_NAMES if row[name] is None}
+    if settings.approach != "dynamic":
+        raise NoResultError(
+            f"no static similarities of programs, which the approach {settings.approach} needs; "
+            "set similar.approach to dynamic"
+        )
+    base = knowledge_base(store, settings)
+    ways, unready = _ways(base, settings)
+    rows: list[dict[str, Any]] = []
+    dropped: Counter[str] = Counter()
+    left = set(missing)
+    for block in blocks(store, window, base.metrics):
+        for job in prepared(block, base.metrics):
+            key = (job.source, job.job_id)
+            names = [name for name in PREDICTED_NAMES if (key, name) in left]
+            if names:
+                left -= {(key, name) for name in names}
+                _predict_job(base, ways, unready, settings, targets[key], job, names, rows, dropped)
+    if left:
+        dropped["without time series in any of the metrics"] += len(left)
+    _publish(store, window, rows)
+    return _report(window, settings, base, ways, len(missing), rows, dropped, began)
+
+
+def _ways(base: KnowledgeBase, settings: SimilarSettings) -> tuple[dict[str, Way], dict[str, str]]:
+    """How each score is predicted, or why none can be."""
+    ways: dict[str, Way] = {}
+    unready: dict[str, str] = {}
+    for name in PREDICTED_NAMES:
+        known = np.flatnonzero(~np.isnan(base.scores[name]))
+        if not len(known):
+            unready[name] = f"no job with a measured {name} and time series"
+            continue
+        try:
+            limits = limits_of(base, name, settings, None)
+        except NoResultError as error:
+            unready[name] = str(error)
+            continue
+        near = near_each(base, spaced(known, _CALIBRATED), limits.farthest)
+        approach, how = settings.approach, settings.aggregation
+        found = left_out(base, name, near, limits, approach, how, base.runs, None)
+        ways[name] = Way(limits, calibrated(found.residuals, found.spreads[found.known]), len(known))
+    if not ways:
+        raise NoResultError("; ".join(unready.values()))
+    return ways, unready
+
+
+def _predict_job(
+    base: KnowledgeBase,
+    ways: dict[str, Way],
+    unready: dict[str, str],
+    settings: SimilarSettings,
+    facts: Row,
+    job: PreparedJob,
+    names: Sequence[str],
+    rows: list[dict[str, Any]],
+    dropped: Counter[str],
+) -> None:
+    """Add rows for the scores of one job that can be predicted, and count the others."""
+    reason = ""
+    if job.values is None:
+        reason = "without all of the metrics"
+    elif job.length_s < LEAST_S:
+        reason = f"with series of less than {LEAST_S / 60:.0f} min"
+    if reason or job.values is None:
+        dropped[reason] += len(names)
+        return
+    base.scale.apply(job.values)
+    others = base.comparable(job.length_s, node_class(nodes_of(facts, job)))
+    # a job of which one score was measured is no neighbour of itself
+    others = others[others != base.places.get((job.source, job.job_id), -1)]
+    farthest = max(way.limits.farthest for way in ways.values())
+    near = base.near(job.values, farthest, others)
+    distances = np.full(len(base), np.inf)
+    distances[near.places] = near.distances
+    for name in names:
+        if name not in ways:
+            dropped[unready[name]] += 1
+            continue
+        scores = base.scores[name]
+        mine = others[~np.isnan(scores[others])]
+        if not len(mine):
+            dropped["no measured job of its duration and nodes"] += 1
+            continue
+        way = ways[name]
+        chosen, step = neighbours(distances[mine], None, way.limits, settings.approach)
+        if not chosen.any():
+            dropped[step] += 1
+            continue
+        found = predicted(scores[mine[chosen]], distances[mine[chosen]], settings.aggregation)
+        errors = way.errors.errors(found.spread)
+        variants = {base.facts[place]["variant"] for place in mine[chosen].tolist()}
+        rows.append(
+            {
+                **{each: facts[each] for each in _COPIED},
+                "score_name": name,
+                "value": found.value,
+                "value_sq": found.value**2,
+                "error_68": errors[0],
+                "error_95": errors[1],
+                "n_neighbours": found.n_neighbours,
+                "spread": finite(found.spread),
+                "nearest": found.nearest,
+                "approach": settings.approach,
+                "step": step,
+                "aggregation": settings.aggregation,
+                "static": way.limits.static,
+                "coarse": way.limits.coarse,
+                "fine": way.limits.fine,
+                "variant": variants.pop() if len(variants) == 1 else "several",
+                "metrics": ",".join(base.metrics),
+                "n_known": way.n_known,
+            }
+        )
+
+
+def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) -> None:
+    """Put the rows in the place of those of the window, in one switch."""
+    days = Days.of_window(window)
+    asked = Query(("day",), (Count("n"),), where=(days,), over=PREDICTED_SCORES)
+    before: set[date] = {row["day"] for row in store.aggregate(asked).table.to_pylist()}
+    by_day: dict[date, list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row["source"], row["job_id"], row["score_name"])):
+        by_day.setdefault(row["day"], []).append(row)
+    changes: list[Change] = [Retired(PREDICTED_SCORES, str(day)) for day in sorted(before - set(by_day))]
+    for day, listed in sorted(by_day.items()):
+        batches = rows_table(PREDICTED_SCORES, listed).to_batches()
+        changes.append(store.replace(PREDICTED_SCORES, str(day), batches))
+    if changes:
+        store.publish(changes)
+        tidy(store)
+
+
+def _report(
+    window: Window,
+    settings: SimilarSettings,
+    base: KnowledgeBase,
+    ways: dict[str, Way],
+    n_missing: int,
+    rows: Sequence[dict[str, Any]],
+    dropped: Counter[str],
+    began: float,
+) -> RunReport:
+    notes = [
+        f"{name} within a distance of {way.limits.fine:.4g}, from {way.n_known:,} measured jobs, "
+        f"errors from {way.errors.n:,} of them"
+        for name, way in ways.items()
+    ]
+    several = sum(row["variant"] == "several" for row in rows)
+    if several:
+        notes.append(f"{several:,} from neighbours whose scores have several definitions (variant: several)")
+    return RunReport(
+        "similar predict",
+        content_id({"window": str(window), "settings": settings.model_dump()}),
+        n_missing,
+        len(rows),
+        time.perf_counter() - began,
+        rows_are="missing scores",
+        rows_become="predicted",
+        dropped=dict(dropped),
+        counts={
+            "jobs in the knowledge base": len(base),
+            **{
+                f"{name} predicted": sum(row["score_name"] == name for row in rows)
+                for name in PREDICTED_NAMES
+            },
+        },
+        notes=tuple(notes),
+        window=str(window),
+    )

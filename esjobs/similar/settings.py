@@ -1,0 +1,31 @@
+"""What a user can set about scores that are predicted from similar jobs."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from esjobs.setting_types import Count, no_flag
+
+_Distance = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1e6)]
+_Fraction = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)]
+
+
+class SimilarSettings(BaseModel):
+    """How scores are predicted. What is not set of the limits follows from the knowledge base."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    approach: Literal["combined-1", "combined-2", "dynamic"] = "dynamic"
+    """Which jobs a score is predicted from: docs/similar.md#predicted-scores."""
+    aggregation: Literal["softmax", "median", "mean"] = "softmax"
+    """What is made of their scores."""
+    static: _Fraction | None = None
+    """Programs are alike from this static similarity on."""
+    coarse: _Distance | None = None
+    """Jobs of programs that are alike are similar up to this distance."""
+    fine: _Distance | None = None
+    """Any other jobs are similar up to this distance, much the smaller one."""
+    metrics: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """In which jobs are compared; none: in all that four of five jobs of the knowledge base have."""
+    most_jobs: Count = 20_000
+    """Jobs of the knowledge base at most, the newest: 2,000 bytes each and metric."""

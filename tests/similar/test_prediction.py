@@ -1,0 +1,219 @@
+"""Scores predicted from planted families: recovered where there is a family, none where there is not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import esjobs
+from esjobs.cli import main
+from esjobs.core.errors import NoResultError, SettingsError, UsageError
+from esjobs.session import Session
+from esjobs.settings import Settings, load
+from esjobs.similar.settings import SimilarSettings
+from tests.conftest import memory_session
+from tests.detect.made_jobs import START, put_series, series
+from tests.similar.made_families import NOISE, MadeJob, behaviour, jobs_of, put_families, put_scores, row_of
+
+FAMILIES = 5
+MEASURED = [job for family in range(FAMILIES) for job in jobs_of(family, 20)]
+TARGETS = [job for family in range(FAMILIES) for job in jobs_of(family, 3, measured=False, seed=1)]
+NOVEL = jobs_of(9, 2, measured=False)
+JOBS = [*MEASURED, *TARGETS, *NOVEL]
+WINDOW = f"{START:%Y-%m-%d}/2026-03-02"
+
+
+@pytest.fixture(scope="module")
+def families() -> Iterator[Session]:
+    with memory_session() as session:
+        put_families(session, JOBS)
+        yield session
+
+
+def with_settings(session: Session, **given: object) -> Session:
+    """The same store asked with other settings."""
+    return Session(session.store, Settings(similar=SimilarSettings(**given)))  # type: ignore[arg-type]
+
+
+def truth(jobs: list[MadeJob]) -> dict[tuple[str, str], float]:
+    return {(job.job_id, name): getattr(job, name) for job in jobs for name in ("score_cpu", "score_mem")}
+
+
+def test_planted_scores_are_recovered_and_what_is_novel_gets_none(families: Session) -> None:
+    before = families.arrow.show("scores")
+    report = families.predict_scores(WINDOW)
+    rows = families.arrow.show("predicted_scores").to_pylist()
+    expected = truth(TARGETS)
+    assert {(row["job_id"], row["score_name"]) for row in rows} == set(expected)
+    inside = 0
+    for row in rows:
+        error = abs(row["value"] - expected[row["job_id"], row["score_name"]])
+        assert error < 5 * NOISE
+        inside += error <= row["error_95"]
+        assert 0 < row["error_68"] < row["error_95"] < 10 * NOISE
+        assert row["n_neighbours"] >= 15
+        assert (row["step"], row["approach"], row["variant"]) == ("B", "dynamic", "skx")
+        assert row["static"] is row["coarse"] is None
+        assert row["nearest"] <= row["fine"]
+        assert row["metrics"] == "cpu_load,read_b_s"
+    assert inside >= 0.8 * len(rows)
+    assert report.rows_in == 2 * (len(TARGETS) + len(NOVEL)) == report.rows_out + report.n_dropped
+    assert report.dropped == {"no similar job within the limit": 2 * len(NOVEL)}
+    # what was measured is as it was, and again gives the same
+    assert families.arrow.show("scores").equals(before)
+    families.predict_scores(WINDOW)
+    assert families.arrow.show("predicted_scores").to_pylist() == rows
+
+
+def test_rankings_have_predictions_only_when_asked_and_say_their_share(families: Session) -> None:
+    families.predict_scores(WINDOW)
+    plain = families.ranking("application", "score_cpu", top=None)
+    assert "predicted_share" not in plain.rows.column_names
+    assert {row["n_scored"] for row in plain.rows.to_pylist()} == {20, 0}
+    asked = families.ranking("application", "score_cpu", top=None, predicted=True)
+    by_name = {row["name"]: row for row in asked.rows.to_pylist()}
+    assert by_name["app1"]["n_scored"] == 23
+    assert by_name["app1"]["predicted_share"] == pytest.approx(3 / 23)
+    assert by_name["app1"]["coverage"] == pytest.approx(1.0)
+    assert by_name["app9"]["predicted_share"] is None
+    measured = [job.score_cpu for job in MEASURED if job.family == 1]
+    guessed = [
+        row["value"]
+        for row in families.arrow.show("predicted_scores").to_pylist()
+        if row["application"] == "app1" and row["score_name"] == "score_cpu"
+    ]
+    assert by_name["app1"]["score"] == pytest.approx(sum(measured + guessed) / 23)
+    assert any("13 % of the node-hours with score_cpu are predicted" in note for note in asked.notes)
+    jobs = families.ranking("job", "score_cpu", top=None, predicted=True).rows.to_pylist()
+    assert len(jobs) == len(MEASURED) + len(TARGETS)
+    assert {row["name"] for row in jobs if row["predicted_share"]} == {job.job_id for job in TARGETS}
+    assert [row["score"] for row in jobs] == sorted((row["score"] for row in jobs), reverse=True)
+    with pytest.raises(UsageError, match="score_io is never predicted"):
+        families.ranking("user", "score_io", predicted=True)
+
+
+def test_the_page_of_a_job_says_that_a_score_is_predicted(families: Session, tmp_path: Path) -> None:
+    families.predict_scores(WINDOW)
+    page = families.job_page(TARGETS[0].job_id, tmp_path / "job.html").read_text()
+    assert "score_cpu, predicted" in page
+    assert "not measured" in page
+    assert "predicted" not in families.job_page(MEASURED[0].job_id, tmp_path / "m.html").read_text()
+
+
+def test_scores_made_again_leave_older_predictions_out() -> None:
+    """A job that is measured meanwhile is not counted twice."""
+    with memory_session() as session:
+        put_families(session, JOBS)
+        session.predict_scores(WINDOW)
+        put_scores(session, [row_of(job, "later") for job in JOBS])
+        asked = session.ranking("application", "score_cpu", top=None, predicted=True)
+        assert {row["predicted_share"] for row in asked.rows.to_pylist()} == {0.0, None}
+        assert any("older than the scores" in note for note in asked.notes)
+        assert not session.job(TARGETS[0].job_id).predicted
+        put_scores(session, [row_of(job, "later") for job in MEASURED])
+        session.predict_scores(WINDOW)
+        assert session.arrow.show("predicted_scores").num_rows == 0
+
+
+def test_what_cannot_be_predicted_is_counted() -> None:
+    with memory_session() as session:
+        put_families(session, MEASURED)
+        odd = jobs_of(0, 4, measured=False, seed=3)
+        put_scores(session, [row_of(job) for job in (*MEASURED, *odd)])
+        put_series(
+            session,
+            {
+                odd[0].job_id: behaviour(odd[0], n=40),
+                odd[1].job_id: behaviour(odd[1])[:1],
+                odd[2].job_id: [
+                    series(each.metric, "node", "n1", each.values[:200]) for each in behaviour(odd[2])
+                ],
+            },
+            load="odd",
+        )
+        report = session.predict_scores(WINDOW)
+        assert report.dropped == {
+            "with series of less than 30 min": 2,
+            "without all of the metrics": 2,
+            "no measured job of its duration and nodes": 2,
+            "without time series in any of the metrics": 2,
+        }
+        assert (report.rows_in, report.rows_out) == (8, 0)
+
+
+def test_evaluation_has_all_ways_and_finds_the_planted_noise(families: Session) -> None:
+    rows = families.evaluate_predictions().to_dict("records")
+    assert len(rows) == 2 * 2 * 9
+    for row in rows:
+        assert row["n_jobs"] == len(MEASURED)
+        if row["approach"] != "dynamic":
+            assert row["reason"] == "no static similarities of programs"
+            continue
+        assert row["predicted_frac"] > 0.95
+        # of Gaussian noise around a mean of many the mean absolute error is 0.8 standard deviations
+        assert 0.6 * NOISE < row["mae"] < 1.1 * NOISE
+        assert row["mse"] < 2 * NOISE**2
+        assert row["over_10_frac"] == 0.0
+        assert 0.55 < row["cover_68"] < 0.8
+        assert 0.88 < row["cover_95"] <= 1.0
+
+
+def test_jobs_of_one_user_do_not_vouch_for_each_other() -> None:
+    """A family that one user runs on one day is one run: nothing else is like it."""
+    alone = jobs_of(7, 10, users=1)
+    with memory_session() as session:
+        put_families(session, [*MEASURED, *alone])
+        rows = session.evaluate_predictions().to_dict("records")
+        for row in rows:
+            if row["approach"] == "dynamic":
+                assert row["predicted_frac"] == pytest.approx(
+                    len(MEASURED) / (len(MEASURED) + len(alone)), abs=0.03
+                )
+
+
+def test_settings_overrule_the_knowledge_base(families: Session) -> None:
+    none = with_settings(families, fine=0.0).predict_scores(WINDOW)
+    assert none.rows_out == 0
+    every = with_settings(families, fine=1000.0, aggregation="mean").predict_scores(WINDOW)
+    assert every.rows_out == every.rows_in
+    rows = families.arrow.show("predicted_scores").to_pylist()
+    assert {(row["fine"], row["aggregation"], row["n_neighbours"]) for row in rows} == {(1000.0, "mean", 100)}
+    one = with_settings(families, metrics=("cpu_load",)).predict_scores(WINDOW)
+    assert one.rows_out > 0
+    families.predict_scores(WINDOW)
+
+
+def test_what_cannot_be_done_is_said(families: Session, tmp_path: Path) -> None:
+    with pytest.raises(NoResultError, match="no static similarities"):
+        with_settings(families, approach="combined-1").predict_scores(WINDOW)
+    with pytest.raises(UsageError, match="no metric 'speed'"):
+        with_settings(families, metrics=("speed",)).predict_scores(WINDOW)
+    with memory_session() as session:
+        put_families(session, NOVEL)
+        with pytest.raises(NoResultError, match="no job has a measured score_cpu"):
+            session.predict_scores(WINDOW)
+        put_families(session, [*MEASURED[:3], *NOVEL])
+        with pytest.raises(NoResultError, match=r"too few jobs .* set similar.fine"):
+            session.predict_scores(WINDOW)
+    wrong = tmp_path / "esjobs.toml"
+    wrong.write_text("[similar]\naggregation = 'best'\n")
+    with pytest.raises(SettingsError, match=r"similar\.aggregation"):
+        load(wrong)
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    with esjobs.open(store) as opened:
+        put_families(opened, JOBS)
+    for arguments in (["similar", "predict", "--window", WINDOW], ["similar", "evaluate", "--most", "50"]):
+        ran = CliRunner().invoke(main, ["--store", store, *arguments])
+        assert ran.exit_code == 0, ran.output
+    ranked = CliRunner().invoke(
+        main, ["--store", store, "rank", "--by", "user", "--score", "score_cpu", "--predicted"]
+    )
+    assert "are predicted, not measured" in ranked.stderr
+    shown = CliRunner().invoke(main, ["--store", store, "show", "predicted_scores", "--format", "csv"])
+    assert len(shown.stdout.splitlines()) == 1 + 2 * len(TARGETS)
+    nearest = CliRunner().invoke(main, ["--store", store, "similar", "--top", "1", TARGETS[0].job_id])
+    assert nearest.exit_code == 0, nearest.output
