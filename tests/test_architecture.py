@@ -264,6 +264,7 @@ ONLY_IMPORTERS: dict[str, str | tuple[str, ...]] = {
         *("esjobs/nights/settings.py", "esjobs/watch/settings.py", "esjobs/drift/settings.py"),
         *("esjobs/notify/settings.py", "esjobs/clusters/settings.py", "esjobs/detect/settings.py"),
         *("esjobs/efficiency/settings.py", "esjobs/talp/settings.py"),
+        "esjobs/similar/settings.py",
     ),
     "pydantic_settings": "esjobs/settings.py",
     "altair": "esjobs/session.py",
