@@ -21,7 +21,7 @@ def similar() -> None:
     """The jobs most like JOBID, by time series or programs, and scores predicted from such jobs."""
 
 
-@example("esjobs similar JOBID --top 10", "esjobs similar JOBID --static")
+@example("esjobs similar JOBID --top 10", "esjobs similar JOBID --static", "esjobs similar job JOBID")
 @similar.command("job")
 @click.argument("job_id", metavar="JOBID")
 @click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
