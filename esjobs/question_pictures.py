@@ -79,13 +79,20 @@ def write_picture(answer: "Answer", form: str, out: str) -> None:
     HTML needs nothing else: no server, no network. SVG and PNG need the package vl-convert-python;
     :class:`UsageError` without it.
     """
-    drawn = specification(answer)
+    facts = [visible(text) for text in (answer.title, *answer.notes) if text]
+    write_drawing(specification(answer), visible(_heading(answer)), facts, form, out)
+
+
+def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], form: str, out: str) -> None:
+    """Write a specification as ``svg``, ``png`` or ``html``; ``heading``, ``facts``: texts of the page.
+
+    Raises :class:`UsageError` for what needs a package that is not installed.
+    """
     if form == "html":
         from dashboards.targets.html.question import render_question
 
-        facts = [visible(text) for text in (answer.title, *answer.notes) if text]
         with writing_text(out) as text:
-            text.write(render_question(visible(_heading(answer)), facts, drawn))
+            text.write(render_question(heading, facts, drawn))
         return
     try:
         import vl_convert

@@ -10,11 +10,13 @@ from esjobs import capabilities
 from esjobs.capabilities import TABLES
 from esjobs.commands.help import example
 from esjobs.commands.options import (
+    PICTURES,
     Context,
     emit,
     level_option,
     method_option,
     rows_options,
+    rows_or_picture_options,
     spreadsheet_option,
     top_option,
     where_option,
@@ -23,6 +25,7 @@ from esjobs.commands.options import (
 from esjobs.core.text import visible
 from esjobs.core.words import METHODS
 from esjobs.detect.tables import SEVERITIES
+from esjobs.talp.tables import SCALING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +33,11 @@ if TYPE_CHECKING:
     from esjobs.session import Session
 
 
-@example("esjobs show flags --level site --type all", "esjobs show factors --name ALDER-HEP --format csv")
+@example(
+    "esjobs show flags --level site --type all",
+    "esjobs show factors --name ALDER-HEP --format csv",
+    "esjobs show scaling --application NAME --plot",
+)
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
 @level_option
@@ -50,8 +57,9 @@ if TYPE_CHECKING:
     help="Issues of at least this severity.",
 )
 @click.option("--run", "run_id", metavar="RUN", help="Which run: its id; default: the latest.")
+@click.option("--plot", is_flag=True, help="Draw it here: efficiencies against size, of scaling.")
 @window_option
-@rows_options
+@rows_or_picture_options
 @click.pass_obj
 def show(
     obj: Context,
@@ -67,6 +75,7 @@ def show(
     applications: tuple[str, ...],
     min_severity: str | None,
     run_id: str | None,
+    plot: bool,
     window: str | None,
     form: str,
     out: str,
@@ -75,6 +84,11 @@ def show(
 
     Tables show the headline method unless --method names another; other formats have every row and column.
     """
+    drawn = plot or form in PICTURES
+    if drawn and what != SCALING.name:
+        raise click.UsageError(f"there is no picture of {what}; of {SCALING.name} there is one")
+    if plot and (form != "table" or out != "-"):
+        raise click.UsageError("--plot draws in the terminal; a file is drawn with --format svg, png or html")
     with obj.session() as session:
         shown = session.run_shown(what, run=run_id, window=window)
         only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
@@ -82,7 +96,7 @@ def show(
         run_id = run_id if shown is None else shown.run
         rows = session.arrow.show(
             what,
-            columns=capabilities.table(what).shown if form == "table" else (),
+            columns=capabilities.table(what).shown if form == "table" and not drawn else (),
             level=level or None,
             type=types or None,
             name=names or None,
@@ -97,7 +111,18 @@ def show(
             window=window,
         )
         costs = session.noise.sentences() if what == "scores" else ()
-    if form == "table":
+    if plot:
+        import shutil
+
+        from esjobs.scaling_pictures import text_picture
+
+        for line in text_picture(rows, shutil.get_terminal_size().columns):
+            click.echo(line)
+    elif drawn:
+        from esjobs.scaling_pictures import write_picture
+
+        write_picture(rows, form, out)
+    elif form == "table":
         from esjobs.shown_tables import for_people
 
         headline = [] if methods or shown is None or shown.headline is None else [shown.headline]

@@ -14,6 +14,8 @@ _SHADES = " ░▒▓█"
 _MISSING = "·"
 _LONGEST_NAME = 32
 _LINE_ROWS = 10
+_MARK_ROWS = 21
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the dots of a braille character, by row and column."""
 
@@ -99,6 +101,61 @@ def heat_map(
     if shown < len(columns):
         lines.append(" " * margin + f"{len(columns) - shown} more columns do not fit")
     return lines
+
+
+def marks(
+    columns: Sequence[str],
+    series: Sequence[tuple[str, Floats]],
+    limits: Sequence[float],
+    width: int,
+    *,
+    across: str,
+) -> list[str]:
+    """A letter a value, by column (``columns``) and series (name, values), with the values below.
+
+    Columns stand side by side in their order, whatever is between them. ``limits``: values at which a dashed
+    line is drawn. ``across``: what the columns are. Where several values meet stands ``*``; missing
+    ones have no letter.
+
+    >>> drawn = marks(["4", "8"], [("good", np.array([1.0, 0.5]))], (0.8,), 30, across="CPUs")
+    >>> drawn[0], drawn[-2:]
+    ('1.00      a', ['   CPUs     4     8', 'a  good  1.00  0.50'])
+    """
+    known = np.concatenate([values[~np.isnan(values)] for _, values in series] or [np.zeros(0)])
+    highest = max(1.0, float(known.max(initial=1.0)))
+    # the lower half is drawn only when something is there, so that what is usual stands apart
+    lowest = min(0.5, math.floor(10 * float(known.min(initial=0.5))) / 10)
+    step = max(3, min(12, (width - 6) // max(1, len(columns))))
+    rows = [[" "] * (step * len(columns)) for _ in range(_MARK_ROWS)]
+
+    def row_of(value: float) -> int:
+        return round((highest - value) / (highest - lowest) * (_MARK_ROWS - 1))
+
+    labels = {0: highest, _MARK_ROWS - 1: lowest} | {row_of(limit): limit for limit in limits}
+    for limit in limits:
+        rows[row_of(limit)] = list("- " * (step * len(columns) // 2))
+    for (_, values), letter in zip(series, _LETTERS, strict=False):
+        for place, value in enumerate(values):
+            if not math.isnan(value):
+                row, at = rows[row_of(float(value))], place * step + step // 2
+                row[at] = letter if row[at] in " -" else "*"
+    drawn = [
+        f"{labels[place]:.2f} {''.join(row)}".rstrip() if place in labels else f"     {''.join(row)}".rstrip()
+        for place, row in enumerate(rows)
+    ]
+    texts = [["" if math.isnan(value) else f"{value:.2f}" for value in values] for _, values in series]
+    name_width = max(map(cell_len, (across, *(name for name, _ in series))))
+    cell = max((len(text) for row in (columns, *texts) for text in row), default=0)
+
+    def told(letter: str, name: str, row: Sequence[str]) -> str:
+        return f"{letter}  {set_cell_size(name, name_width)}" + "".join(f"  {text:>{cell}}" for text in row)
+
+    return [
+        *drawn,
+        " " * 5 + "".join(name[:step].center(step) for name in columns).rstrip(),
+        told(" ", across, columns),
+        *(told(letter, name, row) for (name, _), letter, row in zip(series, _LETTERS, texts, strict=False)),
+    ]
 
 
 def _shade(value: float, lowest: float, span: float) -> str:
