@@ -106,9 +106,9 @@ def _drawn(sizes: _Set) -> dict[str, Any]:
         if size[column] is not None
     ]
     names = [name for _, name, _, _ in series]
-    value = {"field": "value", "type": "quantitative", "title": "efficiency"}
+    value: dict[str, Any] = {"field": "value", "type": "quantitative", "title": "efficiency"}
     value["scale"] = {"domainMin": 0, "domainMax": _highest(data), "nice": False}
-    across = {"field": "cpus", "type": "quantitative", "title": "CPUs"}
+    across: dict[str, Any] = {"field": "cpus", "type": "quantitative", "title": "CPUs"}
     # sizes grow by factors; a tick at each of them and nowhere else
     across |= {"scale": {"type": "log", "base": 2}, "axis": {"values": _sizes(sizes), "format": "d"}}
     legend: dict[str, Any] = {"title": None, "symbolSize": 90, "orient": "bottom", "columns": 4}
@@ -167,7 +167,7 @@ def _drawn(sizes: _Set) -> dict[str, Any]:
 
 def _highest(data: Sequence[dict[str, Any]]) -> float:
     """The upper end of the axis: 1, or a little above what is more."""
-    return max(1.05, *(1.05 * row["value"] for row in data))
+    return max(1.05, *(1.05 * float(row["value"]) for row in data))
 
 
 def _sizes(sizes: _Set) -> list[int]:

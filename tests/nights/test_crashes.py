@@ -11,7 +11,7 @@ from tests.nights.rows import visible_rows
 from tests.nights.stage import FIRST, Hands, days, settings_of, staged
 
 LAST = FIRST + timedelta(days=4)
-KILLS = 6
+KILLS = 7
 
 
 def rows(settings: Settings) -> dict[str, list[str]]:
