@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from esjobs.session import Session
 
 
-@example(
-    "esjobs show flags --level site --type all",
-    "esjobs show factors --name ALDER-HEP --format csv",
-    "esjobs show scaling --application NAME --plot",
-)
+@example("esjobs show flags --level site --type all", "esjobs show factors --name ALDER-HEP --format csv")
 @click.command()
 @click.argument("what", type=click.Choice([table.name for table in TABLES]))
 @level_option
