@@ -4,13 +4,14 @@ from dashboards.pages.ask import ASK
 from dashboards.pages.cpu_models import CPU_MODELS
 from dashboards.pages.efficiency import EFFICIENCY
 from dashboards.pages.issues import ISSUES
+from dashboards.pages.parallel import PARALLEL
 from dashboards.pages.people import PEOPLE
 from dashboards.pages.site import SITE
 from dashboards.pages.sites import SITES
 from dashboards.pages.trust import TRUST
 from dashboards.spec import Page
 
-PAGES: tuple[Page, ...] = (ASK, SITES, SITE, CPU_MODELS, EFFICIENCY, PEOPLE, ISSUES, TRUST)
+PAGES: tuple[Page, ...] = (ASK, SITES, SITE, CPU_MODELS, EFFICIENCY, PARALLEL, PEOPLE, ISSUES, TRUST)
 """The first is where a reader starts."""
 
 HEADLINE = "gamma"

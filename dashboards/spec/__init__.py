@@ -11,7 +11,7 @@ from dashboards.spec.jobs import JOBS, LOST_STATES, OWN, JobsIndex, Known, lacki
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, hinted, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
-from dashboards.spec.tables import table
+from dashboards.spec.tables import has_levels, table
 from dashboards.spec.views import UNFILTERED, Join, Mean, View, Where
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Tile",
     "View",
     "Where",
+    "has_levels",
     "hinted",
     "lacking",
     "look_of",

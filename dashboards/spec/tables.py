@@ -12,3 +12,14 @@ def table(name: str) -> Table:
     ('end_time', 'window_end')
     """
     return JOBS if name == JOBS.name else capabilities.table(name)
+
+
+def has_levels(name: str) -> bool:
+    """Whether rows of a table are about queues or CPU models, which their column ``level`` tells apart.
+
+    Efficiencies of programs have a column of that name, too: what their times are of.
+
+    >>> has_levels("flags"), has_levels("pop"), has_levels("scores")
+    (True, False, False)
+    """
+    return {"level", "name"} <= set(table(name).column_names)

@@ -106,7 +106,11 @@ def groups(
     None when there are more than ``most`` of them. Jobs are never read one by one; ``window``: those that
     ended in it; None: all.
     """
-    conditions, _ = filters(view, processing_type, method)
+    conditions, complete = filters(view, processing_type, method)
+    if not complete and view.table != JOBS.name:
+        # a condition that stores are not asked for, such as one on truth values: grouped here
+        made = select(view, list(_rows(store, view, conditions, ())), processing_type, method)
+        return None if most is not None and len(made) > most else made
     metrics = tuple(metric for metric in view.metrics if not isinstance(metric, Mean))
     if view.table == JOBS.name:
         day = ("day",) if view.over else ()

@@ -17,6 +17,7 @@ from esjobs.core.query import Count
 from esjobs.core.window import Window
 from esjobs.session import Session
 from tests.dashboards.answers import UNSCORED
+from tests.dashboards.made_runs import add_runs
 from tests.dashboards.opened_pages import again, open_file
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     copied = shutil.copy(demo_folder / "demo.duckdb", tmp_path_factory.mktemp("nights"))
     with esjobs.open(f"duckdb:{copied}") as session:
         session.run("2025-06-01/2025-06-25")
+        add_runs(session)
         yield session
 
 

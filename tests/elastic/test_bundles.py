@@ -18,10 +18,10 @@ import vl_convert
 import esjobs
 from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import JOBS, LOST_STATES, Page, Panel, View, Where
+from dashboards.targets.html.pages.pools import shown_view
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from dashboards.targets.portable.visualizations import columns_of_table
-from dashboards.targets.vegalite.charts import CHARTS as CHART_KINDS
 from dashboards.targets.vegalite.job_charts import FEW_JOBS
 from dashboards.targets.vegalite.sums import HOUR_S
 from dashboards.view.ask import asked as asked_of_store
@@ -40,6 +40,7 @@ from esjobs.speed.tables import SPEED
 from esjobs.store.base import Pointed
 from tests.dashboards.answers import UNSCORED, answered
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg, written
+from tests.dashboards.made_runs import add_runs
 from tests.dashboards.questions import Chart, Question, asked
 from tests.efficiency.made_jobs import made_jobs, put_all
 from tests.servers.plugin import server_params
@@ -114,6 +115,7 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         session.import_references(scores, form="hepix-hs23")
         add_scores(session)
         add_issues(session)
+        add_runs(session)
         questions = folder / "questions.toml"
         questions.write_text(QUESTIONS, encoding="utf-8")
         session.provisioning.index(questions)
@@ -194,7 +196,7 @@ def expected(panel: Panel, page: Page, demo: Session) -> list[Row]:
 
     Kept, for up to 60 000 jobs are read for a panel, which both bundles and several charts have.
     """
-    view = replace(panel.view, level=panel.view.level or "site") if panel.kind in CHART_KINDS else panel.view
+    view = shown_view(panel)
     of_run = view.runs == "latest" and view.table in {each.name for each in SPEED.tables}
     if view.by and of_run:
         view = replace(view, where=(*view.where, Where("run", (latest(demo),))))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View
+from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View, has_levels
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
 from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, ends, of_jobs, worst
 from dashboards.targets.vegalite.jobs import coverage_of, job_groups
@@ -75,7 +75,9 @@ def from_index(
     """
     if panel.view.table == JOBS.name:
         return _of_jobs(panel, paint, prefix, jobs)
-    view = replace(panel.view, level=panel.view.level or level)
+    view = panel.view
+    if has_levels(view.table):
+        view = replace(view, level=view.level or level)
 
     if panel.kind == "caption":
         counted = count_of(view, processing_type, method, prefix=prefix, name=ROWS)

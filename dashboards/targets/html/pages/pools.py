@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from dashboards.spec import JOBS, Entry, JobsIndex, Mean, Page, Panel, View, Where, lacking, table
+from dashboards.spec import JOBS, Entry, JobsIndex, Mean, Page, Panel, View, Where, has_levels, lacking, table
 from dashboards.targets.vegalite.charts import CHARTS
 from dashboards.targets.vegalite.marks import columns_of
 from dashboards.view.rows import Row, keeps
@@ -93,7 +93,7 @@ def in_order(rows: list[Row]) -> list[Row]:
 
 def shown_view(panel: Panel) -> View:
     """The rows that a panel shows; a chart that is about every level shows queues, as in every target."""
-    if panel.kind in CHARTS and "level" in table(panel.view.table).column_names:
+    if panel.kind in CHARTS and has_levels(panel.view.table):
         return replace(panel.view, level=panel.view.level or "site")
     return panel.view
 

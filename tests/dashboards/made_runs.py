@@ -1,0 +1,57 @@
+"""Runs of two applications that TALP measured, for the panels about them."""
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import esjobs
+from esjobs.session import Session
+from esjobs.talp.tables import ORPHANS, POP, SCALING
+from tests.talp.reports import minimal, put_job, written
+
+_S = 10**9
+
+
+def add_runs(session: Session, end: datetime = datetime(2025, 6, 29, 22, tzinfo=UTC)) -> None:
+    """Store what TALP would have measured until then: tables alone, no further jobs."""
+    with tempfile.TemporaryDirectory() as name, esjobs.open("duckdb::memory:") as other:
+        files = []
+        for number, (cpus, share) in enumerate(((4, 0.95), (8, 0.85), (16, 0.6), (32, 0.4))):
+            application = ("solver", "mesher")[number % 2]
+            put_job(other.store, str(900 + number), application=application, end_time=end, cores=cpus)
+            files.append(written(Path(name), _report(cpus, share, end), f"talp.{900 + number}.0.n.1.json"))
+        files.append(written(Path(name), _report(2, 0.9, end), "talp.999.0.n.1.json"))
+        other.ingest("talp", files)
+        changes = []
+        for table in (POP, SCALING, ORPHANS):
+            rows = list(other.store.read(table, ()))
+            parts = {value for batch in rows for value in batch.column(table.partition).to_pylist()}
+            assert len(parts) == (2 if table is SCALING else 1)
+            for part in sorted(parts, key=str):
+                chosen = [
+                    batch.filter([value == part for value in batch.column(table.partition).to_pylist()])
+                    for batch in rows
+                ]
+                changes.append(session.store.replace(table, str(part), chosen))
+        session.store.publish(changes)
+
+
+def _report(cpus: int, share: float, end: datetime) -> dict[str, Any]:
+    """A report of a run, and of a region of it that is worse than the rest."""
+    regions = {}
+    measured = (
+        ("Global", 7200 * _S, share),
+        ("exchange", 900 * _S, share / 2),
+        ("assembly", 600 * _S, share),
+    )
+    for region, elapsed, useful_share in measured:
+        useful = round(elapsed * cpus * useful_share)
+        idle = elapsed * cpus - useful
+        parts = {"minMpiNormdProc": idle // cpus // 2, "minMpiNormdNode": 3 * idle // cpus // 4}
+        # of OpenMP's four kinds of time some, so that its efficiency is known
+        threads = {"ompLoadImbalanceTime": idle // 20, "ompSchedulingTime": idle // 40, "numOmpParallels": 9}
+        known = {"numCpus": cpus, "numMpiRanks": cpus, "elapsedTime": elapsed, "usefulTime": useful}
+        known |= {"mpiTime": idle, "cycles": 2 * useful, "instructions": 3 * useful} | parts | threads
+        regions[region] = minimal(**known)["Application"]["Global"]
+    return {"timestamp": end.strftime("%Y-%m-%dT%H:%M:%S"), "Application": regions}
