@@ -57,6 +57,8 @@ KEPT = frozenset(
         *columns("report part_of dlb_version worst"),
         # of indices: a centre is public
         *columns("assessment centre period measure heading contact"),
+        # of the cost of monitoring, of programs and of what is predicted: software and numbers
+        *columns("measurement collector collective module digest metrics"),
     )
 )
 """Columns whose texts name nobody."""

@@ -9,11 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
+from esjobs.similar.alike import NONE_KNOWN, Alike, alike
 from esjobs.similar.calibration import LEVELS, calibrated
 from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
 from esjobs.similar.leaving_out import LeftOut, left_out, limits_of, near_each, spaced
 from esjobs.similar.limits import FAR_APART
-from esjobs.similar.neighbours import Limits
+from esjobs.similar.neighbours import Limits, told_limit
 from esjobs.similar.settings import SimilarSettings
 from esjobs.similar.tables import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
 from esjobs.store.base import JobStore
@@ -42,22 +43,28 @@ def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000
     :func:`~esjobs.similar.knowledge.knowledge_base` reads.
     """
     base = knowledge_base(store, settings)
+    try:
+        programs = alike(store, base.keys, ())
+    except NoResultError:
+        programs = None
     return pa.Table.from_pylist(
-        [row for name in PREDICTED_NAMES for row in _of_score(base, name, settings, most)], EVALUATION
+        [row for name in PREDICTED_NAMES for row in _of_score(base, name, settings, most, programs)],
+        EVALUATION,
     )
 
 
 def _of_score(
-    base: KnowledgeBase, name: str, settings: SimilarSettings, most: int | None
+    base: KnowledgeBase, name: str, settings: SimilarSettings, most: int | None, programs: Alike | None
 ) -> list[dict[str, Any]]:
     known = np.flatnonzero(~np.isnan(base.scores[name]))
     places = known if most is None else spaced(known, most)
     rows: list[dict[str, Any]] = []
+    static = None if programs is None else programs.of
     limits: Limits | None = None
     reason = f"no job with a measured {name} and time series"
     if len(known):
         try:
-            limits = limits_of(base, name, settings, None)
+            limits = limits_of(base, name, settings, static)
         except NoResultError as error:
             reason = str(error)
     near = {} if limits is None else near_each(base, places, limits.farthest)
@@ -74,11 +81,12 @@ def _of_score(
                 }
                 if limits is None:
                     row["reason"] = reason
-                elif approach != "dynamic":
-                    row["reason"] = "no static similarities of programs"
+                elif approach != "dynamic" and static is None:
+                    row["reason"] = NONE_KNOWN
                 else:
-                    found = left_out(base, name, near, limits, approach, how, groups, None)
-                    row |= {"static": limits.static, "coarse": limits.coarse, "fine": limits.fine}
+                    found = left_out(base, name, near, limits, approach, how, groups, static)
+                    row |= {"static": limits.static}
+                    row |= {"coarse": told_limit(limits.coarse), "fine": told_limit(limits.fine)}
                     row |= _accuracy(found) | _coverage(found, _folds(base, found.places))
                 rows.append(row)
     return rows

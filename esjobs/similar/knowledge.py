@@ -48,9 +48,9 @@ class Near:
 class KnowledgeBase:
     """Jobs with measured scores and their series.
 
-    ``facts``: rows of ``scores``; ``places``: where a job stands; ``scores``: by name, NaN where not
-    measured. ``runs``, ``users``: numbers that are equal for jobs of one array or one series of submissions,
-    of one user.
+    ``facts``: rows of ``scores``; ``keys``: source and id of each; ``places``: where a job stands;
+    ``scores``: by name, NaN where not measured. ``runs``, ``users``: numbers that are equal for jobs of one
+    array or one series of submissions, of one user.
     """
 
     def __init__(
@@ -65,7 +65,8 @@ class KnowledgeBase:
         self.scale: Scale = scale_of(values)
         self.scale.apply(values)
         self.facts = tuple(facts)
-        self.places = {(row["source"], row["job_id"]): place for place, row in enumerate(facts)}
+        self.keys: tuple[Key, ...] = tuple((row["source"], row["job_id"]) for row in facts)
+        self.places = {key: place for place, key in enumerate(self.keys)}
         self.series = WarpedSeries(values, BAND)
         self.scores = {
             name: np.array([np.nan if row[name] is None else row[name] for row in facts], np.float64)

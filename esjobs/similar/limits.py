@@ -7,6 +7,8 @@ Floats = npt.NDArray[np.float64]
 
 FAR_APART = 10.0
 """Scores that differ by more are not alike; the paper counts errors above it."""
+NONE_ALIKE = -1.0
+"""The limit where the jobs that are nearest differ in score: no distance is small enough, not even 0."""
 TOLERATED_FINE = 0.04
 """Part of a group of pairs within the fine limit whose scores may differ by more."""
 TOLERATED_COARSE = 0.1
@@ -18,7 +20,7 @@ _SAME_PROGRAM = 0.9
 
 
 def farthest_alike(distances: Floats, differences: Floats, tolerated: float) -> float | None:
-    """The distance from which on pairs of jobs begin to differ in score; 0: the nearest do.
+    """The distance from which on pairs of jobs begin to differ in score; :data:`NONE_ALIKE`: the nearest do.
 
     Pairs are looked at in the order of their distance, :data:`GROUP` at a time, until more than a tolerated
     part of a group differ by more than :data:`FAR_APART`; the limit is the last pair before the first such
@@ -37,7 +39,7 @@ def farthest_alike(distances: Floats, differences: Floats, tolerated: float) -> 
         group = beyond[begin : begin + GROUP]
         if group.sum() > tolerated * GROUP:
             last = begin + int(group.argmax()) - 1
-            return float(distances[order[last]]) if last >= 0 else 0.0
+            return float(distances[order[last]]) if last >= 0 else NONE_ALIKE
     return float(distances[order[-1]])
 
 

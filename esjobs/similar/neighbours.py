@@ -20,7 +20,7 @@ class Limits:
     """When programs are alike (``static``: similarity from there on), and jobs (distances up to there).
 
     ``coarse``: of jobs of programs that are alike, ``fine``: of any. The first two are None where nothing is
-    known of programs.
+    known of programs. Below 0 a distance leaves out everything.
     """
 
     static: float | None
@@ -31,6 +31,11 @@ class Limits:
     def farthest(self) -> float:
         """No neighbour is beyond."""
         return max(self.fine, self.coarse or 0.0)
+
+
+def told_limit(limit: float | None) -> float | None:
+    """A limit as it is told: None where there is none, or nothing within it."""
+    return None if limit is None or limit < 0 else limit
 
 
 @dataclass(frozen=True)

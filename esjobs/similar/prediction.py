@@ -16,11 +16,12 @@ from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.runs.publication import finite, rows_table, tidy
 from esjobs.series.blocks import blocks
+from esjobs.similar.alike import Alike, alike
 from esjobs.similar.calibration import Calibration, calibrated
 from esjobs.similar.comparable import LEAST_S, node_class
-from esjobs.similar.knowledge import KnowledgeBase, Row, knowledge_base, nodes_of, scored_jobs
+from esjobs.similar.knowledge import Floats, KnowledgeBase, Row, knowledge_base, nodes_of, scored_jobs
 from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced
-from esjobs.similar.neighbours import Limits, neighbours, predicted
+from esjobs.similar.neighbours import Limits, neighbours, predicted, told_limit
 from esjobs.similar.prepared import PreparedJob, prepared
 from esjobs.similar.settings import SimilarSettings
 from esjobs.similar.tables import PREDICTED_NAMES, PREDICTED_SCORES
@@ -43,6 +44,16 @@ class Way:
     n_known: int
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A job of which scores are missing. ``similarities``: of its program to those of the knowledge base."""
+
+    facts: Row
+    job: PreparedJob
+    names: Sequence[str]
+    similarities: Floats | None
+
+
 def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunReport:
     """Predict the missing scores of the jobs of a window and publish them, a day in place of what was there.
 
@@ -59,13 +70,9 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
     if not targets:
         raise NoResultError(f"no job is scored in {window}; make scores: esjobs score")
     missing = {(key, name) for key, row in targets.items() for name in PREDICTED_NAMES if row[name] is None}
-    if settings.approach != "dynamic":
-        raise NoResultError(
-            f"no static similarities of programs, which the approach {settings.approach} needs; "
-            "set similar.approach to dynamic"
-        )
     base = knowledge_base(store, settings)
-    ways, unready = _ways(base, settings)
+    programs = _programs(store, base, settings, {key for key, _ in missing})
+    ways, unready = _ways(base, settings, programs)
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
     left = set(missing)
@@ -75,30 +82,48 @@ def predict(store: JobStore, window: Window, settings: SimilarSettings) -> RunRe
             names = [name for name in PREDICTED_NAMES if (key, name) in left]
             if names:
                 left -= {(key, name) for name in names}
-                _predict_job(base, ways, unready, settings, targets[key], job, names, rows, dropped)
+                asked = Asked(targets[key], job, names, None if programs is None else programs.to(key))
+                _predict_job(base, ways, unready, settings, asked, rows, dropped)
     if left:
         dropped["without time series in any of the metrics"] += len(left)
     _publish(store, window, rows)
     return _report(window, settings, base, ways, len(missing), rows, dropped, began)
 
 
-def _ways(base: KnowledgeBase, settings: SimilarSettings) -> tuple[dict[str, Way], dict[str, str]]:
+def _programs(
+    store: JobStore, base: KnowledgeBase, settings: SimilarSettings, targets: set[tuple[str, str]]
+) -> Alike | None:
+    """The static similarities that the approach needs; None: it needs none."""
+    if settings.approach == "dynamic":
+        return None
+    try:
+        return alike(store, base.keys, targets)
+    except NoResultError as error:
+        raise NoResultError(
+            f"{error}; the approach {settings.approach} needs it; or set similar.approach to dynamic"
+        ) from error
+
+
+def _ways(
+    base: KnowledgeBase, settings: SimilarSettings, programs: Alike | None
+) -> tuple[dict[str, Way], dict[str, str]]:
     """How each score is predicted, or why none can be."""
     ways: dict[str, Way] = {}
     unready: dict[str, str] = {}
+    static = None if programs is None else programs.of
     for name in PREDICTED_NAMES:
         known = np.flatnonzero(~np.isnan(base.scores[name]))
         if not len(known):
             unready[name] = f"no job with a measured {name} and time series"
             continue
         try:
-            limits = limits_of(base, name, settings, None)
+            limits = limits_of(base, name, settings, static)
         except NoResultError as error:
             unready[name] = str(error)
             continue
         near = near_each(base, spaced(known, _CALIBRATED), limits.farthest)
         approach, how = settings.approach, settings.aggregation
-        found = left_out(base, name, near, limits, approach, how, base.runs, None)
+        found = left_out(base, name, near, limits, approach, how, base.runs, static)
         ways[name] = Way(limits, calibrated(found.residuals, found.spreads[found.known]), len(known))
     if not ways:
         raise NoResultError("; ".join(unready.values()))
@@ -110,13 +135,12 @@ def _predict_job(
     ways: dict[str, Way],
     unready: dict[str, str],
     settings: SimilarSettings,
-    facts: Row,
-    job: PreparedJob,
-    names: Sequence[str],
+    asked: Asked,
     rows: list[dict[str, Any]],
     dropped: Counter[str],
 ) -> None:
     """Add rows for the scores of one job that can be predicted, and count the others."""
+    facts, job, names = asked.facts, asked.job, asked.names
     reason = ""
     if job.values is None:
         reason = "without all of the metrics"
@@ -143,7 +167,8 @@ def _predict_job(
             dropped["no measured job of its duration and nodes"] += 1
             continue
         way = ways[name]
-        chosen, step = neighbours(distances[mine], None, way.limits, settings.approach)
+        known = None if asked.similarities is None else asked.similarities[mine]
+        chosen, step = neighbours(distances[mine], known, way.limits, settings.approach)
         if not chosen.any():
             dropped[step] += 1
             continue
@@ -165,8 +190,8 @@ def _predict_job(
                 "step": step,
                 "aggregation": settings.aggregation,
                 "static": way.limits.static,
-                "coarse": way.limits.coarse,
-                "fine": way.limits.fine,
+                "coarse": told_limit(way.limits.coarse),
+                "fine": told_limit(way.limits.fine),
                 "variant": variants.pop() if len(variants) == 1 else "several",
                 "metrics": ",".join(base.metrics),
                 "n_known": way.n_known,
@@ -191,6 +216,20 @@ def _publish(store: JobStore, window: Window, rows: Sequence[dict[str, Any]]) ->
         tidy(store)
 
 
+def _said(name: str, way: Way, settings: SimilarSettings) -> str:
+    """Within which limits a score was predicted, and from how many jobs."""
+    fine, coarse = told_limit(way.limits.fine), told_limit(way.limits.coarse)
+    within = [] if coarse is None else [f"{coarse:.4g} of jobs of programs that are alike"]
+    if settings.approach != "combined-2" and fine is not None:
+        within.append(f"{fine:.4g}{' of any' if within else ''}")
+    if not within:
+        return f"the jobs that behave most alike differ in {name}: it is predicted from none"
+    return (
+        f"{name} within a distance of {' and '.join(within)}, from {way.n_known:,} measured jobs, "
+        f"errors from {way.errors.n:,} of them"
+    )
+
+
 def _report(
     window: Window,
     settings: SimilarSettings,
@@ -201,11 +240,7 @@ def _report(
     dropped: Counter[str],
     began: float,
 ) -> RunReport:
-    notes = [
-        f"{name} within a distance of {way.limits.fine:.4g}, from {way.n_known:,} measured jobs, "
-        f"errors from {way.errors.n:,} of them"
-        for name, way in ways.items()
-    ]
+    notes = [_said(name, way, settings) for name, way in ways.items()]
     several = sum(row["variant"] == "several" for row in rows)
     if several:
         notes.append(f"{several:,} from neighbours whose scores have several definitions (variant: several)")

@@ -57,7 +57,7 @@ PREDICTED_SCORES = Table(
         column("aggregation", "keyword", "what was made of their scores", values=AGGREGATIONS),
         column("static", "number", "static similarity from which on programs are alike; null: not asked"),
         column("coarse", "number", "limit of the distance in step A; null: not asked"),
-        column("fine", "number", "limit of the distance in step B"),
+        column("fine", "number", "limit of the distance in step B; null: no distance is small enough"),
         column(
             "variant", "keyword", "definition of the scores of the neighbours; several: they differ in it"
         ),

@@ -243,10 +243,10 @@ def test_what_is_no_key_file(store: Path, tmp_path: Path, key: Path) -> None:
 def test_every_column_is_told_apart() -> None:
     """A column that nobody has thought of is replaced; these are the ones that name somebody."""
     named = {known.name for known in JOB_FIELDS if kind_of_names(known)}
-    assert named == {"user", "project", "transformation", "application", "job_id", "task_id"}
+    assert named == {"user", "project", "transformation", "application", "executable", "job_id", "task_id"}
     for table in TABLES:
         unknown = {item.name for item in table.columns if kind_of_names(item) == item.name}
-        assert unknown - {"user", "project", "host"} <= {"file"}, (
+        assert unknown - {"user", "project", "host", "path"} <= {"file"}, (
             f"{table.name}: say in core/personal.py what they name"
         )
     assert kind_of_names(fields.Field("new", "keyword", "", "")) == "new"

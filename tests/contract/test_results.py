@@ -46,6 +46,8 @@ def test_every_table_takes_and_gives_back_its_columns(store: JobStore) -> None:
         pa.date32(): day(3),
         pa.map_(pa.string(), pa.float64()): [("a", 0.1), ("b", -0.0)],
         pa.binary(): bytes(range(256)),
+        pa.list_(pa.float64()): [0.1, -0.0],
+        pa.list_(pa.string()): ["it's", ""],
     }
     full = [{item.name: by_type[item.type] for item in table_schema(table)} for table in TABLES]
     rows = [(table, [values, dict.fromkeys(values)]) for table, values in zip(TABLES, full, strict=True)]

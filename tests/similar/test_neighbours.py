@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from esjobs.core.errors import UsageError
 from esjobs.similar.calibration import calibrated
-from esjobs.similar.limits import farthest_alike, least_static
+from esjobs.similar.limits import NONE_ALIKE, farthest_alike, least_static
 from esjobs.similar.neighbours import NO_PROGRAM_ALIKE, TOO_FAR, Limits, neighbours, predicted
 
 LIMITS = Limits(0.8, 0.5, 0.1)
@@ -72,7 +72,7 @@ def test_the_limit_is_where_scores_begin_to_differ() -> None:
     limit = farthest_alike(np.r_[near, far], differences, 0.04)
     assert limit is not None
     assert limit == near.max()
-    assert farthest_alike(near, np.full(500, 30.0), 0.04) == 0.0
+    assert farthest_alike(near, np.full(500, 30.0), 0.04) == NONE_ALIKE
     assert farthest_alike(near[:49], differences[:49], 0.04) is None
 
 

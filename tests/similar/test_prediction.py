@@ -11,6 +11,7 @@ from esjobs.cli import main
 from esjobs.core.errors import NoResultError, SettingsError, UsageError
 from esjobs.session import Session
 from esjobs.settings import Settings, load
+from esjobs.similar.alike import NONE_KNOWN
 from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
 from tests.detect.made_jobs import START, put_series, series
@@ -148,7 +149,7 @@ def test_evaluation_has_all_ways_and_finds_the_planted_noise(families: Session) 
     for row in rows:
         assert row["n_jobs"] == len(MEASURED)
         if row["approach"] != "dynamic":
-            assert row["reason"] == "no static similarities of programs"
+            assert row["reason"] == NONE_KNOWN
             continue
         assert row["predicted_frac"] > 0.95
         # of Gaussian noise around a mean of many the mean absolute error is 0.8 standard deviations
@@ -185,7 +186,7 @@ def test_settings_overrule_the_knowledge_base(families: Session) -> None:
 
 
 def test_what_cannot_be_done_is_said(families: Session, tmp_path: Path) -> None:
-    with pytest.raises(NoResultError, match="no static similarities"):
+    with pytest.raises(NoResultError, match="symbols scan; the approach combined-1 needs it"):
         with_settings(families, approach="combined-1").predict_scores(WINDOW)
     with pytest.raises(UsageError, match="no metric 'speed'"):
         with_settings(families, metrics=("speed",)).predict_scores(WINDOW)
