@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
-from esjobs.detect.one_job import JobStory, Row, in_order, job_records, table_rows
+from esjobs.detect.one_job import JobStory, Row, in_order, job_records, missing_only, table_rows
 from esjobs.detect.plots import Plot, plots
 from esjobs.detect.tables import FOOTPRINTS, ISSUES, MEASURES
 from esjobs.efficiency.tables import SCORES
 from esjobs.runs.publication import read_table
 from esjobs.series.blocks import blocks
 from esjobs.series.tables import SERIES
+from esjobs.similar.tables import PREDICTED_SCORES
 from esjobs.store.base import JobStore
 from esjobs.talp.tables import POP
 
@@ -25,7 +26,7 @@ _VALUES = 1 << 24
 def job_stories(store: JobStore, jobs: Sequence[Identity], *, points: int = 240) -> Iterator[JobStory]:
     """The stories of jobs in their order, as :func:`~esjobs.detect.one_job.job_story` tells each.
 
-    A job of which nothing is stored has none. Cost: eight questions per 200 jobs; their stories are in
+    A job of which nothing is stored has none. Cost: nine questions per 200 jobs; their stories are in
     memory.
     """
     for first in range(0, len(jobs), _AT_ONCE):
@@ -41,6 +42,7 @@ def _stories(store: JobStore, jobs: Sequence[Identity], points: int) -> Iterator
     issues, measures, footprints, scores = (
         _of_table(store, each, where) for each in (ISSUES, MEASURES, FOOTPRINTS, SCORES)
     )
+    predictions = _of_table(store, PREDICTED_SCORES, where)
     pop = _of_table(store, POP, [*where, In("level", ("application",))])
     series = _by_job(read_table(store, SERIES, where, ["source", "job_id", "metric"]).to_pylist())
     drawn = _drawn(store, where, series, issues, points)
@@ -60,6 +62,7 @@ def _stories(store: JobStore, jobs: Sequence[Identity], points: int) -> Iterator
             tuple(sorted(footprints[job], key=lambda row: row["metric"])),
             tuple(drawn[job]),
             tuple(pop[job]),
+            predicted=missing_only(predictions[job], scores[job]),
         )
 
 

@@ -86,11 +86,16 @@ def job_story(store: JobStore, job_id: str, source: str | None = None, *, points
         tuple(sorted(table_rows(store, FOOTPRINTS, where), key=lambda row: row["metric"])),
         tuple(drawn),
         tuple(table_rows(store, POP, [*where, In("level", ("application",))])),
-        predicted=tuple(
-            row
-            for row in table_rows(store, PREDICTED_SCORES, where)
-            if scores and scores[0].get(row["score_name"]) is None and row["mark"] == scores[0]["mark"]
-        ),
+        predicted=missing_only(table_rows(store, PREDICTED_SCORES, where), scores),
+    )
+
+
+def missing_only(predictions: Sequence[Row], scores: Sequence[Row]) -> tuple[Row, ...]:
+    """The predictions of scores that a job lacks, made since its scores were."""
+    return tuple(
+        row
+        for row in predictions
+        if scores and scores[0].get(row["score_name"]) is None and row["mark"] == scores[0]["mark"]
     )
 
 

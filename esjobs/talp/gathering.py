@@ -25,7 +25,10 @@ _AT_ONCE = 500
 _REMEMBERED = 10_000
 """Files of a spool that are known to be none of ours; of more, some are logged again."""
 
-_COUNTS = ("gathered", "junk", "new junk", "still being written", "not removed", "spools not read")
+_COUNTS = (
+    *("gathered", "junk", "new junk", "still being written", "not readable", "not removed"),
+    "spools not read",
+)
 
 Store = Callable[[Sequence[Path], str | None], RunReport]
 """Stores files as reports of jobs of a source; raises when the store has not got them."""
@@ -37,8 +40,8 @@ def gather(
     """Take the finished reports of spools; each is removed after the store has acknowledged it.
 
     What has another name than reports have is not opened; what has one and is no report stays, too. Both are
-    counted, and logged the first time. A spool that cannot be read is counted, its reason is among the notes,
-    and it does not keep the others from it.
+    counted, and logged the first time. What may not be read stays and is counted. A spool that cannot be read
+    is counted, its reason is among the notes, and it does not keep the others from it.
 
     Raises :class:`InputError` when no spool could be read, and whatever the store raises: then nothing of the
     load is removed, and it is stored again the next time, which changes nothing.
@@ -56,7 +59,7 @@ def gather(
             counts["spools not read"] += 1
     if failures and len(failures) == len(spools):
         raise failures[0]
-    n_in = counts["gathered"] + counts["junk"] + counts["still being written"]
+    n_in = sum(counts[name] for name in ("gathered", "junk", "still being written", "not readable"))
     return RunReport(
         "talp gather",
         content_id({"spools": [each.folder for each in spools]}),
@@ -79,6 +82,12 @@ def _gather_one(
     known = _remembered(before)
     named = {name for name, each in seen.items() if each.regular and OURS.fullmatch(name)}
     junk = {name: each.mark for name, each in seen.items() if name not in named}
+    # looked at again every time: rights change without a mark that moves
+    locked = sorted(name for name in named if not seen[name].readable)
+    named.difference_update(locked)
+    if locked:
+        counts["not readable"] += len(locked)
+        notes.append(f"{spool.name}: {len(locked):,} reports may not be read, and stay: {_some(locked)}")
     # one that was looked at and is no report is not opened again until it changes
     junk |= {name: seen[name].mark for name in named if known.get(name) == seen[name].mark}
     ready = sorted(name for name in named if name not in junk and seen[name].settled)

@@ -24,11 +24,15 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Seen:
-    """A file of a spool: a mark that moves when it does, and whether it may still be being written."""
+    """A file of a spool: a mark that moves when it does, and whether it may still be being written.
+
+    ``readable``: whether its owner lets us; of another host that is not known.
+    """
 
     mark: str
     regular: bool
     settled: bool
+    readable: bool = True
 
 
 class Spool(Protocol):
@@ -76,8 +80,10 @@ class LocalSpool:
                         known = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
+                    regular = stat.S_ISREG(known.st_mode)
+                    readable = not regular or os.access(entry.path, os.R_OK)
                     seen[entry.name] = Seen(
-                        _mark(known), stat.S_ISREG(known.st_mode), known.st_mtime <= self.until
+                        _mark(known), regular, known.st_mtime <= self.until, readable=readable
                     )
         except OSError as error:
             raise InputError(f"{visible(self.name)} cannot be looked at: {error.strerror}") from error
@@ -98,7 +104,7 @@ class LocalSpool:
                         while chunk := given.read(_CHUNK):
                             taken.write(chunk)
                 os.utime(to / name, (known.st_atime, known.st_mtime))
-            except FileNotFoundError:
+            except (FileNotFoundError, PermissionError):
                 continue
             except OSError as error:
                 raise InputError(

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import esjobs
 from esjobs.cli import main
 from esjobs.core.errors import NoResultError, SettingsError, UsageError
+from esjobs.detect.many_jobs import job_stories
 from esjobs.session import Session
 from esjobs.settings import Settings, load
 from esjobs.similar.alike import NONE_KNOWN
@@ -100,6 +101,10 @@ def test_the_page_of_a_job_says_that_a_score_is_predicted(families: Session, tmp
     assert "score_cpu, predicted" in page
     assert "not measured" in page
     assert "predicted" not in families.job_page(MEASURED[0].job_id, tmp_path / "m.html").read_text()
+    asked = [("c", TARGETS[0].job_id), ("c", MEASURED[0].job_id)]
+    stories = list(job_stories(families.store, asked))
+    assert [len(story.predicted) for story in stories] == [2, 0]
+    assert [story.predicted for story in stories] == [families.job(job_id).predicted for _, job_id in asked]
 
 
 def test_scores_made_again_leave_older_predictions_out() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,30 @@ def test_the_command(spool: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "talp gather: 1 files, 1 reports stored" in done.output
     assert "esjobs show orphans" in done.output
+
+
+def test_what_may_not_be_read_stays_and_does_not_keep_the_others(tmp_path: Path) -> None:
+    """A user whose new files nobody else may read; the rights are given later, which moves no mark."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    locked = aged(written(spool, minimal(), "talp.1.0.n.1.json"))
+    aged(written(spool, minimal(), "talp.2.0.n.1.json"))
+    locked.chmod(0o000)
+    # root may read everything unless it lets go of that right
+    plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    command = [*plain, sys.executable, "-m", "esjobs", "--store", f"duckdb:{tmp_path}/s.duckdb"]
+
+    def gathered() -> str:
+        done = subprocess.run(
+            [*command, "talp", "gather", str(spool)], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    told = gathered()
+    assert "2 files, 1 reports stored" in told
+    assert "1 reports may not be read, and stay: talp.1.0.n.1.json" in told
+    assert list(spool.iterdir()) == [locked]
+    locked.chmod(0o644)
+    assert "1 files, 1 reports stored" in gathered()
+    assert list(spool.iterdir()) == []
