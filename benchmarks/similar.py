@@ -20,8 +20,12 @@ import numpy.typing as npt
 
 from benchmarks.machine import describe, load, publish
 from fitters import WarpedSeries
+from fitters.warping.looking import Search
+from fitters.warping.search import _envelope
 
 SAMPLES, METRICS, BAND, TOP = 500, 8, 50, 10
+DISTANCE = 0.3
+"""Jobs of a family are nearer, others are not."""
 _OF_FAMILY = 50
 _QUERIES = 5
 
@@ -77,6 +81,10 @@ def measure(jobs: int, compared: int) -> list[dict[str, Any]]:
         nearest, clock, cpu = timed(partial(small.nearest, known, top))
         np.testing.assert_allclose(nearest.distances, np.sort(theirs)[:top], rtol=1e-5)
         rows.append(row(f"1 against {compared:,}, esjobs, {what}", clock, cpu, nearest.n_warped))
+    search = Search(small, known, _envelope(known, BAND))
+    rough, clock, cpu = timed(lambda: search.rough(np.arange(compared), np.inf))
+    np.testing.assert_allclose(np.sqrt(rough / known.size), theirs, rtol=1e-4)
+    rows.append(row(f"1 against {compared:,}, esjobs, all, in float32", clock, cpu, compared))
     everything, clock, cpu = timed(lambda: WarpedSeries(series, BAND))
     rows.append(row(f"preparing {jobs:,}", clock, cpu, 0))
     for what, first in (("like something known", 0), ("novel", 10**9)):
@@ -84,6 +92,9 @@ def measure(jobs: int, compared: int) -> list[dict[str, Any]]:
             query = family(first + number * _OF_FAMILY, _OF_FAMILY + 1)[-1]
             nearest, clock, cpu = timed(partial(everything.nearest, query, TOP))
             rows.append(row(f"top {TOP} of {jobs:,}, {what}", clock, cpu, nearest.n_warped))
+            inside, clock, cpu = timed(partial(everything.within, query, DISTANCE))
+            told = f"within {DISTANCE} of {jobs:,}, {what}: {len(inside.places)}"
+            rows.append(row(told, clock, cpu, inside.n_warped))
     return rows
 
 
@@ -109,7 +120,7 @@ def main() -> None:
         f"`python -m benchmarks.similar --jobs {given.jobs}`; "
         f"{SAMPLES} samples x {METRICS} metrics, band {BAND}; "
         f"dtaidistance {machine['dtaidistance']}, numba {machine['numba']}; {machine['cpu']}, "
-        f"{machine['cores']} cores, of which one is used; {before[0]:.1f} other processes ran. "
+        f"{machine['cores']} cores; {before[0]:.1f} other processes ran. "
         f"Peak memory {peak:.2f} GB.",
         "",
         "| what | seconds | processor s | paths looked for |",
