@@ -85,7 +85,8 @@ def predicted(scores: Floats, distances: Floats, aggregation: str) -> Predicted:
     softmax: sum(e^-d x score) / sum(e^-d). The least distance is subtracted of all, which changes nothing but
     that no weight is lost to rounding.
 
-    >>> predicted(np.array([10.0, 20.0]), np.array([5000.0, 5000.0 + np.log(3)]), "softmax").value
+    >>> found = predicted(np.array([10.0, 20.0]), np.array([5000.0, 5000.0 + np.log(3)]), "softmax")
+    >>> round(found.value, 9)
     12.5
     """
     weights = np.ones(len(scores)) if aggregation != "softmax" else np.exp(distances.min() - distances)

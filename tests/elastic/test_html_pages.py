@@ -21,6 +21,7 @@ from esjobs.job_pages import job_pages
 from esjobs.runs.latest import latest_run
 from esjobs.session import Session
 from esjobs.speed.tables import SPEED
+from tests.dashboards.made_runs import add_runs
 from tests.servers.plugin import server_params
 from tests.servers.pool import Servers
 
@@ -40,7 +41,7 @@ class Pair:
 def pair(
     request: pytest.FixtureRequest, servers: Servers, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
-    """The demo with few jobs, run in both: nothing is copied from one to the other."""
+    """The demo with few jobs, run in both, and reports of TALP: nothing is copied from one to the other."""
     folder = tmp_path_factory.mktemp("pages")
     server = servers.running(request.param)
     config = folder / "esjobs.toml"
@@ -51,6 +52,8 @@ def pair(
         esjobs.open(f"duckdb:{folder / 'embedded' / 'demo.duckdb'}") as embedded,
         esjobs.open(server.url, config=config) as cluster,
     ):
+        for session in (embedded, cluster):
+            add_runs(session)
         yield Pair(embedded, cluster)
 
 

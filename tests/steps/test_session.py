@@ -52,6 +52,7 @@ _DTYPES = {
     "number": np.dtype("float64"),
     "map": np.dtype("object"),
     "bytes": np.dtype("object"),
+    "list": np.dtype("object"),
 }
 
 

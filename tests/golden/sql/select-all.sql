@@ -42,5 +42,6 @@ SELECT
   "cluster" AS "cluster",
   "subcluster" AS "subcluster",
   "exit_code" AS "exit_code",
-  "counters" AS "counters"
+  "counters" AS "counters",
+  "executable" AS "executable"
 FROM jobs
