@@ -89,7 +89,7 @@ class Programs:
         """
         if executable in self._by_path:
             return self._by_path[executable]
-        named = [PurePosixPath(each).name for each in (executable, application) if each]
+        named = [name for each in (executable, application) if (name := PurePosixPath(each or "").name)]
         for name in named:
             places = self._by_name.get(name, [])
             if places:
@@ -171,7 +171,8 @@ def _asked(store: JobStore, job_id: str, source: str | None) -> dict[str, Any]:
 
 def _name(job: Mapping[str, Any]) -> str:
     """What the record calls the program: last part of a path; empty: nothing."""
-    return PurePosixPath(job["executable"] or job["application"] or "").name
+    named = (PurePosixPath(job[field] or "").name for field in ("executable", "application"))
+    return next(filter(None, named), "")
 
 
 def _ranked(
@@ -186,6 +187,11 @@ def _ranked(
     """The nearest jobs, how many were compared, and the others by reason."""
     left_out: Counter[str] = Counter()
     n_compared = 0
+    unknown = None
+    if not isinstance(place, int):
+        unknown = f"with this job, {place}"
+    elif np.isnan(near).all():
+        unknown = f"with this job, {NAMELESS}"
     module = programs.rows[place]["module"] if isinstance(place, int) else None
     known: dict[tuple[str | None, str | None], tuple[int | str, float | None, str | None]] = {}
     kept: list[dict[str, Any]] = []
@@ -211,7 +217,8 @@ def _ranked(
             if by == "symbols":
                 n_compared += 1
             else:
-                left_out[NAMELESS if isinstance(other, int) else other] += 1
+                # where nothing is known of the program asked for, that is why, and no fault of the others
+                left_out[unknown or (NAMELESS if isinstance(other, int) else other)] += 1
             if by is not None:
                 program = programs.rows[other]["path"] if isinstance(other, int) else None
                 kept.append({**job, "similarity": value, "by": by, "place": other, "program": program})

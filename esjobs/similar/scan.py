@@ -21,7 +21,8 @@ from esjobs.similar.tables import EXECUTABLES
 from esjobs.store.base import JobStore
 
 _AT_ONCE = 100
-"""Files that are published in one step, which bounds memory."""
+_AT_ONCE_B = 32 * 2**20
+"""Files that are published in one step, and bytes of their packed names, which bounds memory."""
 _LONGEST_PATH = 4096
 
 
@@ -58,7 +59,7 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
         counts["stripped"] += row["stripped"]
         counts["without names"] += not row["n_symbols"]
         rows.append(row)
-        if len(rows) == _AT_ONCE:
+        if len(rows) == _AT_ONCE or sum(len(each["packed"] or b"") for each in rows) > _AT_ONCE_B:
             _publish(store, rows, counts)
             rows = []
     _publish(store, rows, counts)

@@ -24,9 +24,11 @@ MOST_KEPT = 100_000
 MOST_B = 256 * 2**20
 """Bytes of one table of symbols or names that are read."""
 MOST_NAMES_B = 128 * 2**20
-"""Bytes of all names of a file."""
+"""Bytes of all names of a file, as they are kept: a byte that is no text is four."""
 LONGEST = 1024
 """Bytes of a name; the rest is cut off."""
+_COMPRESSED = 0x800
+"""Flag of a section, SHF_COMPRESSED."""
 _MOST_SECTIONS = 20_000
 _PROGRAMS = ("ET_EXEC", "ET_DYN")
 _TABLES = {"SHT_SYMTAB": "symtab", "SHT_DYNSYM": "dynsym"}
@@ -103,13 +105,17 @@ def _found(elf: ELFFile, file: IO[bytes], size_b: int) -> dict[str, set[str]]:
         raise NoProgramError(f"more than {_MOST_SECTIONS:,} sections")
     headers = [elf._get_section_header(number) for number in range(n_sections)]
     found: dict[str, set[str]] = {}
-    for header in headers:
-        kind = _TABLES.get(header["sh_type"])
-        if kind is not None:
-            names = found.setdefault(kind, set())
-            texts = _part(file, headers[header["sh_link"]], size_b)
-            entries = _part(file, header, size_b)
-            names.update(_names(entries, texts, elf.elfclass, elf.little_endian))
+    room = MOST_NAMES_B
+    tables = [(_TABLES[header["sh_type"]], header) for header in headers if header["sh_type"] in _TABLES]
+    # System V ABI: a file has one section of each of these types. Many over the same bytes would take hours
+    # of reading, from a file of some kilobytes
+    if len({kind for kind, _ in tables}) < len(tables):
+        raise NoProgramError("several tables of symbols of one kind")
+    for kind, header in tables:
+        texts = _part(file, headers[header["sh_link"]], size_b)
+        entries = _part(file, header, size_b)
+        found[kind] = set(_names(entries, texts, elf.elfclass, elf.little_endian, room))
+        room -= sum(map(len, found[kind]))
     return found
 
 
@@ -118,14 +124,16 @@ def _part(file: IO[bytes], header: Any, size_b: int) -> bytes:
     start, length = header["sh_offset"], header["sh_size"]
     if start + length > size_b:
         raise NoProgramError("damaged ELF")
+    if header["sh_flags"] & _COMPRESSED:
+        raise NoProgramError("a compressed table of symbols")
     if length > MOST_B:
         raise NoProgramError(f"a table of symbols of more than {MOST_B // 2**20} MB")
     file.seek(start)
     return file.read(length)
 
 
-def _names(entries: bytes, texts: bytes, width: int, little_endian: bool) -> Iterator[str]:
-    """Names of a table of symbols, each once."""
+def _names(entries: bytes, texts: bytes, width: int, little_endian: bool, room: int) -> Iterator[str]:
+    """Names of a table of symbols; :class:`NoProgramError` where they are longer than ``room`` together."""
     order = "<" if little_endian else ">"
     # System V ABI, symbol table: the name is first, the type the lower half of st_info
     offset, size = (4, 24) if width == 64 else (12, 16)
@@ -138,8 +146,9 @@ def _names(entries: bytes, texts: bytes, width: int, little_endian: bool) -> Ite
     for start in starts[starts < len(texts)].tolist():
         end = texts.find(b"\0", start, start + LONGEST)
         raw = texts[start : end if end >= 0 else start + LONGEST].split(b"@", 1)[0]
-        taken += len(raw)
-        if taken > MOST_NAMES_B:
+        name = raw.decode("utf-8", "backslashreplace")[:LONGEST]
+        taken += len(name)
+        if taken > room:
             raise NoProgramError(f"names of more than {MOST_NAMES_B // 2**20} MB")
-        if raw:
-            yield raw.decode("utf-8", "backslashreplace")
+        if name:
+            yield name

@@ -82,6 +82,26 @@ def test_without_symbols_names_and_modules_stand_in(session: esjobs.Session) -> 
     assert names(session, "either") == [("again", "name"), ("new", "name"), ("old", "name")]
 
 
+@pytest.mark.parametrize(
+    ("job_id", "reason"),
+    [
+        ("bare", "with this job, whose program has no names of symbols"),
+        ("either", "with this job, whose program is one of several of that name"),
+    ],
+)
+def test_of_an_unknown_program_the_others_are_not_blamed(
+    session: esjobs.Session, job_id: str, reason: str
+) -> None:
+    found = session.similar_programs(job_id)
+    assert (found.n_compared, found.left_out) == (0, {reason: 10})
+
+
+def test_a_path_without_a_name_leaves_the_application(session: esjobs.Session, tmp_path: Path) -> None:
+    put_records(session, tmp_path, [record("root", executable="/", application="qc")])
+    found = session.similar_programs("root", top=1)
+    assert (found.program, found.rows.column("job_id").to_pylist()) == ("qc", ["moved"])
+
+
 def test_the_same_symbols_under_one_name_are_one_program(session: esjobs.Session, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "qc"
     copy.parent.mkdir()

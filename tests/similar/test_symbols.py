@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 
 import esjobs
 from esjobs.core.errors import InputError, UsageError
+from esjobs.similar import scan as scanning
 from esjobs.similar import symbols as reading
 from esjobs.similar.programs import unpacked
 from esjobs.similar.symbols import NoProgramError, read_symbols
+from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.similar.programs import compiled, elf
 
@@ -149,6 +153,72 @@ def test_names_that_overlap_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_bytes(bytes(content).replace(b"\0x", b"xx"))
     with pytest.raises(NoProgramError, match="names of more than"):
         read_symbols(path)
+
+
+def test_names_count_as_they_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte that is no text is four, and no name is longer than another because of it."""
+    path = tmp_path / "bytes"
+    path.write_bytes(elf([b"a" + b"\xff" * 2000, b"b" + b"\xff" * 2000]))
+    assert [len(name) for name in read_symbols(path).names] == [reading.LONGEST] * 2
+    monkeypatch.setattr(reading, "MOST_NAMES_B", 2 * reading.LONGEST - 1)
+    with pytest.raises(NoProgramError, match="names of more than"):
+        read_symbols(path)
+
+
+def test_both_tables_share_the_room_for_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "both"
+    path.write_bytes(with_tables([b"x" * 600], [2, 11]))
+    assert read_symbols(path).n_symbols == 1
+    monkeypatch.setattr(reading, "MOST_NAMES_B", 1000)
+    with pytest.raises(NoProgramError, match="names of more than"):
+        read_symbols(path)
+
+
+def with_tables(names: list[bytes], kinds: list[int]) -> bytes:
+    """A file with a header of a table of symbols for each of ``kinds``, all of them over the same bytes."""
+    content = elf(names)
+    null, table, text = (content[place:][:64] for place in (-192, -128, -64))
+    headers = [table[:4] + kind.to_bytes(4, "little") + table[8:] for kind in kinds]
+    linked = [each[:40] + (len(kinds) + 1).to_bytes(4, "little") + each[44:] for each in headers]
+    head = content[:60] + (len(kinds) + 2).to_bytes(2, "little") + content[62:-192]
+    return head + null + b"".join(linked) + text
+
+
+@pytest.mark.parametrize("kind", [2, 11])
+def test_a_second_table_over_the_same_bytes_is_refused(tmp_path: Path, kind: int) -> None:
+    """Thousands of them in some kilobytes would be thousands of readings."""
+    path = tmp_path / "many"
+    path.write_bytes(with_tables([b"a", b"b"], [kind] * 2000))
+    with pytest.raises(NoProgramError, match="several tables of symbols of one kind"):
+        read_symbols(path)
+
+
+def test_a_compressed_table_is_not_taken_for_names(tmp_path: Path) -> None:
+    content = bytearray(elf([b"alpha"]))
+    # flags of the section of names
+    content[-64 + 8 : -64 + 16] = (0x800).to_bytes(8, "little")
+    path = tmp_path / "compressed"
+    path.write_bytes(bytes(content))
+    with pytest.raises(NoProgramError, match="compressed"):
+        read_symbols(path)
+
+
+def test_what_is_kept_at_a_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By bytes, too, for 100 files may be 10 GB of names."""
+    for name in "abc":
+        (tmp_path / name).write_bytes(elf([name.encode() * 50]))
+    monkeypatch.setattr(scanning, "_AT_ONCE_B", 1)
+    steps: list[int] = []
+    publish = scanning._publish
+
+    def counted(store: JobStore, rows: list[dict[str, Any]], counts: Counter[str]) -> None:
+        steps.append(len(rows))
+        publish(store, rows, counts)
+
+    monkeypatch.setattr(scanning, "_publish", counted)
+    with memory_session() as session:
+        assert session.scan_symbols(tmp_path).counts["stored"] == 3
+    assert steps == [1, 1, 1, 0]
 
 
 def test_a_large_file_is_read_in_part(tmp_path: Path) -> None:
