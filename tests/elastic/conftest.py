@@ -1,13 +1,11 @@
 """A store with a published run that the scenes of a product share as long as each ends well, and more."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from esjobs.core.query import Query
-from esjobs.store.base import Aggregate
-from esjobs.store.elastic.asking import aggregation
+from esjobs.store.elastic.asking import aggregation, reading
 from esjobs.store.elastic.asking.clauses import EVERY
 from tests.elastic.stage import Stage
 from tests.servers.server import Server
@@ -37,12 +35,12 @@ def stage(server: Server, stages: dict[str, Stage], tmp_path_factory: pytest.Tem
 def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
     """The questions for which every document was read."""
     found: list[Query] = []
-    inner: Callable[..., Aggregate] = aggregation.read_groups
+    inner = reading.documents_of
 
-    def noted(unread: Any, query: Query) -> Aggregate:
+    def noted(unread: Any, query: Query) -> Any:
         if any(some.clause == EVERY for some in unread):
             found.append(query)
         return inner(unread, query)
 
-    monkeypatch.setattr(aggregation, "read_groups", noted)
+    monkeypatch.setattr(aggregation, "documents_of", noted)
     return found

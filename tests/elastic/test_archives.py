@@ -20,7 +20,7 @@ from esjobs.core.window import Window
 from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.jobs.field_check import check_fields
 from esjobs.settings import ClusterSettings, Settings
-from esjobs.store.elastic.asking import aggregation, composite, cuts
+from esjobs.store.elastic.asking import aggregation, composite, cuts, reading
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.transport import naming
@@ -223,13 +223,13 @@ def test_only_the_index_that_cannot_group_is_read(
     changed = {**CATALOGUE, "events": {"type": "keyword"}, "site": {"type": "text"}}
     make_index(server, f"{index_prefix}jobs-texts", changed, map(plain, last))
     read: list[Row] = []
-    inner = aggregation.read_groups
+    inner = reading.documents_of
 
     def noted(unread: Any, query: Query) -> Any:
         read.extend(unread)
         return inner(unread, query)
 
-    monkeypatch.setattr(aggregation, "read_groups", noted)
+    monkeypatch.setattr(aggregation, "documents_of", noted)
     cluster = connect(Access(server.url))
     query = Query(("day", "site"), METRICS)
     found = aggregation.aggregate(cluster, ForeignJobs(cluster, pattern, MAP), query)

@@ -9,7 +9,7 @@ not, or if a question cannot be put to the index at all, everything is read.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,11 +20,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esjobs.core import fields
-from esjobs.core.fields import CoreClassOf, DayOf, Quotient
-from esjobs.core.query import Count, DropRule, Query, filter_fields, metric_fields
+from esjobs.core.keys import beginning
+from esjobs.core.query import Count, DropRule, Quantile, Query
 from esjobs.core.window import Window
-from esjobs.core.words import INVALID
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
@@ -33,8 +31,11 @@ from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, al
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
-from esjobs.store.elastic.asking.made_keys import with_made_keys, without_made_keys
-from esjobs.store.elastic.asking.scratch import scratch_of_jobs
+from esjobs.store.elastic.asking.made_keys import span_of, with_made_keys, without_made_keys
+from esjobs.store.elastic.asking.numbers import forms_of
+from esjobs.store.elastic.asking.quantiles import COUNT, Distribution, quantiles_in, with_quantiles
+from esjobs.store.elastic.asking.reading import Unread, documents_of, possible, used_fields
+from esjobs.store.elastic.asking.refinement import InconsistentError
 from esjobs.store.elastic.asking.sums import plan_sums
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
@@ -44,83 +45,73 @@ from esjobs.store.merge import encoded, merged, one_row
 _PARTS_IN_FLIGHT = 2
 """Each part has two searches under way; more would leave nothing of a small cluster to others."""
 
-_COUNT = "jobs in the group"
-"""A metric of its own, by which groups are held against the books."""
-
 
 def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bool = False) -> Aggregate:
     """Group and sum, with the books of the same snapshots. ``by_reading``: read every document.
 
-    Keys that a question makes are made of the groups by their fields, where that can be.
+    Keys that a question makes are made of the groups by their fields, where that can be. Quantiles are looked
+    for when the groups are known; see `quantiles`.
 
     Indices that differ are asked in parts, each in its own way, two parts at a time; the answers are added up
     in the order of the parts.
     """
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
-    plainer = None if by_reading else without_made_keys(query)
-    if plainer is not None:
-        answer = aggregate(cluster, jobs, plainer)
-        return replace(answer, table=with_made_keys(answer.table, query))
-    answers: list[Aggregate] = []
-    unread: list[Unread] = []
     with ExitStack() as stack:
         # all snapshots before the first question, so that they are of one moment
         snapshots = [
             (stack.enter_context(PointInTime(cluster, part.index)), part)
             for part in jobs.parts(query.window, used_fields(query))
         ]
-        if jobs.most_read is not None:
-            _require_allowed(cluster, jobs, [(at, part) for at, part in snapshots if not at.empty], query)
         there = [(at, part) for at, part in snapshots if not at.empty]
+        if jobs.most_read is not None:
+            _require_allowed(cluster, jobs, there, query)
         of_parts = [None] * len(there) if by_reading else _side_by_side(there, query)
-        for (at, part), grouped in zip(there, of_parts, strict=True):
-            if grouped is not None:
-                answers.append(grouped.answer)
-            elif jobs.most_read is not None and is_groupable(part, query):
-                n_jobs = count_of(cluster, part, part.inside(query.window))
-                require_allowed(jobs, n_jobs, ["documents have several values of a field"])
-            rest = EVERY if grouped is None else grouped.rest
-            if rest != NONE:
-                unread.append(Unread(at, part, rest))
-        if unread or not answers:
-            answers.append(read_groups(unread, query))
-    return _sum_of(answers, query)
+        try:
+            return _joined(cluster, jobs, there, of_parts, query)
+        except InconsistentError:
+            return _joined(cluster, jobs, there, [None] * len(there), query)
 
 
-@dataclass(frozen=True)
-class Unread:
-    """Documents of a clause that the cluster cannot group."""
-
-    at: PointInTime
-    jobs: JobIndex
-    clause: Clause
-
-
-def read_groups(unread: Sequence[Unread], query: Query) -> Aggregate:
-    """Read documents inside the window of a query, and group them in the embedded engine.
-
-    Memory: the jobs in question, beyond a limit on disk.
-    """
-    invalid: Counter[date] = Counter()
-    with scratch_of_jobs() as scratch:
-        for some in unread:
-            base = some.jobs.inside(query.window)
-            asked = all_of([*base, some.clause, *_possible(some.jobs, query, some.at)])
-            for page in some.jobs.documents(some.at, asked, used_fields(query)):
-                scratch.add(page.jobs)
-                invalid += page.invalid
-        answer = scratch.aggregate(query)
-    extra = books_table({Outcome(day, INVALID, "dropped"): count for day, count in invalid.items()})
-    return Aggregate(answer.table, pa.concat_tables([answer.books, extra]))
-
-
-def _possible(jobs: JobIndex, query: Query, at: PointInTime) -> list[Clause]:
-    """What can pass filters of which the cluster cannot say one; none where that is not why it is read."""
-    base = all_of(jobs.inside(query.window))
-    clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, base))
-    if clauses.filters(query.where) is not None or not (narrow := clauses.narrowing(query.where)):
-        return []
-    return [any_of([*jobs.odd(used_fields(query)), all_of(narrow)])]
+def _joined(
+    cluster: Cluster,
+    jobs: JobSource,
+    there: Sequence[tuple[PointInTime, JobIndex]],
+    of_parts: "Sequence[_Grouped | None]",
+    query: Query,
+) -> Aggregate:
+    """The answers of the cluster for its parts, and what is read, as one."""
+    if quantiles_in(query) and None in of_parts:
+        # those of some jobs and those of others are not those of all
+        of_parts = [None] * len(there)
+    unread: list[Unread] = []
+    for (at, part), grouped in zip(there, of_parts, strict=True):
+        if grouped is None and jobs.most_read is not None and is_groupable(part, query):
+            n_jobs = count_of(cluster, part, part.inside(query.window))
+            require_allowed(jobs, n_jobs, ["documents cannot be counted as they are"])
+        rest = EVERY if grouped is None else grouped.rest
+        if rest != NONE:
+            unread.append(Unread(at, part, rest))
+    known = [grouped for grouped in of_parts if grouped is not None]
+    if not known:
+        with documents_of(unread, query) as documents:
+            return documents.groups(query)
+    plainer = _plainer(query) or query
+    counting = _counting(plainer) if quantiles_in(query) else plainer
+    answers = [grouped.answer for grouped in known]
+    read: pa.Table | None = None
+    if unread:
+        with documents_of(unread, query) as documents:
+            answers.append(documents.groups(counting))
+            if quantiles_in(query):
+                read = documents.numbers(plainer)
+    answer = _sum_of(answers, counting)
+    made = replace(query, metrics=counting.metrics)
+    if query.made:
+        answer = replace(answer, table=with_made_keys(answer.table, made))
+    if not quantiles_in(query):
+        return answer
+    of_known = [grouped.distribution for grouped in known]
+    return replace(answer, table=with_quantiles(answer.table, query, of_known, read))
 
 
 def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
@@ -131,28 +122,6 @@ def _sum_of(answers: Sequence[Aggregate], query: Query) -> Aggregate:
     tables = filled or [encoded(answers[0].table)]
     table = tables[0] if len(tables) == 1 else merged(pa.concat_tables(tables), query.keys)
     return Aggregate(table, _added(*(answer.books for answer in answers)))
-
-
-def used_fields(query: Query) -> frozenset[str]:
-    """The stored fields that a query reads."""
-    made = {key.name: key.field for key in query.made}
-    keys = (made.get(key, key) for key in query.keys)
-    names = [*keys, *filter_fields(query.where), *(rule.keep.field for rule in query.drops)]
-    return stored_fields([*names, *(name for metric in query.metrics for name in metric_fields(metric))])
-
-
-def stored_fields(names: Iterable[str]) -> frozenset[str]:
-    """The stored fields that some fields are made of, and the end time."""
-    stored: set[str] = {"end_time"}
-    for name in names:
-        match fields.field(name).derived:
-            case Quotient(over, under):
-                stored |= {*over, *under}
-            case DayOf(source) | CoreClassOf(source):
-                stored.add(source)
-            case _:
-                stored.add(name)
-    return frozenset(stored)
 
 
 @dataclass(frozen=True)
@@ -184,15 +153,17 @@ class _Rules:
 
 def is_groupable(jobs: JobIndex, query: Query) -> bool:
     """Whether the cluster can group the jobs of a question, as far as its fields tell."""
-    query = without_made_keys(query) or query
-    counting, clauses = _counting(query), Clauses(jobs.live, lambda _: [])
+    plainer = _plainer(query)
+    if plainer is None:
+        return False
+    counting, clauses = _counting(plainer), Clauses(jobs.live, lambda _: [])
     sums = plan_sums(counting, jobs.live, clauses)
     return (
-        not query.made
-        and sums is not None
+        sums is not None
         and composite.grouping(counting, jobs.live, sums) is not None
         and clauses.filters(query.where) is not None
         and _rules(query.drops, clauses, lambda _keeps, _aggregations: {}) is not None
+        and all(forms_of(metric.field, clauses) is not None for metric in quantiles_in(query))
     )
 
 
@@ -210,21 +181,32 @@ def _require_allowed(
     why: list[str] = []
     for at, part in parts:
         if not is_groupable(part, query):
-            n_read += count_of(cluster, part, [*part.inside(query.window), *_possible(part, query, at)])
+            n_read += count_of(cluster, part, [*part.inside(query.window), *possible(part, query, at)])
             why += what_forbids_groups(part, query)
     require_allowed(jobs, n_read, list(dict.fromkeys(why)))
 
 
+def _plainer(query: Query) -> Query | None:
+    """The question by fields of the index; None where its keys cannot be put so."""
+    return without_made_keys(query)
+
+
 def _counting(query: Query) -> Query:
-    return replace(query, metrics=(*query.metrics, Count(_COUNT)))
+    """What is summed in each group, and the number of its jobs."""
+    summed = tuple(metric for metric in query.metrics if not isinstance(metric, Quantile))
+    return replace(query, metrics=(*summed, Count(COUNT)))
 
 
 @dataclass(frozen=True)
 class _Grouped:
-    """What the cluster can answer, and the clause of the documents that are still to be read."""
+    """What the cluster can answer, and the clause of the documents that are still to be read.
+
+    ``distribution``: how it tells the numbers of the jobs that it can judge.
+    """
 
     answer: Aggregate
     rest: Clause
+    distribution: Distribution
 
 
 def _side_by_side(parts: Sequence[tuple[PointInTime, JobIndex]], query: Query) -> "list[_Grouped | None]":
@@ -250,15 +232,20 @@ def _answer_of_part(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped |
 
 def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     """The answer of the cluster; None when the question cannot be put to the index."""
-    if query.made:
+    plainer = _plainer(query)
+    if plainer is None:
         return None
-    counting = _counting(query)
+    counting = _counting(plainer)
     base = jobs.inside(query.window)
     everything = all_of(base)
     clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, everything))
     sums = plan_sums(counting, jobs.live, clauses)
     asked = composite.grouping(counting, jobs.live, sums) if sums is not None else None
     if asked is None:
+        return None
+    asked = replace(asked, span=span_of(query))
+    forms = {metric.field: forms_of(metric.field, clauses) for metric in quantiles_in(query)}
+    if None in forms.values():
         return None
     where = clauses.filters(query.where)
     if where is None:
@@ -284,12 +271,27 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     numbers = plan_sums(counting, jobs.live, clauses, by_value=True)
     by_value = composite.grouping(counting, jobs.live, numbers) if numbers is not None else None
     table = _groups(at, (asked, by_value), kept, counted, _time(jobs))
-    if (pc.sum(table.column(_COUNT)).as_py() or 0) != sum(counted.binned.values()):
+    n_jobs = sum(counted.binned.values())
+    if (pc.sum(table.column(COUNT)).as_py() or 0) != n_jobs:
         return None
-    grouped = Aggregate(one_row(table.drop_columns([_COUNT]), query), books_table(counted.books))
+    shown = counting
+    if not quantiles_in(query):
+        table, shown = table.drop_columns([COUNT]), plainer
+    grouped = Aggregate(one_row(table, shown), books_table(counted.books))
+    days = _time(jobs) if "day" in plainer.keys else ""
+    known = {name: form for name, form in forms.items() if form is not None}
+    alone = replace(asked, days=days)
+    if known:
+        only = replace(plainer, metrics=(Count(COUNT),))
+        counts = plan_sums(only, jobs.live, clauses)
+        groups = composite.grouping(only, jobs.live, counts) if counts is not None else None
+        if groups is None:
+            return None
+        alone = replace(groups, days=days, span=asked.span)
+    distribution = Distribution(at, alone, kept, n_jobs, known)
     if not counted.n_odd and not counted.n_doubted:
-        return _Grouped(grouped, NONE)
-    return _Grouped(grouped, any_of([*odd, all_of([*where, rules.doubted()], odd)]))
+        return _Grouped(grouped, NONE, distribution)
+    return _Grouped(grouped, any_of([*odd, all_of([*where, rules.doubted()], odd)]), distribution)
 
 
 def _time(jobs: JobIndex) -> str:
@@ -392,7 +394,8 @@ def _counted(
     if not query.books:
         # a missing value is one more
         most = math.prod(counts["sane"][name]["value"] + 1 for name in distinct)
-        most *= len(binned) if "day" in query.keys else 1
+        if "day" in asked.query.keys:
+            most *= len({day if asked.span == "day" else beginning(asked.span, day) for day in binned})
     return _Counted(books, binned, counts["odd"]["doc_count"], counts["doubted"]["doc_count"], most)
 
 

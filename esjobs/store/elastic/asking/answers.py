@@ -16,6 +16,14 @@ class _Value(msgspec.Struct, gc=False):
     """A text where a sum went beyond all numbers."""
 
 
+class _Bin(msgspec.Struct, gc=False):
+    doc_count: int
+
+
+class _Bins(msgspec.Struct, gc=False):
+    buckets: list[_Bin]
+
+
 class _Shards(msgspec.Struct):
     total: int = 0
     failed: int = 0
@@ -52,7 +60,8 @@ def answer_type(asked: "Grouping") -> type[Any]:
     for name, sums in filters.items():
         kind = msgspec.defstruct("Filtered", [("doc_count", int), *sums], gc=False)
         inner.append((name, kind))
-    if not asked.columns and not asked.days:
+    inner += [(name, _Bins) for name in asked.binned]
+    if not asked.has_keys:
         optional = [(name, kind | None, None) for name, kind in inner]
         single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
         sums_of_all: Any = ("aggregations", single, msgspec.field(default_factory=single))
@@ -60,6 +69,8 @@ def answer_type(asked: "Grouping") -> type[Any]:
     kinds = [(name, _key_type(asked.live[column.field])) for name, column in asked.asked_columns.items()]
     if asked.days:
         kinds.append(("day", int))
+    if asked.value:
+        kinds.append(("value", float))
     key = msgspec.defstruct("Key", kinds, gc=False, frozen=True)
     bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
     after = ("after_key", dict[str, Any] | None, None)

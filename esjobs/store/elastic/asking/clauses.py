@@ -310,7 +310,7 @@ def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
         else:
             # least foreign value that reaches the bound, or goes beyond it
             beyond = key in ("gt", "lte")
-            limits["gte" if key.startswith("g") else "lt"] = _least(live, bound, beyond=beyond)
+            limits["gte" if key.startswith("g") else "lt"] = least_raw(live, bound, beyond=beyond)
 
     def leaf(path: str) -> Clause:
         if not limits:
@@ -322,7 +322,7 @@ def _between(live: LiveField, item: Range) -> Callable[[str], Clause]:
     return leaf
 
 
-def _least(live: LiveField, bound: float, *, beyond: bool) -> float:
+def least_raw(live: LiveField, bound: float, *, beyond: bool) -> float:
     """The least foreign number whose translation is at least the bound, or greater than it."""
 
     def reached(raw: float) -> bool:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -29,8 +29,14 @@ from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import ENCODED, merged
 
 _IN_FLIGHT = 2
+_MOST_BUCKETS = 60_000
+"""Buckets of an answer, those inside of others too; the least default of ``search.max_buckets`` is 65 535."""
 _NEARLY_ALL = 0.75
 """Groups per job from which on it is cheaper to have every number among the keys than to sum it."""
+
+
+Span = Literal["day", "week", "month"]
+"""Days that are asked for together."""
 
 
 class NotExactError(Exception):
@@ -46,11 +52,31 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Binned:
+    """A number and its bins, each with its lower end, without the upper one; None: it has no such end."""
+
+    path: str
+    bins: Sequence[tuple[float | None, float | None]]
+
+    def body(self) -> dict[str, Any]:
+        """The aggregation, with a bucket for each bin in their order."""
+        ends = [
+            {name: end for name, end in zip(("from", "to"), ends, strict=True) if end is not None}
+            for ends in self.bins
+        ]
+        return {"range": {"field": self.path, "ranges": ends}}
+
+
+@dataclass(frozen=True)
 class Grouping:
     """What is asked of each part; ``columns``: what makes a group, by its brief name in answers.
 
     ``fixed``: the values of columns that all jobs of a part share, so that they are not asked for. ``days``:
     the path of the end time where groups are those of a day, too; else each day is asked for on its own.
+    ``span``: how long such a day is; of a week or month it is the first.
+
+    ``binned``: numbers of which the jobs of a group are counted bin by bin, by their names in answers.
+    ``value``: the path of a number that makes groups, too, of the jobs that have it.
     """
 
     query: Query
@@ -59,6 +85,20 @@ class Grouping:
     columns: Mapping[str, "Column"]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     days: str = ""
+    span: Span = "day"
+    binned: Mapping[str, "Binned"] = field(default_factory=dict)
+    value: str = ""
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are several groups."""
+        return bool(self.columns or self.days or self.value)
+
+    @property
+    def page(self) -> int:
+        """Groups of a page, which has buckets for their bins, too."""
+        inside = sum(len(of.bins) for of in self.binned.values())
+        return min(cuts.PAGE, max(_MOST_BUCKETS // (1 + inside), 1))
 
     @property
     def asked_columns(self) -> Mapping[str, "Column"]:
@@ -102,7 +142,7 @@ def few_groups(at: PointInTime, asked: Grouping, clause: Clause) -> pa.Table:
 
     Raises :class:`NotExactError`.
     """
-    return _of_part(at, asked, Part(clause, EVERY), _decoder(asked)).table
+    return _of_part(at, asked, Part(clause, EVERY), decoder_of(asked)).table
 
 
 def groups(
@@ -117,7 +157,7 @@ def groups(
     parts, tables = ranges(at, asked, clause, n_jobs), []
     if by_value is not None and n_jobs > cuts.SLICE:
         part = next(parts)
-        first = _of_part(at, asked, part, _decoder(asked))
+        first = _of_part(at, asked, part, decoder_of(asked))
         tables.append(first.table)
         if first.n_groups > _NEARLY_ALL * first.n_jobs:
             asked = by_value
@@ -126,7 +166,7 @@ def groups(
 
     @cache
     def decoder(fixed: frozenset[str]) -> "msgspec.json.Decoder[Any]":
-        return _decoder(replace(asked, fixed=dict.fromkeys(fixed)))
+        return decoder_of(replace(asked, fixed=dict.fromkeys(fixed)))
 
     def table_of(part: Part) -> pa.Table:
         return _of_part(at, asked, part, decoder(frozenset(part.fixed))).table
@@ -155,8 +195,8 @@ def _of_part(at: PointInTime, asked: Grouping, part: Part, decoder: "msgspec.jso
     asked = replace(asked, fixed=part.fixed)
     pages = []
     n_groups = n_jobs = 0
-    for buckets in _pages(at, asked, part.clause, decoder):
-        pages.append(_columns(asked, buckets))
+    for buckets in pages_of(at, asked, part.clause, decoder):
+        pages.append(columns_of(asked, buckets))
         n_groups += len(buckets)
         n_jobs += sum(bucket.doc_count for bucket in buckets)
     rows = pa.concat_tables(pages) if pages else asked.schema().empty_table()
@@ -165,15 +205,17 @@ def _of_part(at: PointInTime, asked: Grouping, part: Part, decoder: "msgspec.jso
     return _Groups(rows, n_groups, n_jobs)
 
 
-def _decoder(asked: Grouping) -> "msgspec.json.Decoder[Any]":
+def decoder_of(asked: Grouping) -> "msgspec.json.Decoder[Any]":
+    """Reads the answers to a grouping."""
     return msgspec.json.Decoder(answer_type(asked))
 
 
-def _pages(
+def pages_of(
     at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
 ) -> Iterator[Sequence[Any]]:
-    inner = asked.sums.body()
-    if not asked.columns and not asked.days:
+    """The buckets of the jobs of a clause, page after page."""
+    inner = asked.sums.body() | {name: of.body() for name, of in asked.binned.items()}
+    if not asked.has_keys:
         body = {"size": 0, "query": clause, "aggs": inner, "track_total_hits": True}
         answer = at.decoded_search(body, decoder.decode)
         answer.require_whole(at)
@@ -181,12 +223,16 @@ def _pages(
         if n_jobs:
             yield [msgspec.structs.replace(answer.aggregations, doc_count=n_jobs)]
         return
-    sources = [
+    sources: list[dict[str, Any]] = [
         {name: {"terms": {"field": column.path, "missing_bucket": True}}}
         for name, column in asked.asked_columns.items()
     ]
     if asked.days:
-        sources.append({"day": {"date_histogram": {"field": asked.days, "fixed_interval": "1d"}}})
+        # a calendar of UTC: days are all as long, weeks begin on Mondays
+        span = {"field": asked.days, "calendar_interval": asked.span}
+        sources.append({"day": {"date_histogram": span}})
+    if asked.value:
+        sources.append({"value": {"terms": {"field": asked.value}}})
 
     def ask(composite: dict[str, Any]) -> Page:
         groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
@@ -196,10 +242,10 @@ def _pages(
         groups = answer.aggregations.groups
         return groups.buckets, groups.after_key
 
-    yield from paged(ask, sources, cuts.PAGE)
+    yield from paged(ask, sources, asked.page)
 
 
-def _columns(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
+def columns_of(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:
     """A page as columns: keys translated, metrics worked out."""
     raw = {name: list(map(attrgetter(f"key.{name}"), buckets)) for name in asked.asked_columns}
     raw |= {name: [value] * len(buckets) for name, value in asked.fixed.items()}

@@ -4,8 +4,9 @@ import logging
 from collections.abc import Sequence
 
 from esjobs.core.query import Query
-from esjobs.store.elastic.asking.aggregation import is_groupable, used_fields, what_forbids_groups
+from esjobs.store.elastic.asking.aggregation import is_groupable, what_forbids_groups
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.asking.reading import used_fields
 from esjobs.store.elastic.jobs.job_index import JobSource
 from esjobs.store.elastic.transport.cluster import Cluster
 

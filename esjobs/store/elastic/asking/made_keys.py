@@ -8,18 +8,17 @@ import pyarrow as pa
 
 from esjobs.core.arrow import arrow_type
 from esjobs.core.keys import MadeKey, Named, TimePart, beginning
-from esjobs.core.query import Query, adds_up
+from esjobs.core.query import Query
+from esjobs.store.elastic.asking.composite import Span
 from esjobs.store.merge import merged, plain
 
 
 def without_made_keys(query: Query) -> Query | None:
-    """The question by the fields behind its made keys; None when there are none, or it cannot be put so.
+    """The question by the fields behind its made keys; None when it cannot be put so.
 
-    Weeks and months are made of days, names of what they stand for, where all metrics add up. Hours and bins
-    cannot be: a cluster groups by no time of the day, and by no interval of a number.
+    Weeks and months are made of days, names of what they stand for. Hours and bins cannot be: a cluster
+    groups by no time of the day, and by no interval of a number.
     """
-    if not query.made or not all(map(adds_up, query.metrics)):
-        return None
     if any(_behind(made) is None for made in query.made):
         return None
     sources = {made.name: _behind(made) or "" for made in query.made}
@@ -29,6 +28,13 @@ def without_made_keys(query: Query) -> Query | None:
 
 def with_made_keys(table: pa.Table, query: Query) -> pa.Table:
     """The answer to a question without its made keys, as the one that was asked for."""
+    names = [metric.name for metric in query.metrics]
+    columns: list[Any] = [*made_columns(table, query), *plain(table.select(names)).columns]
+    return merged(pa.table(columns, names=[*query.keys, *names]), query.keys)
+
+
+def made_columns(table: pa.Table, query: Query) -> list[Any]:
+    """The keys of a question, a column each, from the groups of the one without its made keys."""
     texts = plain(table)
     columns: list[Any] = []
     for key in query.keys:
@@ -38,9 +44,16 @@ def with_made_keys(table: pa.Table, query: Query) -> pa.Table:
             continue
         stored = texts.column(_behind(made) or "").to_pylist()
         columns.append(pa.array(_translated(made, stored), arrow_type(made.meaning.type)))
-    names = [metric.name for metric in query.metrics]
-    columns += [texts.column(name) for name in names]
-    return merged(pa.table(columns, names=[*query.keys, *names]), query.keys)
+    return columns
+
+
+def span_of(query: Query) -> Span:
+    """How long the days are that a question needs: weeks or months where it asks for nothing shorter."""
+    spans: set[str] = {"day"} if "day" in query.keys else set()
+    spans |= {made.part for made in query.made if isinstance(made, TimePart)}
+    if spans == {"week"}:
+        return "week"
+    return "month" if spans == {"month"} else "day"
 
 
 def _behind(made: MadeKey) -> str | None:

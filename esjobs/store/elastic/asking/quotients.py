@@ -19,7 +19,7 @@ from esjobs.core.query import In, Range
 if TYPE_CHECKING:
     from esjobs.store.elastic.asking.clauses import Clause, Clauses
 
-_MOST_CLASSES = 64
+MOST_CLASSES = 64
 """Values of a whole number, each with a clause of its own."""
 _MOST_CELLS = 256
 """Steps of all divisors together, each with a clause of its own."""
@@ -48,7 +48,7 @@ def exactly(clauses: "Clauses", of: Quotient, bounds: Range) -> "list[Clause] | 
     if (fields.field(free).type, fields.field(whole).type) != ("number", "integer") or not _finite(bounds):
         return None
     values = clauses.distinct(whole)
-    if values is None or len(values) > _MOST_CLASSES or any(value < 0 for value in values):
+    if values is None or len(values) > MOST_CLASSES or any(value < 0 for value in values):
         return None
     said: list[Clause] = []
     for value in values:
@@ -131,14 +131,14 @@ def _limits(free: str, bounds: Range, by: float, *, divided: bool) -> Range | No
     ):
         if bound is None:
             continue
-        least = _least(of, bound * by if divided else bound / by, bound, beyond=beyond)
+        least = reaching(of, bound * by if divided else bound / by, bound, beyond=beyond)
         if least is None or abs(least) > _EXACT:
             return None
         side.append(least)
     return Range(free, ge=max(lows, default=None), lt=min(highs, default=None))
 
 
-def _least(of: Callable[[float], float], near: float, bound: float, *, beyond: bool) -> float | None:
+def reaching(of: Callable[[float], float], near: float, bound: float, *, beyond: bool) -> float | None:
     """The least number of which a rising function reaches a bound, or goes beyond it; None: not found."""
 
     def reached(value: float) -> bool:
@@ -159,7 +159,7 @@ def _steps(clauses: "Clauses", name: str) -> list[Step]:
     """Steps that cover all values of a divisor: the values themselves where they are few."""
     if fields.field(name).type == "integer":
         values = clauses.distinct(name)
-        if values is not None and len(values) <= _MOST_CLASSES // 8:
+        if values is not None and len(values) <= MOST_CLASSES // 8:
             return [(value, value) for value in values if value]
     return list(_doubling())
 

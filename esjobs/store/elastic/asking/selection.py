@@ -9,11 +9,11 @@ import pyarrow as pa
 from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.query import Select, filter_fields
-from esjobs.store.elastic.asking.aggregation import stored_fields
 from esjobs.store.elastic.asking.clauses import Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.cuts import distinct
 from esjobs.store.elastic.asking.foremost import foremost
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
+from esjobs.store.elastic.asking.reading import stored_fields
 from esjobs.store.elastic.asking.scratch import scratch_of_jobs
 from esjobs.store.elastic.jobs.job_index import JobIndex, JobSource
 from esjobs.store.elastic.transport.cluster import Cluster

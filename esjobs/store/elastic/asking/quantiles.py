@@ -1,0 +1,211 @@
+"""Exact quantiles in a cluster, without reading documents: counted bins, then the few values that are left.
+
+All groups are asked together. A look at some documents guesses where to cut; every group is counted in every
+bin; of the bins that hold a quantile the values are listed, or, where these are too many, they are cut again.
+What is guessed costs time only: the counts of a cluster and the values that it lists must agree, else the
+documents are read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core.query import Quantile, Query
+from esjobs.store.elastic.asking.clauses import Clause
+from esjobs.store.elastic.asking.composite import Grouping
+from esjobs.store.elastic.asking.counted_numbers import IndexNumbers, Listed, Numbers, ReadNumbers
+from esjobs.store.elastic.asking.made_keys import made_columns
+from esjobs.store.elastic.asking.numbers import Form
+from esjobs.store.elastic.asking.refinement import (
+    Counts,
+    Floats,
+    InconsistentError,
+    Mask,
+    edges_at,
+    holding,
+    quantiles,
+    ranks,
+    split,
+)
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.merge import plain
+
+COUNT = "jobs in the group"
+"""A metric of its own, by which groups are held against the books."""
+
+_MOST_CELLS = 40_000
+"""Bins of all groups together that are worth counting at once."""
+_MOST_BINS = 256
+_LEAST_BINS = 12
+"""Below it would cost more to count than to list."""
+_FEW = 60_000
+"""Values that are listed as they are; above it pays to cut again."""
+FEW_JOBS = 15_000
+"""Jobs of which all values are listed, without a look at how they are distributed."""
+_MOST_PASSES = 4
+_IN_FLIGHT = 2
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How the numbers of some jobs are asked for.
+
+    ``asked``: the groups, with nothing but the number of their jobs. ``kept``: the clause of the jobs.
+    ``forms``: of each field of which quantiles are wanted.
+    """
+
+    at: PointInTime
+    asked: Grouping
+    kept: Clause
+    n_jobs: int
+    forms: Mapping[str, Sequence[Form]]
+
+
+def quantiles_in(query: Query) -> list[Quantile]:
+    """The metrics of a question that are quantiles."""
+    return [metric for metric in query.metrics if isinstance(metric, Quantile)]
+
+
+def with_quantiles(
+    table: pa.Table, query: Query, parts: Sequence[Distribution], read: pa.Table | None
+) -> pa.Table:
+    """The answer to a question, of the groups with their sums.
+
+    ``read``: keys, without those that the question makes, and numbers of jobs that were read. Raises
+    :class:`InconsistentError`.
+    """
+    known = [plain(table).column(key).to_pylist() for key in query.keys]
+    numbered = {keys: number for number, keys in enumerate(zip(*known, strict=True))} if known else {(): 0}
+
+    def place(rows: pa.Table) -> list[int]:
+        columns = [column.to_pylist() for column in made_columns(rows, query)]
+        keys = zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
+        try:
+            return [numbered[each] for each in keys]
+        except KeyError as error:
+            raise InconsistentError(f"there is no group {error}") from error
+
+    wanted: dict[str, list[float]] = {}
+    for metric in quantiles_in(query):
+        of_field = wanted.setdefault(metric.field, [])
+        if metric.fraction not in of_field:
+            of_field.append(metric.fraction)
+    found: dict[tuple[str, float], Floats] = {}
+    for name, fractions in wanted.items():
+        numbers: list[Numbers] = [
+            IndexNumbers(part.at, part.asked, part.kept, form, place)
+            for part in parts
+            for form in part.forms[name]
+        ]
+        n_jobs = sum(part.n_jobs for part in parts)
+        if read is not None:
+            values = read.column(name).cast(pa.float64()).to_numpy()
+            is_number = ~np.isnan(values)
+            groups = np.array(place(read), np.int64)[is_number]
+            numbers.append(ReadNumbers(groups, values[is_number]))
+            n_jobs += len(groups)
+        answers = quantiles_of(numbers, table.num_rows, n_jobs, fractions)
+        found |= {(name, fraction): values for fraction, values in zip(fractions, answers, strict=True)}
+    columns = [table.column(key) for key in query.keys]
+    for each in query.metrics:
+        if isinstance(each, Quantile):
+            values = found[each.field, each.fraction]
+            columns.append(pa.array(values, mask=np.isnan(values)))
+        else:
+            columns.append(table.column(each.name))
+    return pa.table(columns, names=[*query.keys, *(metric.name for metric in query.metrics)])
+
+
+def quantiles_of(
+    numbers: Sequence[Numbers], n_groups: int, n_jobs: int, fractions: Sequence[float]
+) -> list[Floats]:
+    """The quantiles of a number in each group, an array a fraction; NaN where a group has none.
+
+    ``numbers``: of jobs that together are all, each once. ``n_jobs``: how many these are, at most. Raises
+    :class:`InconsistentError`. Cost: three searches for each of the numbers, with pages; memory: a few values
+    a group.
+    """
+    if not numbers:
+        return [np.full(n_groups, np.nan) for _ in fractions]
+    edges, counts, holds = _counted(numbers, n_groups, n_jobs, fractions)
+    n_left = n_jobs if counts is None or holds is None else int(counts[holds].sum())
+    rows = _listed(numbers, edges, holds, n_left)
+    if counts is None or holds is None:
+        counts = np.zeros((n_groups, 1), np.int64)
+        np.add.at(counts[:, 0], rows[0], rows[2])
+        holds = np.ones(counts.shape, np.bool_)
+    return quantiles(edges, counts, holds, rows, fractions)
+
+
+def _counted(
+    numbers: Sequence[Numbers], n_groups: int, n_jobs: int, fractions: Sequence[float]
+) -> tuple[Floats, Counts | None, Mask | None]:
+    """Edges, counts and the bins that hold; without counts where all values are few enough to be listed."""
+    edges = np.array([], np.float64)
+    counts: Counts | None = None
+    holds: Mask | None = None
+    n_left = n_jobs
+    bins = min(_MOST_CELLS // max(n_groups, 1), _MOST_BINS)
+    for number in range(_MOST_PASSES if bins >= _LEAST_BINS else 0):
+        if n_left <= (_FEW if number else FEW_JOBS):
+            break
+        finer = _finer(numbers, ranks(() if number else fractions, bins), edges, holds)
+        if len(finer) == len(edges):
+            break  # values that most of them have
+        within = None if holds is None else (edges, holds)
+        ask = partial(_counts_of, edges=finer, n_groups=n_groups, within=within)
+        measured = np.sum(_side_by_side(ask, numbers), axis=0)
+        counts = measured if counts is None or holds is None else split(edges, counts, holds, finer, measured)
+        edges, holds = finer, holding(counts, fractions)
+        n_before, n_left = n_left, int(counts[holds].sum())
+        if 2 * n_left > n_before:
+            break
+    return edges, counts, holds
+
+
+def _finer(numbers: Sequence[Numbers], at: Sequence[float], edges: Floats, holds: Mask | None) -> Floats:
+    """The edges, and more of them where jobs are that hold what is looked for."""
+    guessed = _side_by_side(partial(_sample_of, ranks=at, holds=holds, edges=edges), numbers)
+    more = edges_at((edge for some in guessed for edge in some), len(at))
+    told = [edge for edge in more.tolist() if all(one.tells(edge) for one in numbers)]
+    return np.union1d(edges, np.array(told, np.float64))
+
+
+def _sample_of(one: Numbers, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
+    return one.sample(ranks, holds, edges)
+
+
+def _counts_of(one: Numbers, edges: Floats, n_groups: int, within: tuple[Floats, Mask] | None) -> Counts:
+    return one.counts(edges, n_groups, within)
+
+
+def _listed(numbers: Sequence[Numbers], edges: Floats, holds: Mask | None, n_jobs: int) -> Listed:
+    def pages(one: Numbers) -> list[Listed]:
+        return list(one.listed(edges, holds, n_jobs))
+
+    found = [page for some in _side_by_side(pages, numbers) for page in some]
+    if not found:
+        return np.array([], np.int64), np.array([], np.float64), np.array([], np.int64)
+    groups, values, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+    return groups, values, counts
+
+
+_Found = TypeVar("_Found")
+
+
+def _side_by_side(ask: Callable[[Numbers], _Found], numbers: Sequence[Numbers]) -> list[_Found]:
+    """What each of them answers, two asked at a time."""
+    if len(numbers) == 1:
+        return [ask(numbers[0])]
+    with ThreadPoolExecutor(_IN_FLIGHT, "esjobs-numbers") as pool:
+        try:
+            return list(pool.map(ask, numbers))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
