@@ -4,7 +4,7 @@ A generation is a number; rows carry it, ``internal.published`` says which numbe
 partition. Publishing is one small transaction, whatever the size of the rows.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from esjobs.core.arrow import schema_of, table_schema
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
-from esjobs.store.base import Change, Generation, Pointed
+from esjobs.store.base import Change, Generation, Pointed, Retired
 from esjobs.store.batches import gathered
 from esjobs.store.duck.compile_sql import compile_read
 from esjobs.store.duck.connection import DuckConnection
@@ -27,11 +27,10 @@ def replace(
     columns = ", ".join(quote(name) for name in schema.names)
     with connection.transaction():
         ((number,),) = connection.rows(
-            "SELECT 1 + greatest((SELECT coalesce(max(number), 0) FROM internal.generations), "
-            "(SELECT coalesce(max(number), 0) FROM internal.published))"
-        )
-        connection.run(
-            "INSERT INTO internal.generations VALUES ($1, $2, $3)", [number, table.name, partition]
+            "INSERT INTO internal.generations SELECT 1 + greatest("
+            "(SELECT coalesce(max(number), 0) FROM internal.generations), "
+            "(SELECT coalesce(max(number), 0) FROM internal.published)), $1, $2 RETURNING number",
+            [table.name, partition],
         )
         for rows in gathered(batches, schema, f"rows of '{table.name}'"):
             connection.insert(
@@ -49,21 +48,37 @@ def publish(connection: DuckConnection, changes: Sequence[Change]) -> None:
     Raises :class:`StoreError` when a generation was never written or is swept; nothing is switched then.
     """
     with connection.transaction():
+        # a partition named twice: the last change holds, as if they came one by one
+        switched = {
+            (change.table.name, change.partition): change
+            for change in changes
+            if not isinstance(change, Pointed)
+        }
+        _switch(connection, switched)
         for change in changes:
             if isinstance(change, Pointed):
                 _point(connection, change)
-                continue
-            name, partition = change.table.name, change.partition
-            connection.run(
-                "DELETE FROM internal.published WHERE table_name = $1 AND partition_name = $2",
-                [name, partition],
-            )
-            if isinstance(change, Generation):
-                _require_written(connection, change)
-                connection.run(
-                    "INSERT INTO internal.published VALUES ($1, $2, $3)",
-                    [name, partition, int(change.number)],
-                )
+
+
+def _switch(connection: DuckConnection, changes: Mapping[tuple[str, str], Generation | Retired]) -> None:
+    """Let each partition show its new rows, or none; three statements, however many they are."""
+    written = [change for change in changes.values() if isinstance(change, Generation)]
+    _require_written(connection, written)
+    if changes:
+        connection.run(
+            "DELETE FROM internal.published "
+            "WHERE (table_name, partition_name) IN (SELECT (unnest($1), unnest($2)))",
+            [[name for name, _ in changes], [partition for _, partition in changes]],
+        )
+    if written:
+        connection.run(
+            "INSERT INTO internal.published SELECT unnest($1), unnest($2), unnest($3)",
+            [
+                [each.table.name for each in written],
+                [each.partition for each in written],
+                [int(each.number) for each in written],
+            ],
+        )
 
 
 def _point(connection: DuckConnection, change: Pointed) -> None:
@@ -79,18 +94,22 @@ def _point(connection: DuckConnection, change: Pointed) -> None:
         )
 
 
-def _require_written(connection: DuckConnection, generation: Generation) -> None:
-    key = [generation.table.name, generation.partition]
-    written = connection.rows(
-        "SELECT CAST(number AS VARCHAR) FROM internal.generations "
-        "WHERE table_name = $1 AND partition_name = $2",
-        key,
-    )
-    if (generation.number,) not in written:
-        raise StoreError(
-            f"generation {generation.number} of '{key[0]}' {key[1]} is not in the store "
-            "(swept, or of another store); run the step again"
+def _require_written(connection: DuckConnection, generations: Sequence[Generation]) -> None:
+    if not generations:
+        return
+    written = set(
+        connection.rows(
+            "SELECT CAST(number AS VARCHAR), table_name, partition_name FROM internal.generations "
+            "WHERE CAST(number AS VARCHAR) IN (SELECT unnest($1))",
+            [[each.number for each in generations]],
         )
+    )
+    for each in generations:
+        if (each.number, each.table.name, each.partition) not in written:
+            raise StoreError(
+                f"generation {each.number} of '{each.table.name}' {each.partition} is not in the store "
+                "(swept, or of another store); run the step again"
+            )
 
 
 def sweep(connection: DuckConnection, tables: Iterable[Table], pending: Set[str]) -> int:
@@ -109,19 +128,17 @@ def sweep(connection: DuckConnection, tables: Iterable[Table], pending: Set[str]
             numbers = [number for number, name in unreachable if name == table.name]
             if not numbers:
                 continue
+            # a DELETE answers with the number of its rows
             ((count,),) = connection.rows(
-                f"SELECT count(*) FROM {results_name(table)} WHERE generation IN (SELECT unnest($1))",  # noqa: S608
-                [numbers],
-            )
-            deleted += count
-            connection.run(
                 f"DELETE FROM {results_name(table)} WHERE generation IN (SELECT unnest($1))",  # noqa: S608
                 [numbers],
             )
-        connection.run(
-            "DELETE FROM internal.generations WHERE number IN (SELECT unnest($1))",
-            [[number for number, _ in unreachable]],
-        )
+            deleted += count
+        if unreachable:
+            connection.run(
+                "DELETE FROM internal.generations WHERE number IN (SELECT unnest($1))",
+                [[number for number, _ in unreachable]],
+            )
     return deleted
 
 
