@@ -2,15 +2,18 @@
 
     python -m benchmarks.nights --out benchmarks/results/nights.md
 
-One installation lives many nights of a small grid; the processor time of the nights after the tenth is put
-beside that of the last ones. Its window is full from the seventh night on, so that only the history grows.
-Then one day of 1.5 million jobs is put into a new store and its night is run, in a process of its own, whose
-time and largest memory are taken. Each part can be measured alone (``--part``); the other's numbers stay.
+One installation lives many nights of a small grid; its window is full from the seventh night on, so that only
+the history grows. Its file is kept as it was then and as it is at the end, and each lives ten nights more, in
+turns: a machine that is slower for a minute is so for both. Then one day of 1.5 million jobs is put into a
+new store and its night is run, in a process of its own, whose time and largest memory are taken. Each part
+can be measured alone (``--part``); the other's numbers stay.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -23,11 +26,13 @@ from typing import Any
 from benchmarks.child import run
 from benchmarks.machine import describe, load
 from esjobs.demo import Grid
+from esjobs.session import Session
 from esjobs.session import open as open_session
 from esjobs.settings import Settings
 from tests.nights.stage import Hands
 
 FIRST = date(2025, 2, 1)
+_YOUNG = 7  # nights, after which the window is full
 
 
 def main() -> None:
@@ -61,26 +66,42 @@ def settings(store: Path, windows: tuple[int, ...]) -> Settings:
 
 
 def history(nights: int) -> dict[str, Any]:
-    """Processor seconds of each night."""
-    grid, hands, spent = Grid(jobs_per_day=1_000, n_sites=30), Hands(), list[float]()
-    with tempfile.TemporaryDirectory(prefix="esjobs-nights-") as name:
-        chosen = settings(Path(name) / "jobs.duckdb", (7,))
-        with open_session(settings=chosen, clock=hands.clock) as session:
-            for number in range(nights):
-                day = FIRST + timedelta(days=number)
-                session.store.put_jobs(grid.jobs(day), f"day {number}")
-                hands.morning_after(day)
-                began = time.process_time()
-                (row,) = session.nightly.tend()
-                assert row["state"] == "done", row
-                spent.append(time.process_time() - began)
-    early, late = spent[7:17], spent[-10:]
+    """Processor seconds of each night, and of ten nights of a young and of an old installation in turns."""
+    grid, spent = Grid(jobs_per_day=1_000, n_sites=30), list[float]()
+    with tempfile.TemporaryDirectory(prefix="esjobs-nights-") as name, contextlib.ExitStack() as opened:
+        young, old = Path(name) / "young.duckdb", Path(name) / "old.duckdb"
+        for first, after in ((0, _YOUNG), (_YOUNG, nights - 10)):
+            if first:
+                shutil.copy(old, young)
+            with open_session(settings=settings(old, (7,)), clock=(hands := Hands()).clock) as session:
+                spent += [_night(session, hands, grid, number) for number in range(first, after)]
+        both = []
+        for store, first in ((young, _YOUNG), (old, nights - 10)):
+            hands = Hands()
+            session = opened.enter_context(open_session(settings=settings(store, (7,)), clock=hands.clock))
+            both.append((session, hands, first, list[float]()))
+        for number in range(10):
+            for session, hands, first, seconds in both:
+                seconds.append(_night(session, hands, grid, first + number))
+    early, late = (seconds for *_, seconds in both)
     return {
         "nights": nights,
         "early_s": statistics.median(early),
         "late_s": statistics.median(late),
+        "ratio": statistics.median(after / before for before, after in zip(early, late, strict=True)),
         "all_s": spent,
     }
+
+
+def _night(session: Session, hands: Hands, grid: Grid, number: int) -> float:
+    """Processor seconds of the night after a day, whose jobs are stored before."""
+    day = FIRST + timedelta(days=number)
+    session.store.put_jobs(grid.jobs(day), f"day {number}")
+    hands.morning_after(day)
+    began = time.process_time()
+    (row,) = session.nightly.tend()
+    assert row["state"] == "done", row
+    return time.process_time() - began
 
 
 def many_jobs(jobs: int) -> dict[str, Any]:
@@ -116,8 +137,8 @@ def one_night(store: Path) -> None:
 
 
 def _tens(spent: Sequence[float]) -> list[tuple[int, float]]:
-    """Medians of ten nights each, from the eighth on; the last ten end with the last night."""
-    firsts = [*range(7, len(spent) - 15, 10), len(spent) - 10]
+    """Medians of ten nights each, from the eighth on."""
+    firsts = range(_YOUNG, len(spent) - 9, 10)
     return [(first, statistics.median(spent[first : first + 10])) for first in firsts]
 
 
@@ -130,14 +151,19 @@ def page(known: dict[str, Any]) -> str:
             "",
             "## As the history grows",
             "",
-            "1,000 jobs a day, a window of seven days, an embedded store; processor time, median of ten.",
+            "1,000 jobs a day, a window of seven days, an embedded store; processor time, medians of ten "
+            "nights. A young and an old installation in turns:",
             "",
-            "| nights | processor s | of the first |",
+            f"| nights {_YOUNG + 1} to {_YOUNG + 10}, s | nights {each['nights'] - 9} to {each['nights']}, s "
+            "| ratio, median of the pairs |",
             "|---|---|---|",
-            *(
-                f"| {first + 1} to {first + 10} | {spent:.2f} | {spent / each['early_s']:.2f} |"
-                for first, spent in _tens(each["all_s"])
-            ),
+            f"| {each['early_s']:.2f} | {each['late_s']:.2f} | {each['ratio']:.2f} |",
+            "",
+            "One night after the other, in one process:",
+            "",
+            "| nights | processor s |",
+            "|---|---|",
+            *(f"| {first + 1} to {first + 10} | {spent:.2f} |" for first, spent in _tens(each["all_s"])),
         ]
     if "jobs" in known:
         each = known["jobs"]
