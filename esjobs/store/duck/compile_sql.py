@@ -314,7 +314,7 @@ def _metric(metric: Metric, resolve: Resolve, per_job: PerJob, fractions: dict[s
 
 
 def _moment(moment: Moment, resolve: Resolve, per_job: PerJob) -> str:
-    """A sum or a number of jobs; a job that does not count has null to be summed."""
+    """A sum or a number of jobs, of those that count."""
     columns = {name: _once(resolve(name), per_job) for name in (*moment.factors, *moment.having)}
     for name in moment.factors:
         _numeric(name, resolve)
@@ -330,14 +330,14 @@ def _moment(moment: Moment, resolve: Resolve, per_job: PerJob) -> str:
     kept = [f"{columns[name].sql} IS NOT NULL" for name in rest]
     if moment.where:
         kept.append(per_job.condition(moment.where))
-    if kept:
-        value = f"CASE WHEN {' AND '.join(kept)} THEN {value} END"
+    # a filter before the sum: what does not count is not worked out
+    restriction = f" FILTER (WHERE {' AND '.join(kept)})" if kept else ""
     if not moment.factors:
-        return "count(*)" if value == "1" else f"count({value})"
+        return f"count({value if value != '1' else '*'}){restriction}"
     if [columns[name].type for name in moment.factors] == ["integer"]:
         # Integers are summed exactly and rounded once.
-        return f"CAST(sum({value}) AS DOUBLE)"
-    return f"sum({value})"
+        return f"CAST(sum({value}){restriction} AS DOUBLE)"
+    return f"sum({value}){restriction}"
 
 
 def _once(column: Column, per_job: PerJob) -> Column:
