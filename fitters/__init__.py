@@ -28,7 +28,7 @@ from fitters.line.significance import benjamini_hochberg
 from fitters.mixture.results import Mixtures
 from fitters.mixture.search import find_mixtures
 from fitters.variance.of_estimates import LEAST_ESTIMATES
-from fitters.variance.of_jobs import JobScatter, job_scatter
+from fitters.variance.of_jobs import JobScatter, job_scatter, unit_scatter
 from fitters.variance.of_kinds import KindScatter, inner_scatter, kind_scatter
 from fitters.warping.search import Nearest, WarpedSeries
 
@@ -88,4 +88,5 @@ __all__ = [
     "linked_groups",
     "shared",
     "unit_costs",
+    "unit_scatter",
 ]

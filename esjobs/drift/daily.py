@@ -50,9 +50,10 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
     rows, number = rows[inside], number[inside]
     n_jobs = rows.sums["n_jobs"]
     effective = rows.sums["events"] + rho[number] * n_jobs
-    per_job = fitters.job_scatter(
-        rows.task.codes, rows.keys.kinds()[number], n_jobs, job_variance(rows.sums, effective)
-    ).per_job
+    variance = job_variance(rows.sums, effective)
+    scatter = fitters.job_scatter(rows.task.codes, rows.keys.kinds()[number], n_jobs, variance)
+    # of queues, not of tasks alone: machines that are unlike make every day of their queue less sure
+    per_job = fitters.unit_scatter(scatter, rows.name.codes, n_jobs, variance)
     buckets = fitters.Buckets.from_columns(
         rows.task,
         rows.name,
@@ -71,12 +72,14 @@ def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[
     number_of = np.array([_number(part) for part in parts])
     shares = _shares(fitters.bucket_table(fit))
     scale = _scale(units.name[good], units.k[good], known.factors.get(level, {}))
+    # a few tasks that contradict each other move all names that they link, by more than their errors say
+    misfit = float(np.fmax(1.0, fit.components.S[0]))
     for place in np.flatnonzero(good):
         yield {
             "name": str(units.name[place]),
             "k": float(units.k[place] * scale),
-            "k_err_stat": float(units.k_err_stat[place] * scale),
-            "k_err_int": float(units.k_err_int[place] * scale),
+            "k_err_stat": float(units.k_err_stat[place] * scale * misfit),
+            "k_err_int": float(units.k_err_int[place] * scale * misfit),
             "n_tasks": int(units.n_tasks[place]),
             "n_jobs": int(units.n_jobs[place]),
             "tasks": number_of[shares[units.name[place]][0]].tolist(),

@@ -33,7 +33,7 @@ class Change:
 class Search:
     """What a search gave: the changes, how many names were looked at, how many had too few days.
 
-    ``n_small``: sure changes that are too small to matter.
+    ``n_small``: sure changes that may be too small to matter.
     """
 
     changes: tuple[Change, ...]
@@ -71,7 +71,7 @@ def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
         alike = fitters.shared([tasks[row] for row in shown], [parts[row] for row in shown])
         series = Series(days[known], aligned[known, at], white[known, at], lasting[known, at], alike)
         steps = fitters.find_steps(series, series.scale, settings.significance)
-        large = [step for step in steps if abs(step.size) >= smallest]
+        large = [step for step in steps if step.exceeds(smallest)]
         n_small += len(steps) - len(large)
         changes += [Change(level, name, step, len(series.day)) for step in large]
     return Search(tuple(changes), len(names) - n_short, n_short, n_small)

@@ -77,7 +77,7 @@ DRIFTS = Table(
     order=columns("level -day name"),
 )
 
-DRIFT_VERSION = "2"
+DRIFT_VERSION = "3"
 """Raised when a change of method changes numbers; part of every run id."""
 
 

@@ -38,7 +38,7 @@ def change_rows(runs: Iterable[Row], significance: float, smallest: float) -> It
             if series is None:
                 continue
             for step in fitters.find_steps(series, series.scale, significance):
-                if abs(math.expm1(step.size)) >= smallest:
+                if step.exceeds(math.log1p(smallest)):
                     yield {**_named(key, metric), **_told(step, metric), "n_days": len(series.day)}
 
 

@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 def join(
-    store: JobStore, *, rebuild: bool = False, significance: float = 3.75, smallest: float = 0.05
+    store: JobStore, *, rebuild: bool = False, significance: float = 3.5, smallest: float = 0.05
 ) -> RunReport:
     """Bring ``pop`` and ``orphans`` up to date in one switch, ``scaling`` and ``pop_changes`` in the next.
 

@@ -19,8 +19,10 @@ from fitters.change.noise import covariance, error_scale
 from fitters.layout.arrays import Floats
 from fitters.threads import one_blas_thread
 
-THRESHOLD = 3.75
+THRESHOLD = 3.5
 """|size / error| from which a step is told; what it costs: ``benchmarks/results/drift.md``."""
+SURE = 2.0
+"""Errors by which a step is larger than what matters, to be said to matter."""
 LEAST_DAYS = 3
 """Days with a value before a step, between two, and after one."""
 DAY_LEVEL = 0.90
@@ -49,6 +51,14 @@ class Step:
     size: float
     error: float
     significance: float
+
+    def exceeds(self, smallest: float) -> bool:
+        """Whether it is larger than what matters, in ln, by two errors: that it is no noise is not enough.
+
+        >>> Step(12, 11, 12, -0.06, 0.01, 6.0).exceeds(0.05), Step(12, 11, 12, -0.14, 0.03, 4.7).exceeds(0.05)
+        (False, True)
+        """
+        return abs(self.size) - SURE * self.error >= smallest
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ PRIOR_DOF_RANGE = (4.0, 200.0)
 LEAST_BUCKETS = 20
 """Buckets of 5 jobs or more from which the scatter of variances can be had."""
 
+_UNIT_PRIOR_DOF = 20.0
 _TELLING_DOF = 4.0
 _STRAY = 4.0
 """How much beyond what chance explains a variance may be and still be one of its task."""
@@ -94,6 +95,37 @@ def job_scatter(task: NDArray[Any], kind: NDArray[Any], n_jobs: Floats, variance
     prior = _prior_dof(excess, chance.scatter[telling])
     stray = known & (own > chance.limit * base)
     return JobScatter((dof * own + prior * base) / (dof + prior), base, stray, prior)
+
+
+def unit_scatter(scatter: JobScatter, unit: NDArray[Any], n_jobs: Floats, variance: Floats) -> Floats:
+    """Relative variances of single jobs: of their task, times how much more the jobs of their unit scatter.
+
+    A queue of unlike machines scatters more than one of alike ones, in every task. How much is the mean over
+    its buckets of their variance over that of their task, weighted with degrees of freedom and drawn to 1 by
+    20 of them, without stray buckets. A bucket's own variance goes with its mean; this hardly does.
+
+    Parameters
+    ----------
+    scatter : JobScatter
+        Of the same buckets.
+    unit : integer array, shape (n,)
+        Code of each bucket's unit, from 0.
+    n_jobs, variance : float64 arrays, shape (n,)
+        As for `job_scatter`.
+
+    >>> task, jobs, own = np.array([0, 0]), np.array([101.0, 101.0]), np.array([0.10, 0.30])
+    >>> of_tasks = job_scatter(task, np.array([0]), jobs, own)
+    >>> unit_scatter(of_tasks, np.array([0, 1]), jobs, own).round(2).tolist()
+    [0.12, 0.28]
+    """
+    known = np.isfinite(variance) & (n_jobs > 1) & ~scatter.is_stray
+    dof = np.where(known, n_jobs - 1.0, 0.0)
+    ratio = np.divide(variance, scatter.of_task, out=np.zeros(unit.size), where=known)
+    n_units = int(unit.max(initial=-1)) + 1
+    total, mean = group_sums(unit, dof, n_units), group_sums(unit, dof * ratio, n_units)
+    more = (mean + _UNIT_PRIOR_DOF) / (total + _UNIT_PRIOR_DOF)
+    per_job: Floats = scatter.of_task * more[unit]
+    return per_job
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +29,13 @@ def faster(site: str, factor: float) -> Happening:
         return _with(batch, cpu_s=cpu_s)
 
     return apply
+
+
+def contradicting(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Each task takes a fifth longer at half of the queues, at others than the next, and less at the rest."""
+    pairs = zip(batch.column("task_id").to_pylist(), batch.column("site").to_pylist(), strict=True)
+    factor = [1.2 if crc32(f"{task} {site}".encode()) % 2 else 1 / 1.2 for task, site in pairs]
+    return _with(batch, cpu_s=pc.multiply(batch.column("cpu_s"), pa.array(factor)))
 
 
 def on_one_model(site: str, model: str, grid: Grid = GRID) -> Happening:

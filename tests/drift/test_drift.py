@@ -1,6 +1,7 @@
 """Changes planted in made-up jobs are found, dated and explained; where nothing changes nothing is told."""
 
 import math
+import statistics
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ from esjobs.names.cpu_models import resolve_names
 from esjobs.runs.publication import rows_table
 from esjobs.session import Session
 from tests.conftest import memory_session
-from tests.drift.grids import DAYS, FIRST, GRID, WINDOW, faster, fill, on_one_model
+from tests.drift.grids import DAYS, FIRST, GRID, WINDOW, contradicting, faster, fill, on_one_model
 
 TRUTH = GRID.truth()
 LARGE = sorted(
@@ -105,6 +106,21 @@ def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
     assert min(common) >= 1
     # tasks live up to six days
     assert not any({*rows[at]["tasks"]} & {*rows[at + 6]["tasks"]} for at in range(DAYS - 6))
+
+
+def test_a_day_of_tasks_that_contradict_each_other_has_wider_errors(session: Session) -> None:
+    fill(session, days=10)
+    odd = FIRST + timedelta(days=10)
+    session.store.put_jobs([contradicting(batch) for batch in GRID.jobs(odd)], "day 10")
+    session.run((str(FIRST), str(odd + timedelta(days=1))))
+    session.drift()
+    rows = session.arrow.show("daily_factors", level="site").to_pylist()
+    for part in ("k_err_stat", "k_err_int"):
+        usual, then = (
+            statistics.median(row[part] / row["k"] for row in rows if (row["day"] == odd) == is_odd)
+            for is_odd in (False, True)
+        )
+        assert then > 1.5 * usual, part
 
 
 def test_days_of_a_store_that_knows_no_tasks_are_made_again(session: Session) -> None:

@@ -1,5 +1,7 @@
 """Steps in daily series: against a plain likelihood scan, under noise with memory, and with bad days."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -168,3 +170,23 @@ def test_a_stationary_series_has_a_step_about_as_often_as_chance_allows() -> Non
     assert told <= 3
     low = sum(bool(find_steps(series(noise(rng, 40)), threshold=2.0)) for _ in range(30))
     assert low > 6, "a threshold of two errors must tell of many: the test above can fail"
+
+
+def test_a_step_matters_if_it_is_larger_than_the_least_by_two_errors() -> None:
+    """Half of the steps of two errors more than the least are told, and hardly any of the least itself."""
+    rng = np.random.default_rng(9)
+    day, error = np.arange(40), np.full(40, 0.02)
+    step_error = 0.02 / math.sqrt(10.0)  # of 20 days on each side
+    shares = []
+    for size in (0.05, 0.05 + 2 * step_error, 0.05 + 4 * step_error):
+        values = size * (day >= 20) + error * rng.standard_normal((200, 40))
+        told = [
+            any(
+                step.exceeds(0.05) for step in find_steps(Series(day, value, error, 1e-6 * error, np.eye(40)))
+            )
+            for value in values
+        ]
+        shares.append(np.mean(told))
+    assert shares[0] < 0.08
+    assert 0.35 < shares[1] < 0.65
+    assert shares[2] > 0.92
