@@ -60,16 +60,18 @@ def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
 
     ``window`` None: all that is stored. One read.
     """
-    window = _window_or_all(store, window)
-    return {} if window is None else _sites(_imported(store, "site"), window.end)
+    imported = _imported(store, "site")
+    window = _window_or_all(store, window) if imported else None
+    return {} if window is None else _sites(imported, window.end)
 
 
 def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
     """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
-    window = _window_or_all(store, window)
+    imported = _imported(store, "site")
+    window = _window_or_all(store, window) if imported else None
     if window is None:
         return {}
-    named = {name: country_named(rows, window.end) for name, rows in _imported(store, "site").items()}
+    named = {name: country_named(rows, window.end) for name, rows in imported.items()}
     return {name: country for name, country in named.items() if country is not None}
 
 

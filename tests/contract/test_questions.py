@@ -2,11 +2,25 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from esjobs.core.keys import Bins, MadeKey, Named, TimePart
-from esjobs.core.query import Count, In, Maximum, Metric, Minimum, Moment, Quantile, Query
+from esjobs.core.query import (
+    Count,
+    Filter,
+    In,
+    Like,
+    Maximum,
+    Metric,
+    Minimum,
+    Missing,
+    Moment,
+    Quantile,
+    Query,
+    Range,
+)
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, groups, hours, job, put
 from tests.contract.model import answer
@@ -103,3 +117,25 @@ def test_nan_is_in_no_quantile_and_in_no_bin(store: JobStore) -> None:
     bins = Bins("bin", "wall_s", (30.0,))
     query = Query(("bin",), (Count("n"),), made=(bins,))
     assert groups(store, query) == {(None,): {"n": 2}, (0,): {"n": 1}, (1,): {"n": 1}}
+
+
+@pytest.mark.parametrize("odd", [False, True], ids=["plain", "with numbers that no index knows"])
+def test_without_books_the_groups_are_the_same(store: JobStore, odd: bool) -> None:
+    rows = made_up(300)
+    if odd:
+        rows += [job("nan", wall_s=math.nan, site="CERN"), job("inf", cpu_s=math.inf, site="RAL")]
+    put(store, "a", *rows)
+    filters: tuple[tuple[Filter, ...], ...] = (
+        (),
+        (In("site", ("CERN", "RAL")), Range("wall_s", gt=600.0)),
+        (Range("mem_per_core_b", gt=2e9),),
+        (Missing("cores"),),
+        (Like("site", ("q*",)),),
+        (In("site", ("nowhere",)),),
+    )
+    for where in filters:
+        for keys in ((), ("site",), ("day", "core_class"), ("site", "state", "cores")):
+            query = Query(keys, (Count("n"), *MOMENTS[:4], Quantile("queue_s", 0.5, "median")), where=where)
+            found = groups(store, replace(query, books=False))
+            expected = groups(store, query)
+            assert found == {key: pytest.approx(values, nan_ok=True) for key, values in expected.items()}

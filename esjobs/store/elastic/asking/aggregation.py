@@ -21,19 +21,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.keys import beginning
-from esjobs.core.query import Count, DropRule, Quantile, Query
+from esjobs.core.query import DropRule, Query
 from esjobs.core.window import Window
 from esjobs.store.base import Aggregate
 from esjobs.store.books import Kind, Outcome, books_table
 from esjobs.store.duck.compile_sql import compile_aggregate, noted_rules
 from esjobs.store.elastic.asking import composite, cuts
+from esjobs.store.elastic.asking.at_once import answered_at_once, asked_at_once
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses, all_of, any_of
 from esjobs.store.elastic.asking.days import day_of, per_day, within
 from esjobs.store.elastic.asking.doubts import judged
 from esjobs.store.elastic.asking.limits import count_of, require_allowed
 from esjobs.store.elastic.asking.made_keys import span_of, with_made_keys, without_made_keys
 from esjobs.store.elastic.asking.numbers import forms_of
-from esjobs.store.elastic.asking.quantiles import COUNT, Distribution, quantiles_in, with_quantiles
+from esjobs.store.elastic.asking.quantiles import (
+    COUNT,
+    Distribution,
+    distribution_of,
+    quantiles_in,
+    with_count,
+    with_quantiles,
+)
 from esjobs.store.elastic.asking.reading import Unread, documents_of, possible, used_fields
 from esjobs.store.elastic.asking.refinement import InconsistentError
 from esjobs.store.elastic.asking.sums import plan_sums
@@ -56,12 +64,14 @@ def aggregate(cluster: Cluster, jobs: JobSource, query: Query, *, by_reading: bo
     in the order of the parts.
     """
     compile_aggregate(query)  # refuses what makes no sense before anything is asked
+    parts = jobs.parts(query.window, used_fields(query))
+    if len(parts) == 1 and not by_reading:
+        answer = answered_at_once(cluster, parts[0], query)
+        if answer is not None:
+            return answer
     with ExitStack() as stack:
         # all snapshots before the first question, so that they are of one moment
-        snapshots = [
-            (stack.enter_context(PointInTime(cluster, part.index)), part)
-            for part in jobs.parts(query.window, used_fields(query))
-        ]
+        snapshots = [(stack.enter_context(PointInTime(cluster, part.index)), part) for part in parts]
         there = [(at, part) for at, part in snapshots if not at.empty]
         if jobs.most_read is not None:
             _require_allowed(cluster, jobs, there, query)
@@ -96,7 +106,7 @@ def _joined(
         with documents_of(unread, query) as documents:
             return documents.groups(query)
     plainer = _plainer(query) or query
-    counting = _counting(plainer) if quantiles_in(query) else plainer
+    counting = with_count(plainer) if quantiles_in(query) else plainer
     answers = [grouped.answer for grouped in known]
     read: pa.Table | None = None
     if unread:
@@ -156,7 +166,7 @@ def is_groupable(jobs: JobIndex, query: Query) -> bool:
     plainer = _plainer(query)
     if plainer is None:
         return False
-    counting, clauses = _counting(plainer), Clauses(jobs.live, lambda _: [])
+    counting, clauses = with_count(plainer), Clauses(jobs.live, lambda _: [])
     sums = plan_sums(counting, jobs.live, clauses)
     return (
         sums is not None
@@ -189,12 +199,6 @@ def _require_allowed(
 def _plainer(query: Query) -> Query | None:
     """The question by fields of the index; None where its keys cannot be put so."""
     return without_made_keys(query)
-
-
-def _counting(query: Query) -> Query:
-    """What is summed in each group, and the number of its jobs."""
-    summed = tuple(metric for metric in query.metrics if not isinstance(metric, Quantile))
-    return replace(query, metrics=(*summed, Count(COUNT)))
 
 
 @dataclass(frozen=True)
@@ -235,7 +239,7 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     plainer = _plainer(query)
     if plainer is None:
         return None
-    counting = _counting(plainer)
+    counting = with_count(plainer)
     base = jobs.inside(query.window)
     everything = all_of(base)
     clauses = Clauses(jobs.live, lambda path: cuts.distinct(at, path, everything))
@@ -244,12 +248,15 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     if asked is None:
         return None
     asked = replace(asked, span=span_of(query))
-    forms = {metric.field: forms_of(metric.field, clauses) for metric in quantiles_in(query)}
-    if None in forms.values():
-        return None
     where = clauses.filters(query.where)
-    if where is None:
+    numbers = distribution_of(at, jobs, query, plainer, clauses)
+    if where is None or numbers is None:
         return None
+    if quantiles_in(query):
+        quick = asked_at_once(partial(_whole, at), jobs, query)
+        if quick is not None:
+            grouped = Aggregate(quick.table, books_table({}))
+            return _Grouped(grouped, NONE, numbers.of(quick.kept, quick.n_jobs, quick.first, quick.last))
     odd = jobs.odd(used_fields(query))
 
     def answer(keeps: Sequence[Clause], aggregations: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -268,8 +275,8 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     # a clause that nothing matches would still be looked up in each range
     absent = [*(odd if counted.n_odd else []), *(fails if counted.n_doubted else [])]
     kept = all_of([*base, *where, *holds], absent)
-    numbers = plan_sums(counting, jobs.live, clauses, by_value=True)
-    by_value = composite.grouping(counting, jobs.live, numbers) if numbers is not None else None
+    all_keys = plan_sums(counting, jobs.live, clauses, by_value=True)
+    by_value = composite.grouping(counting, jobs.live, all_keys) if all_keys is not None else None
     table = _groups(at, (asked, by_value), kept, counted, _time(jobs))
     n_jobs = sum(counted.binned.values())
     if (pc.sum(table.column(COUNT)).as_py() or 0) != n_jobs:
@@ -278,20 +285,20 @@ def _grouped(at: PointInTime, jobs: JobIndex, query: Query) -> _Grouped | None:
     if not quantiles_in(query):
         table, shown = table.drop_columns([COUNT]), plainer
     grouped = Aggregate(one_row(table, shown), books_table(counted.books))
-    days = _time(jobs) if "day" in plainer.keys else ""
-    known = {name: form for name, form in forms.items() if form is not None}
-    alone = replace(asked, days=days)
-    if known:
-        only = replace(plainer, metrics=(Count(COUNT),))
-        counts = plan_sums(only, jobs.live, clauses)
-        groups = composite.grouping(only, jobs.live, counts) if counts is not None else None
-        if groups is None:
-            return None
-        alone = replace(groups, days=days, span=asked.span)
-    distribution = Distribution(at, alone, kept, n_jobs, known)
+    days = sorted(day for day, n_of_day in counted.binned.items() if n_of_day)
+    if days:
+        whole = Window.of_days(days[0], days[-1])
+        numbers = numbers.of(kept, n_jobs, whole.start, whole.end)
     if not counted.n_odd and not counted.n_doubted:
-        return _Grouped(grouped, NONE, distribution)
-    return _Grouped(grouped, any_of([*odd, all_of([*where, rules.doubted()], odd)]), distribution)
+        return _Grouped(grouped, NONE, numbers)
+    return _Grouped(grouped, any_of([*odd, all_of([*where, rules.doubted()], odd)]), numbers)
+
+
+def _whole(at: PointInTime, body: Mapping[str, Any], decode: Callable[[bytes | str], Any]) -> Any:
+    """An answer that is about all shards."""
+    answer = at.decoded_search(body, decode)
+    answer.require_whole(at)
+    return answer
 
 
 def _time(jobs: JobIndex) -> str:

@@ -29,20 +29,11 @@ class _Shards(msgspec.Struct):
     failed: int = 0
 
 
-class _Total(msgspec.Struct):
-    value: int = 0
-
-
-class _Hits(msgspec.Struct):
-    total: _Total = msgspec.field(default_factory=_Total)
-
-
 class _Answer(msgspec.Struct):
     """What every answer has."""
 
     shards: _Shards = msgspec.field(name="_shards")
     timed_out: bool = False
-    hits: _Hits = msgspec.field(default_factory=_Hits)
 
     def require_whole(self, at: PointInTime) -> None:
         """Refuse an answer that does not cover all shards, or whose search ran out of time."""
@@ -51,6 +42,27 @@ class _Answer(msgspec.Struct):
 
 def answer_type(asked: "Grouping") -> type[Any]:
     """The type of the answer to a grouping."""
+    groups = groups_type(asked)
+    if not asked.has_keys:
+        groups = msgspec.defstruct("Aggregations", [("all", groups)])
+    return msgspec.defstruct("Answer", [("aggregations", groups)], bases=(_Answer,), kw_only=True)
+
+
+def answer_at_once_type(asked: "Grouping") -> type[Any]:
+    """The type of the answer to a grouping of what is sane, beside the number of what is ``odd``.
+
+    ``first``, ``last``: the ends of their times, in milliseconds, where these were asked for.
+    """
+    groups = groups_type(asked)
+    sane = groups if not asked.has_keys else msgspec.defstruct("Sane", [("doc_count", int)], bases=(groups,))
+    odd = msgspec.defstruct("Odd", [("doc_count", int)])
+    ends = [(name, _Value, msgspec.field(default_factory=_Value)) for name in ("first", "last")]
+    both = msgspec.defstruct("Aggregations", [("sane", sane), ("odd", odd), *ends])
+    return msgspec.defstruct("Answer", [("aggregations", both)], bases=(_Answer,), kw_only=True)
+
+
+def groups_type(asked: "Grouping") -> type[Any]:
+    """The type of the groups, or, without keys, of the one that there is."""
     inner: list[tuple[str, Any]] = []
     filters: dict[str, list[tuple[str, Any]]] = {}
     for atom in asked.sums.atoms():
@@ -63,9 +75,7 @@ def answer_type(asked: "Grouping") -> type[Any]:
     inner += [(name, _Bins) for name in asked.binned]
     if not asked.has_keys:
         optional = [(name, kind | None, None) for name, kind in inner]
-        single = msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
-        sums_of_all: Any = ("aggregations", single, msgspec.field(default_factory=single))
-        return msgspec.defstruct("Answer", [sums_of_all], bases=(_Answer,), kw_only=True)
+        return msgspec.defstruct("Bucket", [*optional, ("doc_count", int, 0)])
     kinds = [(name, _key_type(asked.live[column.field])) for name, column in asked.asked_columns.items()]
     if asked.days:
         kinds.append(("day", int))
@@ -75,8 +85,7 @@ def answer_type(asked: "Grouping") -> type[Any]:
     bucket: Any = msgspec.defstruct("Bucket", [("key", key), ("doc_count", int), *inner], gc=False)
     after = ("after_key", dict[str, Any] | None, None)
     page = msgspec.defstruct("Groups", [("buckets", list[bucket]), after])
-    aggregations = msgspec.defstruct("Aggregations", [("groups", page)])
-    return msgspec.defstruct("Answer", [("aggregations", aggregations)], bases=(_Answer,), kw_only=True)
+    return msgspec.defstruct("Aggregations", [("groups", page)], kw_only=True)
 
 
 def _key_type(live: LiveField) -> Any:

@@ -199,9 +199,7 @@ def _of_part(at: PointInTime, asked: Grouping, part: Part, decoder: "msgspec.jso
         pages.append(columns_of(asked, buckets))
         n_groups += len(buckets)
         n_jobs += sum(bucket.doc_count for bucket in buckets)
-    rows = pa.concat_tables(pages) if pages else asked.schema().empty_table()
-    if asked.coarser:
-        rows = merged(rows, asked.keys)
+    rows = rows_of(asked, pages)
     return _Groups(rows, n_groups, n_jobs)
 
 
@@ -214,15 +212,44 @@ def pages_of(
     at: PointInTime, asked: Grouping, clause: Clause, decoder: "msgspec.json.Decoder[Any]"
 ) -> Iterator[Sequence[Any]]:
     """The buckets of the jobs of a clause, page after page."""
-    inner = asked.sums.body() | {name: of.body() for name, of in asked.binned.items()}
+    inner = inside_of(asked)
     if not asked.has_keys:
-        body = {"size": 0, "query": clause, "aggs": inner, "track_total_hits": True}
+        # at the top OpenSearch counts bins by its index of points, and fails for some edges
+        groups: dict[str, Any] = {"all": {"filter": EVERY, "aggs": inner}}
+        answer = at.decoded_search(
+            {"size": 0, "query": clause, "aggs": groups, "track_total_hits": False}, decoder.decode
+        )
+        answer.require_whole(at)
+        if answer.aggregations.all.doc_count:
+            yield [answer.aggregations.all]
+        return
+
+    def ask(composite: dict[str, Any]) -> Page:
+        groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
+        body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
         answer = at.decoded_search(body, decoder.decode)
         answer.require_whole(at)
-        n_jobs = answer.hits.total.value
-        if n_jobs:
-            yield [msgspec.structs.replace(answer.aggregations, doc_count=n_jobs)]
-        return
+        page = answer.aggregations.groups
+        return page.buckets, page.after_key
+
+    yield from paged(ask, _sources(asked), asked.page)
+
+
+def body_of(asked: Grouping) -> dict[str, Any]:
+    """The aggregations of a grouping by name, of which the groups are the first page, if it has keys."""
+    inner = inside_of(asked)
+    if not asked.has_keys:
+        return inner
+    composite = {"size": asked.page, "sources": _sources(asked)}
+    return {"groups": {"composite": composite, **({"aggs": inner} if inner else {})}}
+
+
+def inside_of(asked: Grouping) -> dict[str, Any]:
+    """The aggregations inside a group."""
+    return asked.sums.body() | {name: of.body() for name, of in asked.binned.items()}
+
+
+def _sources(asked: Grouping) -> list[dict[str, Any]]:
     sources: list[dict[str, Any]] = [
         {name: {"terms": {"field": column.path, "missing_bucket": True}}}
         for name, column in asked.asked_columns.items()
@@ -233,16 +260,13 @@ def pages_of(
         sources.append({"day": {"date_histogram": span}})
     if asked.value:
         sources.append({"value": {"terms": {"field": asked.value}}})
+    return sources
 
-    def ask(composite: dict[str, Any]) -> Page:
-        groups_of = {"composite": composite, **({"aggs": inner} if inner else {})}
-        body = {"size": 0, "query": clause, "aggs": {"groups": groups_of}, "track_total_hits": False}
-        answer = at.decoded_search(body, decoder.decode)
-        answer.require_whole(at)
-        groups = answer.aggregations.groups
-        return groups.buckets, groups.after_key
 
-    yield from paged(ask, sources, asked.page)
+def rows_of(asked: Grouping, pages: Sequence[pa.Table]) -> pa.Table:
+    """Pages as one table: keys, each once, then metrics."""
+    rows = pa.concat_tables(pages) if pages else asked.schema().empty_table()
+    return merged(rows, asked.keys) if asked.coarser else rows
 
 
 def columns_of(asked: Grouping, buckets: Sequence[Any]) -> pa.Table:

@@ -20,9 +20,6 @@ from esjobs.store.elastic.asking.numbers import Form
 from esjobs.store.elastic.asking.refinement import Counts, Floats, InconsistentError, Mask
 from esjobs.store.elastic.transport.scan import PointInTime
 
-_SAMPLED = 5_000
-"""Documents of a shard by which the edges of bins are guessed: they decide how long it takes, no more."""
-
 Listed = tuple[Counts, Floats, Counts]
 """Group, value, how many jobs of the group have it."""
 
@@ -57,7 +54,8 @@ class Numbers(Protocol):
 class IndexNumbers:
     """A number in one form, of the jobs of a clause on a snapshot.
 
-    ``asked``: how they are grouped, with nothing to be summed.
+    ``asked``: how they are grouped, with nothing to be summed. ``few``: of jobs by which the edges of bins
+    are guessed, which decides how long it takes, no more.
     """
 
     at: PointInTime
@@ -65,6 +63,7 @@ class IndexNumbers:
     clause: Clause
     form: Form
     place: Place
+    few: Clause
     rows: list[tuple[int, Keys]] = field(default_factory=list)
     """Groups and their keys in the index, as far as they were counted."""
 
@@ -78,14 +77,13 @@ class IndexNumbers:
         return self.form.edge(edge) is not None
 
     def sample(self, ranks: Sequence[float], holds: Mask | None, edges: Floats) -> list[float]:
-        """One search, which ends after some documents of each shard."""
+        """One search of few jobs; of those in bins that hold, which are fewer, all."""
         percents = [100 * rank for rank in ranks]
         body = {
             "size": 0,
-            "query": self._of(edges, holds),
+            "query": all_of([self.jobs, self.few]) if holds is None else self._of(edges, holds),
             "aggs": {"at": {"percentiles": {"field": self.form.path, "percents": percents, "keyed": False}}},
             "track_total_hits": False,
-            "terminate_after": _SAMPLED,
         }
         found = self.at.search(body)["aggregations"]["at"]["values"]
         raw = [one["value"] for one in found if isinstance(one["value"], int | float)]

@@ -17,6 +17,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 _LAST = datetime(2262, 4, 11, tzinfo=UTC)
 """The last midnight that 63 bits of nanoseconds reach."""
 
+_STRETCHES = 16
+
 
 def within(path: str, window: Window | None) -> list[dict[str, Any]]:
     """The clauses of a window: none for all times, else one."""
@@ -60,6 +62,17 @@ def _whole_ms(moment: datetime) -> datetime:
 def days_between(path: str, days: Days) -> dict[str, Any]:
     """The clause of a field of days."""
     return {"range": {path: {"gte": str(days.first), "lte": str(days.last), "format": "strict_date"}}}
+
+
+def here_and_there(path: str, first: datetime, last: datetime, share: float) -> dict[str, Any]:
+    """The clause of short times between two, spread evenly: about a share of what lies there."""
+    length = (last - first) / _STRETCHES
+    if share >= 1 or length <= timedelta(seconds=1):
+        return {"exists": {"field": path}}
+    # not always at the same hour of the day, where stretches are whole days
+    starts = [first + length * (number + (1 - share) * number / _STRETCHES) for number in range(_STRETCHES)]
+    stretches = [between(path, start, start + length * share) for start in starts]
+    return {"bool": {"should": stretches, "minimum_should_match": 1}}
 
 
 def per_day(path: str, inner: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ documents are read.
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import repeat
 from typing import TypeVar
@@ -16,12 +17,13 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core.query import Quantile, Query
-from esjobs.store.elastic.asking.clauses import Clause
-from esjobs.store.elastic.asking.composite import Grouping
+from esjobs.core.query import Count, Quantile, Query
+from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses
+from esjobs.store.elastic.asking.composite import Grouping, grouping
 from esjobs.store.elastic.asking.counted_numbers import IndexNumbers, Listed, Numbers, ReadNumbers
-from esjobs.store.elastic.asking.made_keys import made_columns
-from esjobs.store.elastic.asking.numbers import Form
+from esjobs.store.elastic.asking.days import here_and_there
+from esjobs.store.elastic.asking.made_keys import made_columns, span_of
+from esjobs.store.elastic.asking.numbers import Form, forms_of
 from esjobs.store.elastic.asking.refinement import (
     Counts,
     Floats,
@@ -33,6 +35,8 @@ from esjobs.store.elastic.asking.refinement import (
     ranks,
     split,
 )
+from esjobs.store.elastic.asking.sums import plan_sums
+from esjobs.store.elastic.jobs.job_index import JobIndex
 from esjobs.store.elastic.transport.scan import PointInTime
 from esjobs.store.merge import plain
 
@@ -49,6 +53,8 @@ _FEW = 60_000
 FEW_JOBS = 15_000
 """Jobs of which all values are listed, without a look at how they are distributed."""
 _MOST_PASSES = 4
+_SAMPLED = 8_000
+"""Jobs by which the edges of bins are guessed, about."""
 _IN_FLIGHT = 2
 
 
@@ -57,19 +63,55 @@ class Distribution:
     """How the numbers of some jobs are asked for.
 
     ``asked``: the groups, with nothing but the number of their jobs. ``kept``: the clause of the jobs.
-    ``forms``: of each field of which quantiles are wanted.
+    ``forms``: of each field of which quantiles are wanted. ``few``: of some thousands of them.
     """
 
     at: PointInTime
     asked: Grouping
-    kept: Clause
-    n_jobs: int
+    time: str
     forms: Mapping[str, Sequence[Form]]
+    kept: Clause = field(default_factory=lambda: NONE)
+    n_jobs: int = 0
+    few: Clause = field(default_factory=lambda: EVERY)
+
+    def of(self, kept: Clause, n_jobs: int, first: datetime, last: datetime) -> "Distribution":
+        """Those of the jobs of a clause, which ended between two times."""
+        few = here_and_there(self.time, first, last, _SAMPLED / max(n_jobs, 1))
+        return replace(self, kept=kept, n_jobs=n_jobs, few=few)
+
+
+def distribution_of(
+    at: PointInTime, jobs: JobIndex, query: Query, plainer: Query, clauses: Clauses
+) -> Distribution | None:
+    """How the numbers of a question are asked for; None where the index cannot count one of them.
+
+    ``plainer``: the question without its made keys.
+    """
+    time = jobs.live["end_time"].paths[0]
+    forms: dict[str, list[Form]] = {}
+    for metric in quantiles_in(query):
+        of_field = forms_of(metric.field, clauses)
+        if of_field is None:
+            return None
+        forms[metric.field] = of_field
+    only = replace(plainer, metrics=(Count(COUNT),))
+    counts = plan_sums(only, jobs.live, clauses)
+    groups = grouping(only, jobs.live, counts) if counts is not None else None
+    if groups is None:
+        return None
+    days = time if "day" in plainer.keys else ""
+    return Distribution(at, replace(groups, days=days, span=span_of(query)), time, forms)
 
 
 def quantiles_in(query: Query) -> list[Quantile]:
     """The metrics of a question that are quantiles."""
     return [metric for metric in query.metrics if isinstance(metric, Quantile)]
+
+
+def with_count(query: Query) -> Query:
+    """What is summed in each group, and the number of its jobs."""
+    summed = tuple(metric for metric in query.metrics if not isinstance(metric, Quantile))
+    return replace(query, metrics=(*summed, Count(COUNT)))
 
 
 def with_quantiles(
@@ -99,7 +141,7 @@ def with_quantiles(
     found: dict[tuple[str, float], Floats] = {}
     for name, fractions in wanted.items():
         numbers: list[Numbers] = [
-            IndexNumbers(part.at, part.asked, part.kept, form, place)
+            IndexNumbers(part.at, part.asked, part.kept, form, place, part.few)
             for part in parts
             for form in part.forms[name]
         ]
@@ -172,7 +214,9 @@ def _counted(
 def _finer(numbers: Sequence[Numbers], at: Sequence[float], edges: Floats, holds: Mask | None) -> Floats:
     """The edges, and more of them where jobs are that hold what is looked for."""
     guessed = _side_by_side(partial(_sample_of, ranks=at, holds=holds, edges=edges), numbers)
-    more = edges_at((edge for some in guessed for edge in some), len(at))
+    # each bin of each group comes back with its edges as text: digits that nobody needs take half of the time
+    brief = (float(f"{edge:.4g}") for some in guessed for edge in some)
+    more = edges_at(brief, len(at))
     told = [edge for edge in more.tolist() if all(one.tells(edge) for one in numbers)]
     return np.union1d(edges, np.array(told, np.float64))
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -294,21 +295,37 @@ def _lighter(without: Sequence[str]) -> dict[str, Any]:
 
 def search_once(cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
     """One search, of no snapshot; None when there is no index."""
-    path = f"/{quote(index, safe=PATTERN)}/_search"
-    params = {**_WHOLE, **_SAME_COPIES, "request_cache": "false"}
-    try:
-        answer = cluster.call("POST", path, _timed(cluster, body), params=params)
-    except RefusedError as error:
-        if not error.absent:
-            raise
-        return None
-    shards = answer.get("_shards", {})
+    answer = _asked_once(cluster.call, cluster, index, body)
+    shards = {} if answer is None else answer.get("_shards", {})
     if not shards.get("total") and not shards.get("failed"):
         return None
     _require_whole(
         cluster, index, answer.get("timed_out", False), shards.get("failed", 0), shards.get("total", 0)
     )
     return answer
+
+
+def decoded_once(
+    cluster: Cluster, index: str, body: Mapping[str, Any], decode: Callable[[bytes | str], Any]
+) -> Any:
+    """The same, for whoever decodes faster."""
+    answer = _asked_once(partial(cluster.decoded, decode), cluster, index, body)
+    if answer is None or not (answer.shards.total or answer.shards.failed):
+        return None
+    _require_whole(cluster, index, answer.timed_out, answer.shards.failed, answer.shards.total)
+    return answer
+
+
+def _asked_once(ask: Callable[..., Any], cluster: Cluster, index: str, body: Mapping[str, Any]) -> Any:
+    """The answer as it came; None when what was asked for is not there."""
+    path = f"/{quote(index, safe=PATTERN)}/_search"
+    params = {**_WHOLE, **_SAME_COPIES, "request_cache": "false"}
+    try:
+        return ask("POST", path, _timed(cluster, body), params=params)
+    except RefusedError as error:
+        if not error.absent:
+            raise
+        return None
 
 
 def _timed(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
