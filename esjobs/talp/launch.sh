@@ -160,7 +160,16 @@ export ESJOBS_TALP_ACTIVE
 
 case $(kind_of "$launcher") in
     openmpi)
+        before=
         for argument in "$@"; do
+            # of two -x for one variable Open MPI takes the later one, which is not ours
+            case "$before $argument" in
+                "-x LD_PRELOAD="* | "--x LD_PRELOAD="* | "-x DLB_ARGS="* | "--x DLB_ARGS="*)
+                    why="-x sets ${argument%%=*}, which is left as it is" ;;
+                "-x LD_PRELOAD" | "--x LD_PRELOAD") [ -z "${LD_PRELOAD-}" ] || why="-x passes LD_PRELOAD, which is left as it is" ;;
+                "-x DLB_ARGS" | "--x DLB_ARGS") [ -z "${DLB_ARGS-}" ] || why="-x passes DLB_ARGS, which is left as it is" ;;
+            esac
+            before=$argument
             # with the library in some of its processes alone a program would wait for ever at its end
             [ "$argument" = ":" ] && why="several programs in one launch (:) cannot be measured"
         done

@@ -139,6 +139,34 @@ def test_several_programs_in_one_launch_are_not_measured_for_they_would_wait_for
     assert "several programs" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["-x", "--x"])
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "DLB_ARGS"])
+@pytest.mark.parametrize("value", ["=its own", ""])
+def test_what_the_user_passes_by_x_is_left_and_told(place: Place, option: str, name: str, value: str) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    arguments = [option, name + value, "-x", "OTHER=1", "./app"]
+    done = place.run("mpirun", *arguments, **{name: "" if value else "its own"})
+    assert done.stdout.startswith("".join(f"<{each}>" for each in arguments) + "\n")
+    assert done.returncode == 37
+    assert [line for line in done.stderr.splitlines() if line.startswith("esjobs talp: not measured: -x ")]
+    assert name in done.stderr
+
+
+def test_passing_by_x_what_is_not_set_keeps_nothing_from_being_measured(place: Place) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    done = place.run("mpirun", "-x", "DLB_ARGS", "./app", DLB_ARGS=None)
+    assert f"<LD_PRELOAD={place.library}>" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("first", [[":"], ["-x", "LD_PRELOAD=its own"]])
+def test_an_earlier_reason_stays_when_x_passes_what_is_not_set(place: Place, first: list[str]) -> None:
+    place.launcher("mpirun", SAYS["openmpi"])
+    done = place.run("mpirun", "./a", *first, "-x", "DLB_ARGS", "./b", DLB_ARGS=None)
+    assert "--talp" not in done.stdout
+    assert done.stderr.startswith("esjobs talp: not measured: ")
+
+
 def test_a_launcher_that_nobody_knows_is_left_alone(place: Place) -> None:
     place.launcher("mpirun", SAYS["other"])
     done = place.run("mpirun", "./app")
