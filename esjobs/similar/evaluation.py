@@ -12,7 +12,7 @@ from esjobs.core.errors import NoResultError
 from esjobs.similar.alike import NONE_KNOWN, Alike, alike
 from esjobs.similar.calibration import LEVELS, calibrated
 from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
-from esjobs.similar.leaving_out import LeftOut, left_out, limits_of, near_each, spaced
+from esjobs.similar.leaving_out import LeftOut, left_out, limits_of, near_each, spaced, without_limits
 from esjobs.similar.limits import FAR_APART
 from esjobs.similar.neighbours import Limits, told_limit
 from esjobs.similar.settings import SimilarSettings
@@ -38,7 +38,8 @@ EVALUATION = pa.schema(
 def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000) -> pa.Table:
     """A row per score, what is left out, approach and aggregation (:data:`EVALUATION`).
 
-    ``most``: jobs that are predicted, evenly spaced over the knowledge base; None: all. Raises
+    Predicted are jobs of the half of the runs that had no part in the limits. ``most``: so many of them,
+    evenly spaced over the knowledge base; None: all. Raises
     :class:`NoResultError` where there is no knowledge base. Cost: a search for each of the jobs, and what
     :func:`~esjobs.similar.knowledge.knowledge_base` reads.
     """
@@ -57,7 +58,8 @@ def _of_score(
     base: KnowledgeBase, name: str, settings: SimilarSettings, most: int | None, programs: Alike | None
 ) -> list[dict[str, Any]]:
     known = np.flatnonzero(~np.isnan(base.scores[name]))
-    places = known if most is None else spaced(known, most)
+    unseen = without_limits(base, name)
+    places = unseen if most is None else spaced(unseen, most)
     rows: list[dict[str, Any]] = []
     static = None if programs is None else programs.of
     limits: Limits | None = None

@@ -1,5 +1,6 @@
 """The knowledge base: jobs whose scores were measured and that have time series, side by side."""
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ class KnowledgeBase:
 
     ``facts``: rows of ``scores``; ``keys``: source and id of each; ``places``: where a job stands;
     ``scores``: by name, NaN where not measured. ``runs``, ``users``: numbers that are equal for jobs of one
-    array or one series of submissions, of one user.
+    array or one series of submissions, of one user. ``limiting``: jobs of one half of the runs, which tell
+    the limits; those of the other half have had no part in them, and tell the errors.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class KnowledgeBase:
         }
         self._lengths = np.array([job.length_s for job in jobs])
         self._nodes = np.array([node_class(nodes_of(row, job)) for row, job in zip(facts, jobs, strict=True)])
-        self.runs = _numbered([_run(row, tasks) for row in facts])
+        runs = [_run(row, tasks) for row in facts]
+        self.runs = _numbered(runs)
+        self.limiting = _half(runs)
         self.users = _numbered([_user(row) for row in facts])
         self.applications = np.array([row["application"] or "" for row in facts], dtype=object)
 
@@ -183,6 +187,13 @@ def _run(row: Row, tasks: Mapping[Key, str | None]) -> tuple[Any, ...]:
 
 def _user(row: Row) -> tuple[Any, ...]:
     return ("user", row["user"]) if row["user"] is not None else (row["source"], "job", row["job_id"])
+
+
+def _half(runs: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.bool_]:
+    """Which jobs are of one half of the runs: by a hash, so that neither names nor times decide."""
+    ordered = sorted(set(runs), key=lambda run: (zlib.crc32(repr(run).encode()), repr(run)))
+    chosen = set(ordered[: (len(ordered) + 1) // 2])
+    return np.array([run in chosen for run in runs], np.bool_)
 
 
 def _numbered(keys: Sequence[tuple[Any, ...]]) -> Places:

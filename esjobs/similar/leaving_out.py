@@ -60,10 +60,11 @@ def limits_of(
 ) -> Limits:
     """The limits of the settings, and where these are silent, those of the knowledge base.
 
-    From pairs of jobs of different runs: each of some hundred jobs with its nearest. Raises
-    :class:`NoResultError` where there are too few pairs to tell.
+    From pairs of jobs of different runs of one half: each of some hundred jobs with its nearest. Errors are
+    those of the other half: jobs whose scores had a say in the limits lie better within them than new ones.
+    Raises :class:`NoResultError` where there are too few pairs to tell.
     """
-    asked = spaced(np.flatnonzero(~np.isnan(base.scores[score])), _ASKED)
+    asked = spaced(np.flatnonzero(base.limiting & ~np.isnan(base.scores[score])), _ASKED)
     similarities = {place: static(place) for place in asked.tolist()} if static is not None else {}
     least = None
     if similarities:
@@ -118,6 +119,12 @@ def left_out(
     return LeftOut(places, base.scores[score][places], values, spreads)
 
 
+def without_limits(base: KnowledgeBase, score: str) -> Places:
+    """The jobs with a measured score that had no part in the limits."""
+    found: Places = np.flatnonzero(~base.limiting & ~np.isnan(base.scores[score]))
+    return found
+
+
 def near_each(base: KnowledgeBase, places: Places, distance: float) -> dict[int, Near]:
     """The comparable jobs within a distance of each of some jobs. Cost: a search for each."""
     return {
@@ -131,14 +138,16 @@ def _pairs(
 ) -> tuple[Floats, Floats]:
     """Distances of jobs to their nearest of other runs, and how far their scores are apart.
 
-    ``alike``: by place, among which; None: among all that are comparable.
+    Of the half of the runs that tells limits. ``alike``: by place, among which; None: among all that are
+    comparable.
     """
     distances: list[Floats] = [np.empty(0)]
     differences: list[Floats] = [np.empty(0)]
     scores = base.scores[score]
     for place in asked.tolist():
         others = base.comparable_to(place)
-        others = others[(base.runs[others] != base.runs[place]) & ~np.isnan(scores[others])]
+        others = others[base.limiting[others] & (base.runs[others] != base.runs[place])]
+        others = others[~np.isnan(scores[others])]
         if alike is not None:
             others = np.intersect1d(others, alike[place])
         if len(others):

@@ -20,7 +20,7 @@ from esjobs.similar.alike import Alike, alike
 from esjobs.similar.calibration import Calibration, calibrated
 from esjobs.similar.comparable import LEAST_S, node_class
 from esjobs.similar.knowledge import Floats, KnowledgeBase, Row, knowledge_base, nodes_of, scored_jobs
-from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced
+from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced, without_limits
 from esjobs.similar.neighbours import Limits, neighbours, predicted, told_limit
 from esjobs.similar.prepared import PreparedJob, prepared
 from esjobs.similar.settings import SimilarSettings
@@ -121,7 +121,7 @@ def _ways(
         except NoResultError as error:
             unready[name] = str(error)
             continue
-        near = near_each(base, spaced(known, _CALIBRATED), limits.farthest)
+        near = near_each(base, spaced(without_limits(base, name), _CALIBRATED), limits.farthest)
         approach, how = settings.approach, settings.aggregation
         found = left_out(base, name, near, limits, approach, how, base.runs, static)
         ways[name] = Way(limits, calibrated(found.residuals, found.spreads[found.known]), len(known))
@@ -195,6 +195,7 @@ def _predict_job(
                 "variant": variants.pop() if len(variants) == 1 else "several",
                 "metrics": ",".join(base.metrics),
                 "n_known": way.n_known,
+                "n_errors": way.errors.n,
             }
         )
 

@@ -63,6 +63,7 @@ PREDICTED_SCORES = Table(
         ),
         column("metrics", "keyword", "in which jobs were compared, with commas between"),
         column("n_known", "integer", "jobs with this score in the knowledge base", "jobs"),
+        column("n_errors", "integer", "of these those whose predictions tell the errors", "jobs"),
         column("site", "keyword", "queue, as jobs name it"),
         column("user", "keyword", "who the job ran for"),
         column("project", "keyword", "group, account or project the job is charged to"),
