@@ -117,6 +117,9 @@ def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     for name in named:
         if not isinstance(name, str | PathLike):
             raise UsageError(f"expected files as paths; got {_told(name)} among them")
+        if name == "":
+            # the current folder, for pathlib: of a variable of the shell that is not set
+            raise UsageError("the name of a file is empty; name one")
     return [Path(name) for name in named]
 
 

@@ -1,7 +1,5 @@
 """Commands about executables: the names of their symbols."""
 
-from pathlib import Path
-
 import click
 
 from esjobs.commands.help import example
@@ -15,11 +13,11 @@ def symbols() -> None:
 
 @example("esjobs symbols scan /apps/gromacs/2024.1/bin --module gromacs/2024.1")
 @symbols.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
 @click.option("--module", metavar="NAME", help="Module that provides them, as in: module load NAME.")
 @rows_options
 @click.pass_obj
-def scan(obj: Context, paths: tuple[Path, ...], module: str | None, form: str, out: str) -> None:
+def scan(obj: Context, paths: tuple[str, ...], module: str | None, form: str, out: str) -> None:
     """Keep the names of the symbols of programs (ELF) at PATH..., folders searched: esjobs show executables.
 
     Files are read, never run; devices and pipes are not opened. What has no fingerprint is counted with the

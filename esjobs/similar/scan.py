@@ -38,8 +38,7 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
     if module is not None and not (module.strip() and module.isprintable()):
         raise UsageError("the module has no readable name; give one as in 'module load': gromacs/2024.1")
     for path in paths:
-        if not os.path.lexists(path):
-            raise InputError(f"no file or folder '{_text(path)}'; name one that exists")
+        _require_reachable(path)
     rejected: Counter[str] = Counter()
     counts = Counter({"stored": 0, "updated": 0, "stripped": 0, "without names": 0})
     rows: list[dict[str, Any]] = []
@@ -74,6 +73,15 @@ def scan(store: JobStore, paths: Sequence[Path], *, module: str | None, now: dat
         dropped={reason: count for reason, count in rejected.items() if count},
         counts=dict(counts),
     )
+
+
+def _require_reachable(path: Path) -> None:
+    try:
+        os.lstat(path)
+    except PermissionError as error:
+        raise InputError(f"a folder above '{_text(path)}' may not be searched") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"no file or folder '{_text(path)}'; name one that exists") from error
 
 
 _FOLDER = "a folder that cannot be read"

@@ -27,7 +27,7 @@ _REMEMBERED = 10_000
 
 _COUNTS = (
     *("gathered", "junk", "new junk", "still being written", "not readable", "not removed"),
-    "spools not read",
+    *("regions rejected", "spools not read"),
 )
 
 Store = Callable[[Sequence[Path], str | None], RunReport]
@@ -57,6 +57,8 @@ def gather(
             failures.append(error)
             notes.append(str(error))
             counts["spools not read"] += 1
+    if counts["regions rejected"]:
+        notes.append("what of a report could not be stored, and why: esjobs show rejects")
     if failures and len(failures) == len(spools):
         raise failures[0]
     n_in = sum(counts[name] for name in ("gathered", "junk", "still being written", "not readable"))
@@ -121,13 +123,14 @@ def _take(
         marks = spool.copy(names, copies)
         good = {name: mark for name, mark in marks.items() if _is_report(copies / name)}
         if good:
-            put([copies / name for name in good], source)
+            stored = put([copies / name for name in good], source)
             kept = {name: (copies / name).stat().st_mtime_ns for name in good}
             failed = spool.remove(good, copies)
             changed = [copies / name for name, time_ns in kept.items() if _time(copies / name) != time_ns]
             if changed:
                 put(changed, source)
             counts["gathered"] += len(good)
+            counts["regions rejected"] += stored.n_dropped
             counts["not removed"] += len(failed)
             if failed:
                 _log.warning("%s: %d files are stored, but could not be removed", spool.name, len(failed))

@@ -72,9 +72,12 @@ find_library() {
 }
 
 launcher=$(find_launcher)
-if [ -z "$launcher" ]; then
+if [ -z "$launcher" ] || [ ! -e "$launcher" ]; then
     echo "$name: command not found" >&2
     exit 127
+elif [ -d "$launcher" ] || [ ! -x "$launcher" ]; then
+    echo "$name: cannot be executed" >&2
+    exit 126
 fi
 
 plainly() {

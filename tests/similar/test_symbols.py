@@ -278,6 +278,8 @@ def test_what_cannot_be_scanned_is_said(tmp_path: Path) -> None:
     with memory_session() as session:
         with pytest.raises(InputError, match="no file or folder"):
             session.scan_symbols(tmp_path / "absent")
+        with pytest.raises(UsageError, match="is empty"):
+            session.scan_symbols("")
         with pytest.raises(UsageError, match="no readable name"):
             session.scan_symbols(tmp_path, module="\x1b")
         report = session.scan_symbols(tmp_path)

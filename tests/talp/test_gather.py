@@ -99,6 +99,18 @@ def test_junk_stays_is_counted_and_logged_once(
     assert session.gather_talp([str(spool)]).counts["gathered"] == 1
 
 
+def test_a_region_that_cannot_be_stored_is_told(session: Session, spool: Path) -> None:
+    report = minimal()
+    good = report["Application"]["Global"]
+    report["Application"]["solve"] = {**good, "elapsedTime": -5}
+    aged(written(spool, report))
+    account = session.gather_talp([str(spool)])
+    assert (account.counts["gathered"], account.counts["regions rejected"]) == (1, 1)
+    assert any("esjobs show rejects" in note for note in account.notes)
+    (reject,) = session.show("rejects").to_dict("records")
+    assert "solve" in reject["reason"] + str(reject["excerpt"])
+
+
 def test_a_file_that_changes_while_it_is_stored_is_not_removed(session: Session, spool: Path) -> None:
     path = aged(written(spool, minimal()))
 

@@ -277,6 +277,16 @@ def test_a_file_that_does_not_say_its_job_is_refused_unless_told(session: Sessio
     assert [(row["job_id"], row["step"]) for row in rows(session, "orphans")] == [("12", "3")]
 
 
+@pytest.mark.parametrize("application", [None, [1], {}, "x"])
+def test_a_report_without_a_region_is_refused_with_a_reason(
+    session: Session, tmp_path: Path, application: object
+) -> None:
+    report = session.ingest("talp", [written(tmp_path, {"Application": application})])
+    assert report.dropped == {"damaged file": 1}
+    (reject,) = session.show("rejects").to_dict("records")
+    assert "has no region" in str(reject)
+
+
 def test_additional_members_are_ignored(session: Session, tmp_path: Path) -> None:
     put_job(session.store)
     session.ingest("talp", [written(tmp_path, {**minimal(novelty=[1]), "metadata": {"gitCommit": "x"}})])

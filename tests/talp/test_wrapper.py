@@ -202,6 +202,17 @@ def test_no_launcher_at_all_is_what_a_shell_would_say(place: Place) -> None:
     assert (done.returncode, done.stderr) == (127, "srun: command not found\n")
 
 
+def test_a_launcher_by_its_path_that_cannot_be_run_is_said_once(place: Place) -> None:
+    folder = place.wrappers.parent / "folder"
+    folder.mkdir()
+    for path, code, why in (
+        (folder / "absent", 127, "command not found"),
+        (folder, 126, "cannot be executed"),
+    ):
+        done = place.run(str(SCRIPT), str(path), "./app", shell=SHELLS[0])
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{path}: {why}\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_signals_reach_the_launcher_itself(place: Place, number: signal.Signals) -> None:
     text = '#!/bin/sh\n[ "$1" = --version ] && exec echo "Open MPI"\n'

@@ -91,6 +91,8 @@ def _parsed(file: Input, fill: Mapping[str, object]) -> Parsed:
             )
             continue
         rows.append({**common, **region})
+    if not rows and not books.rejects:
+        raise InputError(f"{file.name} has no region; it was not finished, or holds something else")
     negative = sum(row["counters"] == "bad" for row in rows)
     books.repair("rows with negative counters of cycles or instructions, which are left out", negative)
     batch = pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
