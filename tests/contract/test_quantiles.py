@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from esjobs.core.keys import MadeKey, Named, TimePart
-from esjobs.core.query import Count, Filter, In, Metric, Quantile, Query, Range, Sum
+from esjobs.core.query import Count, Filter, In, Maximum, Metric, Minimum, Quantile, Query, Range, Sum
 from esjobs.core.rules import CleaningRules
 from esjobs.store.base import JobStore
 from esjobs.store.duck.store import DuckStore
@@ -123,3 +124,30 @@ def test_what_the_index_does_not_know_counts_too(store: JobStore) -> None:
     query = Query(("site",), (Quantile("queue_s", 0.5, "median"), Quantile("queue_s", 0.25, "first")))
     expected, _ = answer(rows, query)
     assert groups(store, query) == {key: pytest.approx(values) for key, values in expected.items()}
+
+
+@pytest.mark.usefixtures("small")
+def test_smallest_and_largest_are_those_of_the_embedded_engine(store: JobStore) -> None:
+    rows = made_up(300)
+    odd = {"nan": float("nan"), "inf": float("-inf")}
+    rows += [job(name, site=site, queue_s=value) for name, value in odd.items() for site in ("RAL", name)]
+    rows = [row | {"job_id": str(number)} for number, row in enumerate(rows)]
+    put(store, "a", *rows)
+    embedded = DuckStore(None, tables=())
+    put(embedded, "a", *rows)
+    metrics = tuple(
+        kind(name, f"{kind.__name__} of {name}")
+        for kind in (Minimum, Maximum)
+        for name in ("queue_s", "wall_s", "cores", "events", "mem_per_core_b")
+    )
+    for keys in ((), ("site",), ("user", "core_class")):
+        query = Query(keys, metrics, books=False)
+        # as texts, in which NaN is NaN
+        assert _told(groups(store, query)) == _told(groups(embedded, query))
+        large = Query(keys, metrics, where=(In("site", ("CERN", "QMUL")),), books=False)
+        assert groups(store, large) == groups(embedded, large)
+    embedded.close()
+
+
+def _told(answer: dict[tuple[Any, ...], Row]) -> dict[tuple[Any, ...], str]:
+    return {key: str(values) for key, values in answer.items()}

@@ -17,7 +17,8 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from esjobs.core.query import Count, Quantile, Query
+from esjobs.core.query import Count, Maximum, Metric, Minimum, Quantile, Query
+from esjobs.store.duck.compile_sql import metric_type
 from esjobs.store.elastic.asking.clauses import EVERY, NONE, Clause, Clauses
 from esjobs.store.elastic.asking.composite import Grouping, grouping
 from esjobs.store.elastic.asking.counted_numbers import IndexNumbers, Listed, Numbers, ReadNumbers
@@ -56,6 +57,8 @@ _MOST_PASSES = 4
 _SAMPLED = 8_000
 """Jobs by which the edges of bins are guessed, about."""
 _IN_FLIGHT = 2
+_EXACT = 2.0**53
+"""Up to here a number with a fraction tells whole numbers apart."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,16 @@ class Distribution:
         """Those of the jobs of a clause, which ended between two times."""
         few = here_and_there(self.time, first, last, _SAMPLED / max(n_jobs, 1))
         return replace(self, kept=kept, n_jobs=n_jobs, few=few)
+
+
+def _column(values: Floats, null: Mask, *, whole: bool) -> pa.Array:
+    """Numbers as a column of an answer. Raises :class:`InconsistentError` where digits would be lost."""
+    if not whole:
+        return pa.array(values, mask=null)
+    kept = np.where(null, 0.0, values)
+    if (np.abs(kept) > _EXACT).any():
+        raise InconsistentError("a whole number has more digits than a fraction tells")
+    return pa.array(kept.astype(np.int64), mask=null)
 
 
 def distribution_of(
@@ -104,13 +117,21 @@ def distribution_of(
 
 
 def quantiles_in(query: Query) -> list[Quantile]:
-    """The metrics of a question that are quantiles."""
-    return [metric for metric in query.metrics if isinstance(metric, Quantile)]
+    """The quantiles of a question, smallest and largest numbers among them: those of fraction 0 and 1."""
+    return [found for metric in query.metrics if (found := _as_quantile(query, metric)) is not None]
+
+
+def _as_quantile(query: Query, metric: Metric) -> Quantile | None:
+    if isinstance(metric, Quantile):
+        return metric
+    if isinstance(metric, Minimum | Maximum) and query.field(metric.field).type in ("integer", "number"):
+        return Quantile(metric.field, 0.0 if isinstance(metric, Minimum) else 1.0, metric.name)
+    return None
 
 
 def with_count(query: Query) -> Query:
     """What is summed in each group, and the number of its jobs."""
-    summed = tuple(metric for metric in query.metrics if not isinstance(metric, Quantile))
+    summed = tuple(metric for metric in query.metrics if _as_quantile(query, metric) is None)
     return replace(query, metrics=(*summed, Count(COUNT)))
 
 
@@ -139,6 +160,7 @@ def with_quantiles(
         if metric.fraction not in of_field:
             of_field.append(metric.fraction)
     found: dict[tuple[str, float], Floats] = {}
+    unordered: dict[str, Mask] = {}
     for name, fractions in wanted.items():
         numbers: list[Numbers] = [
             IndexNumbers(part.at, part.asked, part.kept, form, place, part.few)
@@ -148,19 +170,28 @@ def with_quantiles(
         n_jobs = sum(part.n_jobs for part in parts)
         if read is not None:
             values = read.column(name).cast(pa.float64()).to_numpy()
-            is_number = ~np.isnan(values)
-            groups = np.array(place(read), np.int64)[is_number]
+            of_rows, is_number = np.array(place(read), np.int64), ~np.isnan(values)
+            unordered[name] = np.zeros(table.num_rows, np.bool_)
+            known_nan = ~is_number & read.column(name).is_valid().to_numpy()
+            unordered[name][of_rows[known_nan]] = True
+            groups = of_rows[is_number]
             numbers.append(ReadNumbers(groups, values[is_number]))
             n_jobs += len(groups)
         answers = quantiles_of(numbers, table.num_rows, n_jobs, fractions)
         found |= {(name, fraction): values for fraction, values in zip(fractions, answers, strict=True)}
     columns = [table.column(key) for key in query.keys]
     for each in query.metrics:
-        if isinstance(each, Quantile):
-            values = found[each.field, each.fraction]
-            columns.append(pa.array(values, mask=np.isnan(values)))
-        else:
+        quantile = _as_quantile(query, each)
+        if quantile is None:
             columns.append(table.column(each.name))
+            continue
+        values = found[quantile.field, quantile.fraction]
+        null = np.isnan(values)
+        if isinstance(each, Minimum | Maximum) and each.field in unordered:
+            # NaN is above all numbers where the largest is asked for, as in the embedded engine
+            nan = unordered[each.field] & (null if isinstance(each, Minimum) else True)
+            values, null = np.where(nan, np.nan, values), null & ~nan
+        columns.append(_column(values, null, whole=metric_type(query, each) == "integer"))
     return pa.table(columns, names=[*query.keys, *(metric.name for metric in query.metrics)])
 
 
