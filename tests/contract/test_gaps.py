@@ -52,6 +52,20 @@ def test_what_has_no_row_is_said(session: Session) -> None:
     assert session.arrow.ask("week", "jobs").notes == ()
 
 
+def test_countries_that_no_table_names_are_said(session: Session) -> None:
+    answer = session.arrow.ask("country", "jobs")
+    assert answer.table.column("country").to_pylist() == [None]
+    assert any("corepower import" in note for note in answer.notes)
+
+
+def test_a_number_of_bins_gives_round_ones(session: Session) -> None:
+    bins = session.query(metrics="jobs", bins="queue_s=10")
+    # of 60 s to 8 h ten at most are an hour wide; the largest value is in the last
+    assert bins["jobs"].tolist() == [1, 0, 1, 1, 0, 0, 0, 3]
+    assert bins["queue_s"].tolist()[:2] == ["0 to 3600", "3600 to 7200"]
+    assert bins["queue_s"].tolist()[-1] == ">= 25200"
+
+
 def test_the_top_are_the_largest_unless_an_order_is_asked_for(session: Session) -> None:
     assert session.query("hour", "jobs", top=2)["jobs"].tolist() == [3, 2, 1]
     assert session.query("day", "jobs", top=1, descending=False)["jobs"].tolist() == [1, 5]

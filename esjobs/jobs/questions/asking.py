@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from esjobs.core import fields
 from esjobs.core.keys import Bins, Named
 from esjobs.core.query import Count, DropRule, Filter, Maximum, Metric, Minimum, Query, adds_up
 from esjobs.core.window import Window
-from esjobs.jobs.questions.dimensions import BinsAsked, Dimension, equal_bins
+from esjobs.jobs.questions.dimensions import BinsAsked, Dimension
 from esjobs.jobs.questions.formulas import Floats, Part, unnamed
+from esjobs.jobs.questions.round_bins import round_bins
 from esjobs.jobs.resolution import resolve_keys, resolvers, source_of, store_keys
 from esjobs.store.base import JobStore
 from esjobs.store.merge import plain
@@ -72,7 +74,7 @@ def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...]
 
 
 def bins_of(store: JobStore, asked: Iterable[BinsAsked], jobs: Jobs) -> list[Bins]:
-    """The bins that were asked for, of equal width between the extremes of the jobs. One query a field."""
+    """The bins that were asked for, those of a number between the extremes of the jobs. One query a field."""
     bins = []
     for one in asked:
         edges = one.edges
@@ -80,7 +82,8 @@ def bins_of(store: JobStore, asked: Iterable[BinsAsked], jobs: Jobs) -> list[Bin
             extremes: tuple[Part, ...] = (Minimum(one.field, ""), Maximum(one.field, ""))
             found = groups(store, [], extremes, jobs).parts
             low, high = (float(found[part][0]) for part in extremes)
-            edges = equal_bins(one.number, low, high) if np.isfinite([low, high]).all() else (0.0,)
+            unit = fields.field(one.field).unit
+            edges = round_bins(one.number, low, high, unit) if np.isfinite([low, high]).all() else (0.0,)
         bins.append(Bins(f"bin of {one.field}", one.field, edges))
     return bins
 

@@ -27,7 +27,7 @@ _MOST_IN_ORDER = ("day", "time")
 
 @dataclass(frozen=True)
 class BinsAsked:
-    """``FIELD=n`` bins of equal width from the smallest value to the largest, or ``FIELD=edges``."""
+    """``FIELD=n`` bins of equal, round width from the smallest value to the largest, or ``FIELD=edges``."""
 
     field: str
     number: int
@@ -159,18 +159,6 @@ def _bins(of: fields.Field, given: str) -> BinsAsked:
     if len(edges) > MOST_BINS:
         raise UsageError(f"{len(edges)} edges are too many for {field}; give {MOST_BINS} at most")
     return BinsAsked(field, 0, edges)
-
-
-def equal_bins(number: int, low: float, high: float) -> tuple[float, ...]:
-    """The edges of bins of equal width, the last of which has the largest value, too.
-
-    >>> equal_bins(2, 0.0, 10.0)
-    (0.0, 5.0)
-    """
-    if low == high:
-        return (low,)
-    edges = dict.fromkeys(low + (high - low) * step / number for step in range(number))
-    return tuple(edges)
 
 
 def _week(day: date) -> str:

@@ -243,6 +243,8 @@ class _Arranged:
             ]
             if single:
                 yield f"{', '.join(single)} of others: not known, for it does not follow from that of groups"
+        if any(set(self.sides[0].keys[one.name]) == {None} for one in self.by if one.name == "country"):
+            yield "no country is known: import a table with a column country (esjobs corepower import)"
         yield from gaps(self.sides[0], self.by, self.question.window)
         if rest.any() and not self._with_others:
             yield f"{int(rest.sum()):,} groups of fewer than {self.question.min_jobs:,} jobs are left out"
