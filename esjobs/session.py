@@ -626,7 +626,8 @@ class Session(ResultTables):
         from esjobs.similar.programs import similar_programs
 
         within = window_of(window, self._clock)
-        return similar_programs(self.store, job_id, source, window=within, top=top)
+        method = self.settings.similar.programs
+        return similar_programs(self.store, job_id, source, window=within, top=top, method=method)
 
     @writes
     def scan_symbols(

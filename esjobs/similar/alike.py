@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
 from esjobs.jobs.resolution import select
-from esjobs.similar.programs import Programs
-from esjobs.similar.static import StaticSimilarity
+from esjobs.similar.programs import Programs, similarity_of
 from esjobs.store.base import JobStore
 
 Floats = npt.NDArray[np.float64]
@@ -24,8 +23,10 @@ class Alike:
     several names. A program is looked up once, however many jobs ran it.
     """
 
-    def __init__(self, programs: Programs, places: Mapping[Key, int], keys: Sequence[Key]) -> None:
-        self._similarity = StaticSimilarity(programs.fingerprints)
+    def __init__(
+        self, programs: Programs, places: Mapping[Key, int], keys: Sequence[Key], method: str
+    ) -> None:
+        self._similarity = similarity_of(programs.fingerprints, method)
         self._places = places
         self._keys = keys
         self._known = np.array([places.get(key, -1) for key in keys], np.int64)
@@ -47,12 +48,12 @@ class Alike:
         return self._found[place]
 
 
-def alike(store: JobStore, keys: Sequence[Key], others: Container[Key]) -> Alike:
+def alike(store: JobStore, keys: Sequence[Key], others: Container[Key], method: str = "tf-idf") -> Alike:
     """Static similarities of jobs to those of a knowledge base.
 
-    ``keys``: of the knowledge base, in its order. ``others``: what may be asked about
-    beside them. Raises :class:`NoResultError` where no program of the knowledge base is known.
-    Cost: the executables once, two names of all jobs once.
+    ``keys``: of the knowledge base, in its order. ``others``: what may be asked about beside them.
+    ``method``: as the settings name it. Raises :class:`NoResultError` where no program of the knowledge base
+    is known. Cost: the executables once, two names of all jobs once.
     """
     programs = Programs(store)
     mine = set(keys)
@@ -72,4 +73,4 @@ def alike(store: JobStore, keys: Sequence[Key], others: Container[Key]) -> Alike
                 places[key] = looked_up[named]
     if not any(key in places for key in keys):
         raise NoResultError(NONE_KNOWN)
-    return Alike(programs, places, keys)
+    return Alike(programs, places, keys, method)

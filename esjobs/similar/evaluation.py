@@ -45,7 +45,7 @@ def evaluate(store: JobStore, settings: SimilarSettings, most: int | None = 2000
     """
     base = knowledge_base(store, settings)
     try:
-        programs = alike(store, base.keys, ())
+        programs = alike(store, base.keys, (), settings.programs)
     except NoResultError:
         programs = None
     return pa.Table.from_pylist(

@@ -97,7 +97,7 @@ def _programs(
     if settings.approach == "dynamic":
         return None
     try:
-        return alike(store, base.keys, targets)
+        return alike(store, base.keys, targets, settings.programs)
     except NoResultError as error:
         raise NoResultError(
             f"{error}; the approach {settings.approach} needs it; or set similar.approach to dynamic"

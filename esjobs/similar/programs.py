@@ -3,7 +3,7 @@
 import heapq
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,6 +18,7 @@ from esjobs.core.window import Window
 from esjobs.efficiency.tables import SCORES
 from esjobs.jobs.resolution import select
 from esjobs.runs.publication import read_table
+from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.static import StaticSimilarity
 from esjobs.similar.tables import EXECUTABLES
 from esjobs.store.base import JobStore
@@ -98,6 +99,13 @@ class Programs:
         return UNSCANNED if named else UNNAMED
 
 
+def similarity_of(
+    fingerprints: Sequence[Sequence[str] | None], method: str
+) -> StaticSimilarity | LearnedSimilarity:
+    """Similarities among fingerprints by the method that the settings name."""
+    return LearnedSimilarity(fingerprints) if method == "doc2vec" else StaticSimilarity(fingerprints)
+
+
 def unpacked(packed: bytes) -> list[str]:
     """The names of a stored fingerprint; :class:`StoreError` for bytes that are none."""
     try:
@@ -113,11 +121,13 @@ def similar_programs(
     *,
     window: Window | None = None,
     top: int | None = 10,
+    method: str = "tf-idf",
 ) -> SimilarPrograms:
     """The ``top`` jobs of a window (None: all that ended at any time) whose programs are most like a job's.
 
     The more similar first, then by source and id. Where the program of either has no names of symbols, jobs
-    of the same name of program follow, then those of its module, with no similarity. Raises
+    of the same name of program follow, then those of its module, with no similarity. ``method``: as the
+    settings name it (``similar.programs``). Raises
     :class:`NoResultError` for a job that is not stored, whose record names no program, or where nothing is
     alike; :class:`UsageError` when a source is to be named. Cost: the executables once, the jobs once.
     """
@@ -129,9 +139,11 @@ def similar_programs(
             f"the record of job '{job_id}' names no program (executable, application); "
             "similar jobs by their series: esjobs similar --dynamic"
         )
-    similarity = StaticSimilarity(programs.fingerprints)
+    # learned vectors cannot say why: what is shared is told by weights, whatever tells how alike programs are
+    weighted = StaticSimilarity(programs.fingerprints)
     near = np.full(len(programs.rows), np.nan)
     if isinstance(place, int):
+        similarity = weighted if method == "tf-idf" else similarity_of(programs.fingerprints, method)
         near = similarity.similarity(place)
     best, n_compared, left_out = _ranked(store, programs, asked, place, near, window, top)
     if not best:
@@ -150,7 +162,7 @@ def similar_programs(
         other = row.pop("place")
         shared = None
         if row["by"] == "symbols" and isinstance(place, int):
-            shared = ", ".join(each.name for each in similarity.shared(place, other, _N_SHARED))
+            shared = ", ".join(each.name for each in weighted.shared(place, other, _N_SHARED))
         known = scores.get((row["source"], row["job_id"]), {})
         rows.append({**known, **row, "rank": rank, "shared": shared})
     return SimilarPrograms(
