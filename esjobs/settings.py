@@ -24,7 +24,12 @@ from pydantic import (
     field_validator,
 )
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.clusters.settings import ClustersSettings
@@ -39,7 +44,7 @@ from esjobs.setting_types import Count, Number, no_flag
 from esjobs.similar.settings import SimilarSettings
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
-from esjobs.talp.settings import TalpSettings
+from esjobs.talp.settings import NOT_MEASURED, OF_LAUNCHES, TalpSettings
 from esjobs.watch.settings import WatchSettings
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
@@ -224,7 +229,14 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The environment wins over what :func:`load` passes from the file."""
         del settings_cls, dotenv_settings, file_secret_settings
+        if isinstance(env_settings, EnvSettingsSource) and _is_switch(*NOT_MEASURED):
+            name = NOT_MEASURED[0].lower()
+            env_settings.env_vars = {key: text for key, text in env_settings.env_vars.items() if key != name}
         return env_settings, init_settings
+
+
+def _is_switch(variable: str, value: str) -> bool:
+    return os.environ.get(variable) == value
 
 
 def secret(text: str) -> SecretStr:
@@ -365,7 +377,9 @@ def _named_in_environment() -> dict[str, object]:
     """The settings that environment variables name, nested by two underscores; values are not read here."""
     named: dict[str, object] = {}
     for variable in os.environ:
-        if variable.startswith("ESJOBS_"):
+        if variable.startswith("ESJOBS_") and variable not in OF_LAUNCHES:
+            if variable == NOT_MEASURED[0] and _is_switch(*NOT_MEASURED):
+                continue
             section, _, key = variable.removeprefix("ESJOBS_").lower().partition("__")
             if key:
                 inner = named.setdefault(section, {})

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +25,9 @@ _log = logging.getLogger(__name__)
 
 _AT_ONCE = 500
 """Files of a load."""
+_COPIES = "esjobs-talp-"
+_LEFT_S = 86_400.0
+"""Folders of copies that did not change for so long belong to nobody any more."""
 _REMEMBERED = 10_000
 """Files of a spool that are known to be none of ours; of more, some are logged again."""
 
@@ -47,6 +53,7 @@ def gather(
     load is removed, and it is stored again the next time, which changes nothing.
     """
     began = time.perf_counter()
+    _sweep_copies(now)
     counts = dict.fromkeys(_COUNTS, 0)
     notes: list[str] = []
     failures: list[InputError] = []
@@ -118,7 +125,7 @@ def _take(
     counts: dict[str, int],
 ) -> dict[str, str]:
     """Store some files and remove them; the marks of those that are no reports."""
-    with tempfile.TemporaryDirectory(prefix="esjobs-talp-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         copies = Path(folder)
         marks = spool.copy(names, copies)
         good = {name: mark for name, mark in marks.items() if _is_report(copies / name)}
@@ -135,6 +142,18 @@ def _take(
             if failed:
                 _log.warning("%s: %d files are stored, but could not be removed", spool.name, len(failed))
     return {name: seen[name].mark for name in marks if name not in good}
+
+
+def _sweep_copies(now: float) -> None:
+    """Remove folders of copies that killed processes have left; what was not stored is still in its spool."""
+    with suppress(OSError):
+        for entry in os.scandir(tempfile.gettempdir()):
+            with suppress(OSError):
+                about = entry.stat(follow_symlinks=False)
+                old = about.st_mtime < now - _LEFT_S
+                ours = entry.name.startswith(_COPIES) and about.st_uid == os.getuid()
+                if ours and old and stat.S_ISDIR(about.st_mode):
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _is_report(path: Path) -> bool:

@@ -36,6 +36,14 @@ class SpoolSettings(BaseModel):
         )
 
 
+OF_LAUNCHES = frozenset(
+    f"ESJOBS_TALP_{name}" for name in ("SPOOL", "LIBRARY", "COUNTERS", "SUMMARY", "OPENMP", "ACTIVE")
+)
+"""Variables of the environment that launches under TALP read (``launch.sh``); they are no settings."""
+NOT_MEASURED = ("ESJOBS_TALP", "off")
+"""The variable and the value by which a launch is not measured; with any other it is the setting ``talp``."""
+
+
 def spools_of(folders: Sequence[str], source: str | None) -> tuple[SpoolSettings, ...]:
     """Spools that somebody names, here or on other hosts; :class:`UsageError` for what is no folder."""
     chosen = []

@@ -1,5 +1,6 @@
 """Settings that make no sense are refused when they are read: file, key, value and what is accepted."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
 from esjobs.settings import Settings, load
+from esjobs.talp.settings import OF_LAUNCHES
+from esjobs.talp.wrapper import SCRIPT
 from tests.cli.running import run
 
 REFUSED = (
@@ -100,6 +103,27 @@ def test_a_section_in_one_variable_and_one_in_small_letters_are_named(
     monkeypatch.delenv("ESJOBS_RULES")
     monkeypatch.setenv("esjobs_memory", "0")
     with pytest.raises(SettingsError, match="esjobs_memory=0 in the environment"):
+        load()
+
+
+def test_variables_of_launches_under_talp_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has loaded the module has them in every shell, and asks for the page of the job from there."""
+    script = SCRIPT.read_text()
+    assert set(re.findall(r"ESJOBS_TALP_[A-Z]+", script)) == OF_LAUNCHES
+    for name in OF_LAUNCHES:
+        monkeypatch.setenv(name, "/scratch/talp")
+    monkeypatch.setenv("ESJOBS_TALP__EVERY_MINUTES", "7")
+    assert load().talp.every_minutes == 7
+    monkeypatch.setenv("ESJOBS_TALP", "off")
+    assert load().talp.every_minutes == 7
+    monkeypatch.setenv("ESJOBS_TALP", '{"timeout_s": 9}')
+    assert (load().talp.timeout_s, load().talp.every_minutes) == (9, 7)
+    monkeypatch.setenv("ESJOBS_TALP", "on")
+    with pytest.raises(SettingsError):
+        load()
+    monkeypatch.delenv("ESJOBS_TALP")
+    monkeypatch.setenv("ESJOBS_TALP_SPOOLS", "[]")
+    with pytest.raises(SettingsError, match="talp_spools"):
         load()
 
 

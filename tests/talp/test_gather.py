@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,32 @@ def test_junk_stays_is_counted_and_logged_once(
     # one that is whole by now is taken
     aged(written(spool, minimal(), junk[0].name), OLD + 1)
     assert session.gather_talp([str(spool)]).counts["gathered"] == 1
+
+
+def test_copies_of_a_killed_process_are_swept_and_nothing_else(
+    session: Session, spool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "tmp"
+    shared.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "talp.json").write_text("{}")
+    old, young, other = (shared / name for name in ("esjobs-talp-old", "esjobs-talp-new", "esjobs-other"))
+    for folder in (old, young, other):
+        folder.mkdir()
+        (folder / "talp.json").write_text("{}")
+    (shared / "esjobs-talp-file").write_text("x")
+    (shared / "esjobs-talp-link").symlink_to(kept)
+    long_ago = NOW.timestamp() - 2 * 86_400
+    for path in (old, other, shared / "esjobs-talp-file", kept):
+        os.utime(path, (long_ago, long_ago))
+    os.utime(shared / "esjobs-talp-link", (long_ago, long_ago), follow_symlinks=False)
+    os.utime(young, (NOW.timestamp(), NOW.timestamp()))
+    session.gather_talp([str(spool)])
+    left = sorted(path.name for path in shared.iterdir())
+    assert left == ["esjobs-other", "esjobs-talp-file", "esjobs-talp-link", "esjobs-talp-new"]
+    assert (kept / "talp.json").exists()
 
 
 def test_a_region_that_cannot_be_stored_is_told(session: Session, spool: Path) -> None:
