@@ -112,6 +112,7 @@ ROOMS = {
             "esjobs.notify",
             "esjobs.detect",
             "esjobs.talp",
+            "esjobs.similar",
             "esjobs.session",
             "esjobs.settings",
         ),

@@ -15,6 +15,8 @@ class SimilarSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    nightly: bool = False
+    """Whether every night predicts the scores that the jobs of its days lack, once it has scored them."""
     approach: Literal["combined-1", "combined-2", "dynamic"] = "dynamic"
     """Which jobs a score is predicted from: docs/similar.md#predicted-scores."""
     aggregation: Literal["softmax", "median", "mean"] = "softmax"
