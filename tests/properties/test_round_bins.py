@@ -47,6 +47,7 @@ def test_widths_are_equal_and_the_last_bin_has_the_largest_value(
         (5, 0.113, 0.97, "", [0.0, 0.2, 0.4, 0.6, 0.8]),
         (10, 0.0, 8e9, "B", [1e9 * step for step in range(8)]),
         (3, 8.0, 8.0, "", [8.0]),
+        (2, -1.0000000000000002e308, 0.0, "", [-1.0000000000000002e308]),
     ],
 )
 def test_people_count_in_round_numbers(
