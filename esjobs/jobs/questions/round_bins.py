@@ -29,6 +29,8 @@ def round_bins(number: int, low: float, high: float, unit: str) -> tuple[float, 
         return (low,)
     for width in _widths(least, unit):
         first, last = math.floor(low / width), math.ceil(high / width) - 1
+        # a quotient too small for a number is 0, and its value still below it
+        first -= first * width > low
         if last - first < number and math.isfinite(first * width):
             return tuple(dict.fromkeys(float(f"{place * width:.15g}") for place in range(first, last + 1)))
     return (low,)
