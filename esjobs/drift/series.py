@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -80,7 +81,8 @@ def find_changes(rows: pa.Table, level: str, settings: DriftSettings) -> Search:
 def _lists(column: pa.ChunkedArray) -> list[FloatArray]:
     """The lists of a column as arrays."""
     lists = column.combine_chunks()
-    return np.split(np.asarray(lists.values, np.float64), np.asarray(lists.offsets)[1:-1])
+    values, ends = np.asarray(lists.values, np.float64), lists.offsets.to_pylist()
+    return [values[begin:end] for begin, end in pairwise(ends)]
 
 
 def day_of(number: int) -> date:

@@ -53,6 +53,7 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
     n_runs = 0
     gone: list[StoredRun] = []
     idle: list[StoredRun] = []
+    together: list[Change] = []
     entries = read_table(store, RUNS, columns=COLUMNS).to_pylist()
     for kind in kinds:
         runs = runs_of(entries, kind)
@@ -64,9 +65,16 @@ def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: 
         gone += old
         idle += spare
         if not dry_run and (old or spare):
-            publish(store, kind, _retired(kind, old, spare, entries))
+            retired = _retired(kind, old, spare, entries)
+            if isinstance(keep, int):
+                publish(store, kind, retired)
+            else:
+                # a rule keeps the latest of every length and scope, so that none moves: one switch for all
+                together += retired
             removed_runs = {run.run for run in (*old, *spare)}
             entries = [entry for entry in entries if entry["run"] not in removed_runs]
+    if together:
+        store.publish(together)
     # once for all kinds: it looks through every table
     removed = store.sweep() if (gone or idle) and not dry_run else 0
     return RunReport(
