@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoJobsError
 from esjobs.core.identity import content_id
-from esjobs.core.query import Count, Days, Filter, In, Present, Query, Select
+from esjobs.core.query import Count, Days, In, Metric, Moment, Query, Select
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.efficiency.families import EVENTS_VERSION
@@ -115,14 +115,17 @@ def day_marks(
 
 def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: float) -> RunReport:
     """The account of the window: what stands there, however much of it was made now."""
-    days = Days.of_window(window)
-
-    def count(*where: Filter) -> int:
-        asked = Query((), (Count("n"),), where=(days, *where), over=SCORES)
-        return int(store.aggregate(asked).table.column("n")[0].as_py())
-
-    n_jobs, n_faults = count(), count(In("cpu_efficiency_reason", (BEYOND,)))
-    n_past = count(In("time_used_reason", (PAST_REQUEST,)))
+    faults = In("cpu_efficiency_reason", (BEYOND,))
+    past = In("time_used_reason", (PAST_REQUEST,))
+    counts: list[Metric] = [
+        Count("jobs"),
+        Moment((), "faults", where=(faults,)),
+        Moment((), "past", where=(past,)),
+        *(Moment((), name, having=(name,)) for name in MEASURES),
+    ]
+    asked = Query((), tuple(counts), where=(Days.of_window(window),), over=SCORES)
+    (found,) = store.aggregate(asked).table.to_pylist()
+    n_jobs, n_faults, n_past = (int(found[name]) for name in ("jobs", "faults", "past"))
     notes = []
     if n_faults:
         notes.append(
@@ -145,7 +148,7 @@ def _report(store: JobStore, window: Window, n_days: int, n_stale: int, began: f
         counts={
             "days scored": n_stale,
             "days as they were": n_days - n_stale,
-            **{f"{name} known": count(Present(name)) for name in MEASURES},
+            **{f"{name} known": int(found[name]) for name in MEASURES},
             "CPU efficiency above 1": n_faults,
             "time used above twice the request": n_past,
         },

@@ -19,6 +19,7 @@ class Ledger:
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
+        self._written: Row = {}
 
     def nights(self, first: date | None = None, last: date | None = None) -> list[Row]:
         """The nights that have an account, oldest first; both ends included."""
@@ -33,14 +34,16 @@ class Ledger:
         return sorted(self._rows(NIGHT_STEPS, night, night), key=lambda row: row["position"])
 
     def write(self, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the account of a night."""
+        """Replace the account of a night; what it was before stays, unseen, until :meth:`tidy`."""
         name = str(row["night"])
-        self._store.publish(
-            [
-                self._store.replace(NIGHTS, name, rows_table(NIGHTS, [row]).to_batches()),
-                self._store.replace(NIGHT_STEPS, name, rows_table(NIGHT_STEPS, steps).to_batches()),
-            ]
-        )
+        changes = [self._store.replace(NIGHT_STEPS, name, rows_table(NIGHT_STEPS, steps).to_batches())]
+        if row != self._written:
+            changes.append(self._store.replace(NIGHTS, name, rows_table(NIGHTS, [row]).to_batches()))
+        self._store.publish(changes)
+        self._written = dict(row)
+
+    def tidy(self) -> None:
+        """Remove what accounts were before."""
         tidy(self._store)
 
     def remove(self, nights: Iterable[date]) -> None:
@@ -48,7 +51,8 @@ class Ledger:
         gone = [Retired(table, str(night)) for night in nights for table in (NIGHTS, NIGHT_STEPS)]
         if gone:
             self._store.publish(gone)
-            tidy(self._store)
+            self._written = {}
+            self.tidy()
 
     def _rows(self, table: Any, first: date | None, last: date | None) -> list[Row]:
         where = []

@@ -281,6 +281,7 @@ class _Attempt:
             "finished": self._work.clock(),
         }
         self._write()
+        self._patiently(self._ledger.tidy)
 
     def _write(self) -> None:
         order = sorted(self._accounts.values(), key=lambda row: row["position"])

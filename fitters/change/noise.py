@@ -18,6 +18,7 @@ ASSUMED_MEMORY = 0.6
 
 _QUANTILES = (0.5, 0.8)
 """Of the differences of days: what most of them do, and what a few wide ones add."""
+_EXPECTED = special.ndtri((1.0 + np.array(_QUANTILES)) / 2.0)
 _LAGS = ((1, 0), (3, 20))
 """Days between two that are compared, and values from which on: a step moves as many differences."""
 _PRIOR_DAYS = 20.0
@@ -79,7 +80,6 @@ def error_scale(value: Floats, white: Floats, lasting: Floats, alike: Floats) ->
             continue
         expected = variance[lag:] + variance[:-lag] - 2.0 * np.diagonal(matrix, lag)
         off = np.abs(value[lag:] - value[:-lag]) / np.sqrt(expected)
-        for quantile in _QUANTILES:
-            ratio = (float(np.quantile(off, quantile)) / float(special.ndtri((1.0 + quantile) / 2.0))) ** 2
+        for ratio in ((np.quantile(off, _QUANTILES) / _EXPECTED) ** 2).tolist():
             square = max(square, (_PRIOR_DAYS + len(off) * ratio) / (_PRIOR_DAYS + len(off)))
     return float(np.sqrt(square))

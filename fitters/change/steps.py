@@ -120,8 +120,8 @@ def _found(series: Series, scale: float, threshold: float) -> tuple[Step, ...]:
     scan = _Scan(series, scale)
     places: list[int] = []
     while len(places) < _MOST_STEPS:
-        best = scan.best(places)
-        if best is None or scan.pulls(places)[best] < threshold:
+        best, pull = scan.best(places)
+        if best is None or pull < threshold:
             break
         if not _survives(series, places, best, scale, threshold):
             break
@@ -199,10 +199,11 @@ class _Scan:
         size, error = self._fitted(places, anywhere=anywhere)
         return np.abs(size) / error
 
-    def best(self, places: list[int]) -> int | None:
-        """Where a further step is most significant; None where none has room."""
+    def best(self, places: list[int]) -> tuple[int | None, float]:
+        """Where a further step is most significant, and how much so; None where none has room."""
         pulls = self.pulls(places)
-        return int(np.argmax(pulls)) if pulls.max(initial=0.0) > 0 else None
+        most = float(pulls.max(initial=0.0))
+        return (int(np.argmax(pulls)) if most > 0 else None), most
 
     def step(self, others: list[int], place: int) -> Step:
         """A step with its interval, the others fitted along."""
@@ -225,7 +226,7 @@ def _settled(scan: _Scan, places: list[int], threshold: float) -> list[int]:
     for _ in range(3):
         for number, place in enumerate(places):
             others = [other for other in places if other != place]
-            moved = scan.best(others)
+            moved, _ = scan.best(others)
             low = places[number - 1] if number else 0
             high = places[number + 1] if number + 1 < len(places) else len(scan.day)
             if moved is not None and low < moved < high:

@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES
+from esjobs.capabilities import TABLES, table
+from esjobs.core.errors import StoreError
 from esjobs.core.query import Select
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
-from tests.contract.jobs import hours, job, put, selected
+from tests.contract.jobs import hours, job, put, selected, table_batch, visible
 
 
 def replaced(path: Path) -> int:
@@ -100,3 +101,39 @@ def test_a_load_larger_than_a_block_keeps_its_order(tmp_path: Path) -> None:
     events = pa.Table.from_batches(store.select(Select(("events",))))["events"]
     assert events.unique().to_pylist() == [3]
     store.close()
+
+
+def test_partitions_are_the_same_held_or_written(tmp_path: Path) -> None:
+    """Small ones wait in memory, large ones and what is too much together in the file."""
+    factors = table("factors")
+    given = {f"small {number}": 200 for number in range(20)} | {"empty": 0, "large": 6_000}
+    given |= {f"middle {number}": 2_000 for number in range(12)}
+    store = DuckStore(tmp_path / "jobs.duckdb", tables=TABLES)
+
+    def rows(run: str) -> list[dict[str, object]]:
+        return [{"run": run, "name": f"{place} {1_500 * 'x'}", "k": place / 7} for place in range(given[run])]
+
+    changes = [store.replace(factors, run, [table_batch(factors, rows(run))]) for run in given]
+    waiting = [change.number.startswith("held") for change in changes]
+    assert {True, False} == set(waiting)
+    assert not waiting[list(given).index("large")]
+    assert store.sweep() == 0
+    assert visible(store, factors) == []
+    store.publish(changes)
+    found = visible(store, factors, (), ("run", "name", "k"))
+    expected = [row for run in given for row in rows(run)]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert store.sweep() == 0
+    store.close()
+
+
+def test_what_another_store_holds_is_not_in_this_one() -> None:
+    factors = table("factors")
+    one, other = (DuckStore(tables=TABLES) for _ in range(2))
+    for store in (one, other):
+        waiting = store.replace(factors, "r", [table_batch(factors, [{"run": "r", "name": "a", "k": 1.0}])])
+    with pytest.raises(StoreError, match="not in the store"):
+        one.publish([waiting])
+    other.publish([waiting])
+    with pytest.raises(StoreError, match="not in the store"):
+        other.publish([waiting])

@@ -7,6 +7,7 @@ keys of one that is there. ``docs/rules.md`` describes the form.
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
@@ -56,8 +57,14 @@ def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
 
     Raises :class:`InputError` in one line with file, line and reason; nothing is in force then.
     """
-    sources = [_shipped()] if defaults else []
-    sources += [_Source(str(path), _text(Path(path))) for path in paths]
+    texts = [(DEFAULTS, _shipped())] if defaults else []
+    return _read((*texts, *((str(path), _text(Path(path))) for path in paths)))
+
+
+@lru_cache(maxsize=4)
+def _read(texts: tuple[tuple[str, str], ...]) -> Rules:
+    """The rules of texts with the names of their files; every night asks for the same ones several times."""
+    sources = [_Source(*each) for each in texts]
     merged: dict[str, dict[str, Any]] = {}
     conditions: dict[str, Any] = {}
     limits: dict[str, Any] = {}
@@ -69,9 +76,8 @@ def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
     return _built(merged, conditions, limits, owners, sources)
 
 
-def _shipped() -> _Source:
-    text = files("esjobs.detect.rules").joinpath(DEFAULTS).read_text(encoding="utf-8")
-    return _Source(DEFAULTS, text)
+def _shipped() -> str:
+    return files("esjobs.detect.rules").joinpath(DEFAULTS).read_text(encoding="utf-8")
 
 
 def _text(path: Path) -> str:

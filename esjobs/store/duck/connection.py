@@ -218,6 +218,10 @@ class DuckConnection:
             if self._duckdb is not None:
                 self._duckdb.close()
 
+    def require_open(self) -> None:
+        """Raise :class:`StoreError` after it was closed."""
+        self._open()
+
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._closed or self._duckdb is None:
             raise StoreError(f"the store {self.location} is closed; open it again")

@@ -1,49 +1,37 @@
 """Results in the embedded store: partitions are written beside the visible rows, then switched to at once.
 
 A generation is a number; rows carry it, ``internal.published`` says which number readers see of each
-partition. Publishing is one small transaction, whatever the size of the rows.
+partition. Publishing is one small transaction, whatever the size of the rows. Those of a small partition are
+held in memory until then and written in it: a transaction of their own would cost more than they do.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import pyarrow as pa
 
-from esjobs.core.arrow import schema_of, table_schema
+from esjobs.core.arrow import schema_of
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Generation, Pointed, Retired
-from esjobs.store.batches import gathered
 from esjobs.store.duck.compile_sql import compile_read
 from esjobs.store.duck.connection import DuckConnection
+from esjobs.store.duck.held import Held
 from esjobs.store.duck.schema import latest_name, latest_statement, quote, results_name
 
 
-def replace(
-    connection: DuckConnection, table: Table, partition: str, batches: Iterable[pa.RecordBatch]
-) -> Generation:
+def write(connection: DuckConnection, table: Table, partition: str, pieces: Iterable[pa.Table]) -> Generation:
     """Write rows under a new generation number, all of them or none."""
-    schema = table_schema(table)
-    columns = ", ".join(quote(name) for name in schema.names)
     with connection.transaction():
-        ((number,),) = connection.rows(
-            "INSERT INTO internal.generations SELECT 1 + greatest("
-            "(SELECT coalesce(max(number), 0) FROM internal.generations), "
-            "(SELECT coalesce(max(number), 0) FROM internal.published)), $1, $2 RETURNING number",
-            [table.name, partition],
-        )
-        for rows in gathered(batches, schema, f"rows of '{table.name}'"):
-            connection.insert(
-                f"INSERT INTO {results_name(table)} ({columns}, generation) "  # noqa: S608
-                f"SELECT {columns}, $1 FROM incoming",
-                rows,
-                [number],
-            )
+        number = _next_number(connection)
+        _announce(connection, {number: (table, partition)})
+        for rows in pieces:
+            _insert(connection, table, number, rows)
     return Generation(table, partition, str(number))
 
 
-def publish(connection: DuckConnection, changes: Sequence[Change]) -> None:
-    """Switch readers of every named partition in one transaction.
+def publish(connection: DuckConnection, changes: Sequence[Change], held: Held) -> None:
+    """Switch readers of every named partition in one transaction, which writes what is held of them.
 
     Raises :class:`StoreError` when a generation was never written or is swept; nothing is switched then.
     """
@@ -54,29 +42,79 @@ def publish(connection: DuckConnection, changes: Sequence[Change]) -> None:
             for change in changes
             if not isinstance(change, Pointed)
         }
-        _switch(connection, switched)
+        _switch(connection, switched, _landed(connection, switched.values(), held))
         for change in changes:
             if isinstance(change, Pointed):
                 _point(connection, change)
 
 
-def _switch(connection: DuckConnection, changes: Mapping[tuple[str, str], Generation | Retired]) -> None:
-    """Let each partition show its new rows, or none; three statements, however many they are."""
-    written = [change for change in changes.values() if isinstance(change, Generation)]
+def _landed(
+    connection: DuckConnection, changes: Iterable[Generation | Retired], held: Held
+) -> list[tuple[Generation, int]]:
+    """Generations with their numbers; those that are held are written."""
+    generations = [change for change in changes if isinstance(change, Generation)]
+    written = [each for each in generations if each not in held]
     _require_written(connection, written)
+    landed = [(each, int(each.number)) for each in written]
+    new = [each for each in generations if each in held]
+    if new:
+        numbered = list(enumerate(new, _next_number(connection)))
+        _announce(connection, {number: (each.table, each.partition) for number, each in numbered})
+        for number, each in numbered:
+            for rows in held.pieces(each):
+                _insert(connection, each.table, number, rows)
+            landed.append((each, number))
+    return landed
+
+
+def _next_number(connection: DuckConnection) -> int:
+    ((number,),) = connection.rows(
+        "SELECT 1 + greatest((SELECT coalesce(max(number), 0) FROM internal.generations), "
+        "(SELECT coalesce(max(number), 0) FROM internal.published))"
+    )
+    return int(number)
+
+
+def _announce(connection: DuckConnection, generations: Mapping[int, tuple[Table, str]]) -> None:
+    connection.run(
+        "INSERT INTO internal.generations SELECT unnest($1), unnest($2), unnest($3)",
+        [
+            list(generations),
+            [table.name for table, _ in generations.values()],
+            [partition for _, partition in generations.values()],
+        ],
+    )
+
+
+def _insert(connection: DuckConnection, table: Table, number: int, rows: pa.Table) -> None:
+    columns = ", ".join(quote(name) for name in rows.schema.names)
+    connection.insert(
+        f"INSERT INTO {results_name(table)} ({columns}, generation) "  # noqa: S608
+        f"SELECT {columns}, $1 FROM incoming",
+        rows,
+        [number],
+    )
+
+
+def _switch(
+    connection: DuckConnection,
+    changes: Mapping[tuple[str, str], Generation | Retired],
+    landed: Sequence[tuple[Generation, int]],
+) -> None:
+    """Let each partition show its new rows, or none; two statements, however many they are."""
     if changes:
         connection.run(
             "DELETE FROM internal.published "
             "WHERE (table_name, partition_name) IN (SELECT (unnest($1), unnest($2)))",
             [[name for name, _ in changes], [partition for _, partition in changes]],
         )
-    if written:
+    if landed:
         connection.run(
             "INSERT INTO internal.published SELECT unnest($1), unnest($2), unnest($3)",
             [
-                [each.table.name for each in written],
-                [each.partition for each in written],
-                [int(each.number) for each in written],
+                [each.table.name for each, _ in landed],
+                [each.partition for each, _ in landed],
+                [number for _, number in landed],
             ],
         )
 

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from esjobs.core import fields
+from esjobs.core.arrow import table_schema
 from esjobs.core.errors import SchemaError, StoreError
 from esjobs.core.query import Filter, Query, Select
 from esjobs.core.tables import Table
@@ -28,6 +29,7 @@ from esjobs.store.base import (
     PutCounts,
     Span,
 )
+from esjobs.store.batches import gathered
 from esjobs.store.checks import KnownTables, by_name, require_known, require_publishable, writes
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
@@ -35,6 +37,7 @@ from esjobs.store.duck import results as duck_results
 from esjobs.store.duck import schema
 from esjobs.store.duck import sql as duck_sql
 from esjobs.store.duck.connection import DuckConnection
+from esjobs.store.duck.held import Held
 from esjobs.store.duck.shared import SharedConnection
 
 _ACCOUNT = "loads"
@@ -67,6 +70,7 @@ class DuckStore:
     ) -> None:
         self.read_only = read_only
         self._pending: set[str] = set()
+        self._held = Held()
         self._made = False
         self._used = False
         self._tables = by_name(tables)
@@ -130,7 +134,12 @@ class DuckStore:
     def replace(self, table: Table, partition: str, batches: Iterable[pa.RecordBatch]) -> Generation:
         """Write the rows of one partition beside the visible ones."""
         require_known(self._tables, table)
-        generation = duck_results.replace(self._connection, table, partition, batches)
+        self._connection.require_open()
+        pieces = gathered(batches, table_schema(table), f"rows of '{table.name}'")
+        taken = self._held.take(table, partition, pieces)
+        if isinstance(taken, Generation):
+            return taken
+        generation = duck_results.write(self._connection, table, partition, taken)
         self._pending.add(generation.number)
         return generation
 
@@ -140,8 +149,9 @@ class DuckStore:
         # nobody else can publish: the file is held by this object
         changes = [*changes, *(also() if also is not None else ())]
         require_publishable(self._tables, changes)
-        duck_results.publish(self._connection, changes)
+        duck_results.publish(self._connection, changes, self._held)
         written = [change for change in changes if isinstance(change, Generation)]
+        self._held.drop(written)
         self._pending -= {change.number for change in written}
         self._used |= any(change.table.name != _ACCOUNT for change in written)
 
