@@ -71,6 +71,70 @@ find_library() {
     done
 }
 
+# Which MPI a program or library is linked with, by the names of libraries in it; nothing where they do not tell.
+mpi_of() {
+    [ "$(head -c 4 "$1" 2>/dev/null | tail -c 3)" = ELF ] || return
+    case " $(head -c 67108864 "$1" | LC_ALL=C grep -aoE 'libmpi(ch|chfort|fort)?\.so\.[0-9]+' 2>/dev/null) " in
+        *libmpich* | *libmpifort* | *libmpi.so.12*) echo MPICH ;;
+        *libmpi.so.[2-9]0*) echo "Open MPI" ;;
+    esac
+}
+
+# The MPI of the program: of the first argument that is one and is linked with any.
+mpi_of_program() {
+    looked=0
+    for argument in "$@"; do
+        looked=$((looked + 1))
+        [ $looked -le 64 ] || return
+        case $argument in
+            -*) continue ;;
+            */*) candidate=$argument ;;
+            *[!0-9.,:]*) candidate=$(command -v -- "$argument" 2>/dev/null) ;;
+            *) continue ;;
+        esac
+        [ -f "$candidate" ] && [ -x "$candidate" ] || continue
+        known=$(mpi_of "$candidate")
+        if [ -n "$known" ]; then
+            echo "$known"
+            return
+        fi
+    done
+}
+
+# What srun is told about the environment of the program, before the program's own arguments begin: "pty" for a
+# shell to type in, else why the program would not get what is needed.
+srun_keeps() {
+    exported=${SLURM_EXPORT_ENV-ALL}
+    by=SLURM_EXPORT_ENV
+    before=
+    for argument in "$@"; do
+        case $argument in
+            --) break ;;
+            --pty)
+                echo pty
+                return
+                ;;
+            --export=*) exported=${argument#*=} by=--export ;;
+            -*) ;;
+            *)
+                case $before in
+                    --export) exported=$argument by=--export ;;
+                    -*) case $argument in */*) [ -f "$argument" ] && [ -x "$argument" ] && break ;; esac ;;
+                    *) break ;;
+                esac
+                ;;
+        esac
+        before=$argument
+    done
+    case ,$exported, in
+        *,LD_PRELOAD=* | *,DLB_ARGS=*) echo "$by sets LD_PRELOAD or DLB_ARGS, which is left as it is" ;;
+        *,[Aa][Ll][Ll],*) ;;
+        *,LD_PRELOAD,DLB_ARGS,* | *,LD_PRELOAD,*,DLB_ARGS,*) ;;
+        *,DLB_ARGS,LD_PRELOAD,* | *,DLB_ARGS,*,LD_PRELOAD,*) ;;
+        *) echo "$by=$exported keeps the environment from the program" ;;
+    esac
+}
+
 launcher=$(find_launcher)
 if [ -z "$launcher" ] || [ ! -e "$launcher" ]; then
     echo "$name: command not found" >&2
@@ -81,7 +145,20 @@ elif [ -d "$launcher" ] || [ ! -x "$launcher" ]; then
 fi
 
 plainly() {
-    [ $# -eq 0 ] || echo "esjobs talp: not measured: $1" >&2
+    echo "esjobs talp: not measured: $1" >&2
+}
+
+# mpirun starts its daemons with srun: of those nothing is to be said. What srun itself starts, a shell on a node
+# perhaps, may be in a job when srun was not, and is looked at again.
+inside() {
+    ESJOBS_TALP_ACTIVE=1
+    export ESJOBS_TALP_ACTIVE
+}
+
+unmeasured() {
+    plainly "$why"
+    [ "${launcher##*/}" = srun ] || inside
+    exec "$launcher" "$@"
 }
 
 # Which launcher it is decides how a variable reaches the processes on other nodes.
@@ -141,10 +218,25 @@ case " ${DLB_ARGS-} " in
     *--talp-output-file*) why=${why:-"DLB_ARGS names an output file already, which is left as it is"} ;;
 esac
 
-if [ -n "$why" ]; then
-    plainly "$why"
-    exec "$launcher" "$@"
+[ -z "$why" ] || unmeasured "$@"
+
+kind=$(kind_of "$launcher")
+if [ "$kind" = srun ]; then
+    why=$(srun_keeps "$@")
+    # what is launched from a shell that somebody types in is measured launch by launch
+    [ "$why" != pty ] || exec "$launcher" "$@"
 fi
+# a library for another MPI ends a program before it begins
+ours=$(mpi_of "$library")
+theirs=$(mpi_of_program "$@")
+case $kind in
+    openmpi) theirs=${theirs:-Open MPI} ;;
+    hydra) theirs=${theirs:-MPICH} ;;
+esac
+if [ -n "$ours" ] && [ -n "$theirs" ] && [ "$ours" != "$theirs" ]; then
+    why=${why:-"$library is for $ours, the program for $theirs"}
+fi
+[ -z "$why" ] || unmeasured "$@"
 
 report=$spool/talp.$job.$(date -u +%Y%m%dT%H%M%S).$host.$$.json
 arguments="--talp --talp-output-file=$report"
@@ -158,10 +250,9 @@ case ${ESJOBS_TALP_SUMMARY-} in
 esac
 args="${DLB_ARGS:+$DLB_ARGS }$arguments"
 preload="$library${LD_PRELOAD:+:$LD_PRELOAD}"
-ESJOBS_TALP_ACTIVE=1
-export ESJOBS_TALP_ACTIVE
+inside
 
-case $(kind_of "$launcher") in
+case $kind in
     openmpi)
         before=
         for argument in "$@"; do
@@ -179,13 +270,21 @@ case $(kind_of "$launcher") in
         case "${OMPI_MCA_mca_base_env_list-} $*" in
             *mca_base_env_list* | ?*" $*") why="mca_base_env_list excludes what is needed (-x)" ;;
         esac
-        if [ -n "$why" ]; then
-            plainly "$why"
-            exec "$launcher" "$@"
-        fi
+        [ -z "$why" ] || unmeasured "$@"
         exec "$launcher" -x "LD_PRELOAD=$preload" -x "DLB_ARGS=$args" "$@"
         ;;
     hydra)
+        before=
+        for argument in "$@"; do
+            # the user's stands behind ours, and is the one that counts
+            case "$before $argument" in
+                -genv\ LD_PRELOAD* | --genv\ LD_PRELOAD* | -env\ LD_PRELOAD* | --env\ LD_PRELOAD* | \
+                    -genv\ DLB_ARGS* | --genv\ DLB_ARGS* | -env\ DLB_ARGS* | --env\ DLB_ARGS*)
+                    why="$before sets ${argument%%=*}, which is left as it is" ;;
+            esac
+            before=$argument
+        done
+        [ -z "$why" ] || unmeasured "$@"
         exec "$launcher" -genv LD_PRELOAD "$preload" -genv DLB_ARGS "$args" "$@"
         ;;
     srun)
@@ -195,7 +294,7 @@ case $(kind_of "$launcher") in
         exec "$launcher" "$@"
         ;;
     *)
-        plainly "$launcher is none of Open MPI, Intel MPI, MPICH and srun"
-        exec "$launcher" "$@"
+        why="$launcher is none of Open MPI, Intel MPI, MPICH and srun"
+        unmeasured "$@"
         ;;
 esac

@@ -174,6 +174,124 @@ def test_a_launcher_that_nobody_knows_is_left_alone(place: Place) -> None:
     assert "none of Open MPI" in done.stderr
 
 
+def told(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What the wrapper said; the linker complains about the made-up library of these tests."""
+    return [line for line in done.stderr.splitlines() if "ld.so" not in line]
+
+
+KEPT: dict[str, tuple[list[str], str | None, str]] = {
+    "none": (["--export=NONE"], None, "--export=NONE keeps"),
+    "a list": (["--export", "PATH,HOME"], None, "--export=PATH,HOME keeps"),
+    "only one of the two": (["--export=LD_PRELOAD"], None, "--export=LD_PRELOAD keeps"),
+    "of sbatch": ([], "NONE", "SLURM_EXPORT_ENV=NONE keeps"),
+    "its own": (["--export=ALL,LD_PRELOAD="], None, "--export sets LD_PRELOAD or DLB_ARGS"),
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("what", KEPT)
+def test_srun_that_keeps_the_environment_from_the_program_is_told(
+    place: Place, what: str, shell: str
+) -> None:
+    place.launcher("srun", "")
+    options, inherited, said = KEPT[what]
+    done = place.run("srun", "-n", "2", *options, "./app", shell=shell, SLURM_EXPORT_ENV=inherited)
+    assert done.returncode == 37
+    assert done.stdout.splitlines()[1:] == ["DLB_ARGS=", "LD_PRELOAD="]
+    assert done.stderr.startswith(f"esjobs talp: not measured: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "inherited"),
+    [
+        (["--export=ALL,X=1", "./app"], None),
+        (["--export=LD_PRELOAD,DLB_ARGS,PATH", "./app"], None),
+        (["--export=DLB_ARGS,PATH,LD_PRELOAD", "./app"], None),
+        (["--export=all", "./app"], "NONE"),
+        (["-n", "2", "./app", "--export=NONE", "--pty"], None),
+        (["-n2", "/bin/sh", "--export=NONE", "--pty"], None),
+        (["--", "./app", "--export=NONE"], None),
+    ],
+)
+def test_srun_that_passes_the_environment_is_measured(
+    place: Place, arguments: list[str], inherited: str | None
+) -> None:
+    place.launcher("srun", "")
+    done = place.run("srun", *arguments, SLURM_EXPORT_ENV=inherited)
+    assert f"LD_PRELOAD={place.library}" in done.stdout
+    assert told(done) == []
+
+
+def test_a_shell_on_a_node_is_no_launch_but_launches_from_it_are(place: Place) -> None:
+    place.launcher("srun", "", LAUNCHER.replace("exit 37", '[ "$1" != --pty ] || exec srun ./app'))
+    done = place.run("srun", "--pty", "bash")
+    assert told(done) == []
+    assert done.stdout.splitlines()[:4] == ["<--pty><bash>", "DLB_ARGS=", "LD_PRELOAD=", "<./app>"]
+    assert done.stdout.splitlines()[-1] == f"LD_PRELOAD={place.library}"
+
+
+def test_what_was_not_in_a_job_is_measured_where_it_is(place: Place) -> None:
+    place.launcher("srun", "", LAUNCHER.replace("exit 37", '[ "$1" = x ] || SLURM_JOB_ID=1 exec srun x'))
+    done = place.run("srun", "bash", SLURM_JOB_ID=None)
+    assert "not in a job" in done.stderr
+    assert done.stdout.splitlines()[-1] == f"LD_PRELOAD={place.library}"
+
+
+def test_why_a_launch_is_not_measured_is_said_once_where_daemons_are_started_by_srun(place: Place) -> None:
+    place.launcher("srun", "")
+    place.launcher("mpirun", SAYS["openmpi"], LAUNCHER.replace("exit 37", "srun orted"))
+    done = place.run("mpirun", "./app", DLB_HOME=None)
+    assert done.stderr.count("esjobs talp:") == done.stderr.count("\n") == 1
+
+
+LINKED = {"Open MPI": b"\0libmpi.so.40\0", "MPICH": b"\0libmpich.so.12\0", "Intel MPI": b"\0libmpi.so.12\0"}
+
+
+def linked(path: Path, with_mpi: str) -> Path:
+    path.write_bytes(b"\x7fELF\2\1\1" + LINKED.get(with_mpi, b"") + bytes(100))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("launcher", "library", "program", "measured"),
+    [
+        ("srun", "Open MPI", "Open MPI", True),
+        ("srun", "Open MPI", "MPICH", False),
+        ("srun", "Intel MPI", "Open MPI", False),
+        ("srun", "Intel MPI", "MPICH", True),  # one ABI
+        ("srun", "Open MPI", "none", True),
+        ("openmpi", "MPICH", "none", False),
+        ("mpich", "Open MPI", "none", False),
+        ("mpich", "MPICH", "MPICH", True),
+        ("openmpi", "none", "Open MPI", True),
+    ],
+)
+def test_a_library_for_another_mpi_would_end_the_program_so_it_is_left_out(
+    place: Place, launcher: str, library: str, program: str, measured: bool, shell: str
+) -> None:
+    name = "srun" if launcher == "srun" else "mpiexec"
+    place.launcher(name, SAYS.get(launcher, ""))
+    linked(place.library, library)
+    linked(place.real / "solver", program)
+    for app in ("solver", str(place.real / "solver")):
+        done = place.run(name, "-n", "4", app, "input.dat", shell=shell)
+        assert done.returncode == 37
+        assert ("--talp-output-file" in done.stdout) is measured
+        assert len(told(done)) == (0 if measured else 1)
+        assert measured or " is for " in told(done)[0]
+
+
+@pytest.mark.parametrize("own", [["-genv", "LD_PRELOAD", ""], ["-env", "DLB_ARGS=--lewi"]])
+def test_what_the_user_passes_by_genv_is_left_and_told(place: Place, own: list[str]) -> None:
+    place.launcher("mpiexec", SAYS["mpich"])
+    done = place.run("mpiexec", *own, "./app")
+    assert done.stdout.startswith("".join(f"<{each}>" for each in [*own, "./app"]) + "\n")
+    assert done.stderr.startswith(f"esjobs talp: not measured: {own[0]} sets {own[1][:8]}")
+
+
 def test_off_is_off_without_a_word(place: Place) -> None:
     place.launcher("mpirun", SAYS["openmpi"])
     done = place.run("mpirun", "./app", ESJOBS_TALP="off")
