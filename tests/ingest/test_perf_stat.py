@@ -167,3 +167,26 @@ def test_a_job_without_id_or_end_is_refused_with_the_way_out(session: Session, t
     details = " ".join(row["detail"] for row in rows(session, "rejects"))
     assert "--set job_id=ID" in details
     assert "--set end_time=VALUE" in details
+
+
+@pytest.mark.parametrize(
+    ("heads", "expected"),
+    [
+        (["'./md in.dat' (3 runs):"], "md"),
+        (["'/opt/md/bin/md':", "'/opt/md/bin/md':"], "/opt/md/bin/md"),
+        (["'./md':", "'./other':"], None),
+        (["'mpirun -n 4 ./md':"], None),
+        (["process id '4711':"], None),
+        (["'system wide':"], "system"),
+        (["system wide:"], None),
+        (["'':"], None),
+    ],
+)
+def test_the_program_is_the_one_of_the_command_that_perf_names(
+    session: Session, tmp_path: Path, heads: list[str], expected: str | None
+) -> None:
+    text = "".join(f" Performance counter stats for {head}\n\n   1,000  cycles\n\n" for head in heads)
+    (tmp_path / "perf.txt").write_text(text)
+    read(session, "perf-stat", tmp_path / "perf.txt", fill=FILL)
+    (job,) = jobs(session)
+    assert job.get("executable") == expected

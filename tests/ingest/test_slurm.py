@@ -410,3 +410,94 @@ def test_lines_of_another_shape_are_refused_one_by_one(tmp_path: Path) -> None:
 def test_a_header_alone_is_no_rows(tmp_path: Path) -> None:
     rows, rejects, notes = parsed(written(tmp_path, SHORT + "\n"))
     assert (rows, rejects, notes) == ([], [], ["sacct.txt: no rows"])
+
+
+# -- bars in free text -----------------------------------------------------------------------------------
+
+ALL = "JobID|JobName|NNodes|Partition|Start|End|State|SubmitLine|TimelimitRaw|WorkDir"
+FREE = ("jobname", "submitline", "workdir")
+
+
+@pytest.mark.parametrize("close", ["", "|"])
+@pytest.mark.parametrize("name", FREE)
+def test_a_bar_in_one_text_between_other_columns_is_found_by_the_shape_of_these(
+    tmp_path: Path, name: str, close: str
+) -> None:
+    texts = dict.fromkeys(FREE, "plain") | {name: "sbatch --wrap a | b || c"}
+    row = "7|{jobname}|3|batch|2026-03-01T00:00:00|2026-03-01T01:00:00|COMPLETED|{submitline}|60|{workdir}"
+    text = (
+        f"{ALL}{close}\n{row.format(**texts)}{close}\n{row.format(**texts).replace('7', '7.0', 1)}{close}\n"
+    )
+    (job,), rejects, notes = parsed(written(tmp_path, text))
+    assert rejects == []
+    assert (job["nodes"], job["site"], job["wall_s"]) == (3, "batch", 3600.0)
+    assert "sacct.txt: steps joined into their jobs: 1" in notes
+
+
+def test_bars_in_two_texts_are_refused_for_nobody_can_tell_where_they_belong(tmp_path: Path) -> None:
+    row = "7|a|b|3|batch|2026-03-01T00:00:00|2026-03-01T01:00:00|COMPLETED|c|d|60|w"
+    jobs, (reject,), _ = parsed(written(tmp_path, f"{ALL}\n{row}\n"))
+    assert (jobs, reject.reason) == ([], "wrong number of columns")
+
+
+# -- programs --------------------------------------------------------------------------------------------
+
+# as sacct 22.05 printed them: job, its batch script, a daemon of mpirun, programs by their paths
+PROGRAMS = "JobID|Partition|End|ElapsedRaw|JobName|SubmitLine"
+
+
+def program(tmp_path: Path, *steps: str, columns: str = PROGRAMS) -> str | None:
+    job = "9|batch|2026-11-23T08:30:27|40|job.sh|sbatch -n 4 job.sh"
+    rows = [job, *(step.format("batch|2026-11-23T08:30:27") for step in steps)]
+    width = len(columns.split("|"))
+    text = "\n".join([columns, *("|".join(row.split("|")[:width]) for row in rows)])
+    (read,), rejects, _ = parsed(written(tmp_path, text + "\n"))
+    assert rejects == []
+    name = read["executable"]
+    assert name is None or isinstance(name, str)
+    return name
+
+
+BATCH = "9.batch|{}|40|batch|"
+SOLVER = "9.{step}|{{}}|{s}|solver|/usr/bin/srun --export=ALL,X=1 -n 2 {path} 0.5 a b *"
+ORTED = '9.2|{}|30|orted|srun --ntasks-per-node=1 --mpi=none --ntasks=1 orted -mca ess "slurm"'
+
+
+def solver(step: int = 0, s: int = 20, path: str = "/home/ada/bin/solver") -> str:
+    return SOLVER.format(step=step, s=s, path=path)
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ((BATCH, solver()), "/home/ada/bin/solver"),
+        ((BATCH, solver(path="./solver")), "solver"),
+        ((solver(0, 5), solver(1, 9)), "/home/ada/bin/solver"),
+        # a small step before does not hide what took most of the time, a large one does
+        (("9.0|{}|1|hostname|srun hostname", solver(1, 30)), "/home/ada/bin/solver"),
+        (("9.0|{}|20|other|srun other", solver(1, 20)), None),
+        ((solver(0, 20), ORTED), None),
+        ((BATCH,), None),
+        ((), None),
+        (("9.0|{}|9|bash|srun -n1 --pty bash",), None),
+        (("9.0|{}|9|mp.conf|srun -n 2 --multi-prog mp.conf",), None),
+        (("9.0|{}|9|night|srun -J night ./solver",), None),
+        (("9.0|{}|9|night|srun --job-name=night ./solver",), None),
+        (("9.0|{}|9|solver|srun -J solver /opt/solver in.dat",), "/opt/solver"),
+        (("9.0+0|{}|9|md|srun -n 1 ./md a : -n 1 ./md b",), "md"),
+    ],
+)
+def test_the_program_of_a_job_is_that_of_its_steps(
+    tmp_path: Path, steps: tuple[str, ...], expected: str | None
+) -> None:
+    assert program(tmp_path, *steps) == expected
+
+
+def test_without_the_command_a_step_has_its_name(tmp_path: Path) -> None:
+    columns = PROGRAMS.removesuffix("|SubmitLine")
+    assert program(tmp_path, BATCH, solver(), columns=columns) == "solver"
+    assert program(tmp_path, BATCH, ORTED, columns=columns) is None
+
+
+def test_the_name_of_a_job_is_never_its_program(tmp_path: Path) -> None:
+    assert program(tmp_path, columns=PROGRAMS.removesuffix("|SubmitLine")) is None

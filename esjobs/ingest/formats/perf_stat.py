@@ -8,7 +8,7 @@ of the time that it was counted; below 5 % perf's extrapolation is no measuremen
 counted, as is what was ``<not supported>`` or ``<not counted>``.
 
 The job's id comes from the digits in the file's name or from ``--set job_id=ID``, its site and end from
-``--set``.
+``--set``. The program is that of the command that perf names, if it is one and starts no other.
 """
 
 import re
@@ -20,6 +20,7 @@ from esjobs.core.errors import InputError
 from esjobs.core.fields import Field
 from esjobs.ingest.base import Parsed
 from esjobs.ingest.formats import job_files
+from esjobs.ingest.formats.commands import quoted_program
 from esjobs.ingest.formats.job_files import Books
 from esjobs.ingest.reading.inputs import Input
 
@@ -105,7 +106,8 @@ class PerfStat:
             books = Books(file.name)
             block = _counted(text, books)
             job_id = job_files.job_id_of(file, fill)
-            yield job_files.job_piece(_job(job_id, block), file, fill, self.default_source, books)
+            job = {**_job(job_id, block), "executable": quoted_program(text.split(_BEGIN)[1:])}
+            yield job_files.job_piece(job, file, fill, self.default_source, books)
         except InputError as error:
             yield job_files.damaged(file, error, None)
 

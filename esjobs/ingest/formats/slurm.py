@@ -12,7 +12,8 @@ Facts about the records, checked on real ones and in Slurm's manual:
   ``ReqTRES`` is for the job, and goes first. 2147486648Mn is 2^31 + 3000 per core, printed by a program that
   did not know the bit: such a cell is left out and counted.
 - ``ReqTRES`` of old versions leaves GPUs out: none among them is none asked for only where none were given.
-- Job names are free text, and may hold a bar; they are not stored.
+- Job names are free text, and may hold a bar; they are not stored. Those of steps are their programs, unless
+  somebody named them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -82,6 +83,7 @@ LAYOUT = Layout(
         _from("requested_gpus", "reqtres/gpu"),
         _from("cluster", "cluster"),
         _from("exit_code", "exitcode"),
+        _from("executable", "jobname/program"),
     ),
     trim=True,
     derive=_derive,
@@ -193,6 +195,8 @@ def _parsed(
     jobs = joined(rows, heading, refusals, account)
     columns = {name: [row.cells[at].strip() for row in jobs] for name, at in heading.at.items()}
     made = _cells(columns, zone, account)
+    if "jobname" in heading.at:
+        made["jobname/program"] = [row.program for row in jobs]
     header = [*dict.fromkeys((*heading.names, *made))]
     binding = bind(LAYOUT, header, context.file)
     require(binding, tuple(context.fill), context.file, header)

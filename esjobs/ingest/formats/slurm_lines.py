@@ -1,6 +1,7 @@
 """The lines of ``sacct``: which columns they have, and steps joined into their jobs."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ from esjobs.core.errors import InputError, UsageError
 from esjobs.core.tables import columns
 from esjobs.ingest.base import Reject
 from esjobs.ingest.formats import slurm_cells as cells
+from esjobs.ingest.formats.commands import main_program, program_of_step
 from esjobs.ingest.reading.lines import excerpt
 from esjobs.ingest.refusals import Refusals
 
@@ -21,22 +23,41 @@ BARE_COLUMNS = columns(
 NOT_ENDED = "has not ended"
 STEP_ALONE = "step without its job"
 
+_FREE = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "workdir")
+"""Columns of free text, which may hold bars."""
+
+_TIME = re.compile(r"[-+:./TZ\d ]*\d[-+:./TZ\d ]*", re.ASCII)
+"""Sites choose how times are written (``SLURM_TIME_FORMAT``)."""
+_COUNT = re.compile(r"\d{1,18}", re.ASCII)
+_SHAPES = {
+    **dict.fromkeys(("submit", "eligible", "start", "end"), _TIME),
+    **dict.fromkeys(("elapsedraw", "timelimitraw", "nnodes", "ncpus", "alloccpus", "reqcpus", "uid"), _COUNT),
+    **dict.fromkeys(("elapsed", "suspended"), re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)),
+    "state": re.compile(r"[A-Z_]+\+?( by \w+)?"),
+}
+"""Columns whose cells are known by their shape, by which a cell of free text is found that holds a bar."""
+
+_STEP = re.compile(r"\d+(\+\d+)?", re.ASCII)
+"""Steps that programs were launched as; ``batch``, ``extern`` and ``interactive`` are Slurm's own."""
+
 
 @dataclass
 class Row:
-    """A line: its number, its bytes, its cells."""
+    """A line: its number, its bytes, its cells. ``program``: of a job, what its steps ran."""
 
     number: int
     raw: bytes
     cells: list[str]
+    program: str | None = None
 
 
 @dataclass
 class Heading:
-    """The columns of a file. ``named``: its first line says them."""
+    """The columns of a file. ``named``: its first line says them; ``closed``: a bar ends every row, too."""
 
     names: tuple[str, ...]
     named: bool
+    closed: bool = False
 
     @cached_property
     def at(self) -> dict[str, int]:
@@ -60,10 +81,11 @@ def heading_of(line: bytes, given: object, file: str) -> Heading:
     if "jobid" in names or "jobidraw" in names:
         if given is not None:
             raise UsageError(f"{file} has a header; leave columns= out")
-        names = names[:-1] if names[-1] == "" else names
+        closed = names[-1] == ""
+        names = names[:-1] if closed else names
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InputError(f"{file}: column {twice} appears {names.count(twice)} times; keep one")
-        return Heading(names, named=True)
+        return Heading(names, named=True, closed=closed)
     if given is not None:
         named = tuple(name.strip().lower() for name in str(given).split(","))
         if len(set(named)) < len(named) or not {"jobid", "jobidraw"} & set(named):
@@ -90,7 +112,6 @@ def rows_in(numbered: Sequence[tuple[int, bytes]], heading: Heading, refusals: R
     """Lines as cells; those that have another number of them are refused."""
     rows = []
     width = len(heading.names)
-    name_last = heading.names[-1] in ("jobname", "comment", "submitline")
     for number, line in numbered:
         raw = line.rstrip(b"\r")
         if not raw.strip():
@@ -101,15 +122,43 @@ def rows_in(numbered: Sequence[tuple[int, bytes]], heading: Heading, refusals: R
             detail = f"byte {raw[error.start]:#04x} at position {error.start + 1}; accepted: UTF-8"
             refusals.add(Reject("not UTF-8", refusals.file, number, "", detail, excerpt(raw)))
             continue
-        split = text.split("|", width - 1) if name_last else text.split("|")
+        split = text.split("|")
         if len(split) == width + 1 and split[-1] == "":
             del split[-1]
+        if len(split) > width:
+            split = _with_bars(split, heading)
         if len(split) != width:
-            detail = f"{len(split)} cells; accepted: {width}, as in the header (ask for JobName last)"
+            detail = (
+                f"{len(split)} cells; accepted: {width}, as in the header (ask for JobName, SubmitLine last)"
+            )
             refusals.add(Reject("wrong number of columns", refusals.file, number, "", detail, excerpt(raw)))
             continue
         rows.append(Row(number, raw, split))
     return rows
+
+
+def _with_bars(split: list[str], heading: Heading) -> list[str]:
+    """A row of too many cells, put together where free text holds bars; as it was where that is not told.
+
+    Taken is the last column where it can be that, else the only one with which all others have their shape.
+    """
+    width = len(heading.names)
+    given = split[:-1] if heading.closed and split[-1] == "" else split
+    more = len(given) - width + 1
+    places = [heading.at[name] for name in _FREE if name in heading.at]
+    rows = {at: [*given[:at], "|".join(given[at : at + more]), *given[at + more :]] for at in places}
+    possible = [at for at, row in rows.items() if all(_shaped(row, heading))]
+    if width - 1 in possible:
+        return rows[width - 1]
+    return rows[possible[0]] if len(possible) == 1 else split
+
+
+def _shaped(row: Sequence[str], heading: Heading) -> Iterator[bool]:
+    for name, shape in _SHAPES.items():
+        at = heading.at.get(name)
+        if at is not None:
+            cell = row[at].strip()
+            yield cell in cells.NOTHING | cells.NO_LIMIT or shape.fullmatch(cell) is not None
 
 
 def _job_id(row: Row, heading: Heading) -> str:
@@ -148,7 +197,26 @@ def joined(rows: Sequence[Row], heading: Heading, refusals: Refusals, account: A
             refusals.add(Reject(STEP_ALONE, refusals.file, row.number, "job_id", detail, excerpt(row.raw)))
     for row in ended:
         _take(row, steps[_job_id(row, heading)], heading)
+        row.program = main_program(_programs(steps[_job_id(row, heading)], heading))
     return ended
+
+
+def _programs(steps: Sequence[Row], heading: Heading) -> Iterator[tuple[str | None, float]]:
+    """What the steps of a job ran, and for how long in s; without a column of it no time."""
+    at, of_line = heading.at.get("jobname"), heading.at.get("submitline")
+    elapsed = heading.at.get("elapsedraw", heading.at.get("elapsed"))
+    if at is None:
+        return
+    for step in steps:
+        number = _job_id(step, heading).partition(".")[2]
+        name = step.cells[at].strip()
+        if _STEP.fullmatch(number) and name not in cells.NOTHING:
+            line = None if of_line is None else step.cells[of_line].strip()
+            text = "" if elapsed is None else step.cells[elapsed].strip()
+            seconds = cells.whole(text)
+            if seconds is None:
+                seconds = cells.whole((cells.seconds(text) or "").partition(".")[0])
+            yield program_of_step(name, line), float(seconds or 0)
 
 
 def _refused(row: Row, heading: Heading, refusals: Refusals) -> bool:

@@ -1,0 +1,81 @@
+"""Which program a command names, where it is certain: by its own words, without looking at a file."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+STARTERS = frozenset(
+    {
+        # launchers of MPI, and what they start on every node
+        *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "aprun", "jsrun", "orterun", "prterun"),
+        *("orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy", "mpispawn"),
+        # shells, and what runs another program in a way of its own
+        *("sh", "bash", "dash", "ash", "ksh", "zsh", "csh", "tcsh", "fish", "env", "nice", "time", "timeout"),
+        *("stdbuf", "numactl", "taskset", "perf", "valgrind", "gdb", "strace", "ltrace", "xargs", "parallel"),
+        *("singularity", "apptainer", "shifter", "ch-run", "enroot", "podman", "docker"),
+    }
+)
+"""Programs that start another one, which is what ran; their name says nothing of it."""
+
+
+def program_of(word: str) -> str | None:
+    """The program that the first word of a command names: its path from the root, else its name alone.
+
+    None for what starts another program. A path that does not begin at the root is one of a folder that
+    nobody knows any more, so its name is what is left.
+
+    >>> program_of("/opt/md/bin/md"), program_of("./md"), program_of("bash")
+    ('/opt/md/bin/md', 'md', None)
+    """
+    name = PurePosixPath(word).name
+    if not name or name in STARTERS:
+        return None
+    return word if word.startswith("/") else name
+
+
+def program_of_step(name: str, line: str | None) -> str | None:
+    """The program of a step of Slurm. ``name``: of the step; ``line``: the command that made it, if known.
+
+    Slurm calls a step as its program, unless ``--job-name`` says otherwise: with the command at hand the name
+    must stand there as a word of its own; without it there is no more than the name.
+
+    >>> program_of_step("md", "srun -n 4 /opt/md/bin/md in.dat"), program_of_step("md", "srun -J md ./a.out")
+    ('/opt/md/bin/md', None)
+    """
+    if not line:
+        return program_of(name)
+    words = line.split()
+    if "--multi-prog" in words:
+        return None
+    for before, word in pairwise(words):
+        if PurePosixPath(word).name == name and before not in ("-J", "--job-name"):
+            return program_of(word)
+    return None
+
+
+def main_program(programs: Iterable[tuple[str | None, float]]) -> str | None:
+    """The program that ran alone, or for more than half of the time; None where there is none.
+
+    ``programs``: each with its time in s; None is one that is not known.
+    """
+    times: dict[str | None, float] = {}
+    for program, seconds in programs:
+        times[program] = times.get(program, 0.0) + seconds
+    if len(times) == 1:
+        return next(iter(times))
+    most = max(times, key=lambda program: times[program], default=None)
+    return most if most is not None and 2 * times[most] > sum(times.values()) else None
+
+
+def quoted_program(texts: Sequence[str]) -> str | None:
+    """The one program of commands in quotes, each at the beginning of a text; None without or with several.
+
+    >>> quoted_program([" './md in.dat' (3 runs):", " 'md':"]), quoted_program([" process id '7':"])
+    ('md', None)
+    """
+    begun = [text.lstrip() for text in texts]
+    programs = {
+        program_of(words[0]) if text.startswith("'") and (words := text[1:].split("'")[0].split()) else None
+        for text in begun
+    }
+    return programs.pop() if len(programs) == 1 else None
