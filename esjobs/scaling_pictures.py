@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 from esjobs.core.text import visible
+from esjobs.core.words import FAIR, GOOD
 from esjobs.output.text_chart import marks
 from esjobs.question_pictures import SCHEMA, write_drawing
-from esjobs.talp.worst import FAIR, GOOD
 
 MOST = 12
 """Applications of a picture."""

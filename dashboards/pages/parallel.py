@@ -129,6 +129,48 @@ WORST = Panel(
     hint="open a row for all of it",
 )
 
+
+def _by_size(column: str, title: str, heading: str, about: str) -> Panel:
+    """An efficiency over the size of runs, a line per application."""
+    return Panel(
+        f"parallel-{column.replace('_', '-')}-by-size",
+        f"{title} by number of CPUs (dashed: fair and good)",
+        "sizes",
+        SECTION,
+        View(
+            "scaling",
+            types="every",
+            where=(Where("main", (True,)), Where(column)),
+            sort=("application", "source", "cpus"),
+            most=FOREMOST,
+        ),
+        about,
+        fields=(
+            Entry("application", "Application", "name", "label"),
+            Entry("cpus", "CPUs", "count", "x"),
+            Entry(column, heading, "fraction", "y"),
+            Entry("mode", "Scaling", "name"),
+            Entry("n_runs", "Runs", "count"),
+        ),
+        empty="No application of the chosen time and filters was measured: esjobs ingest talp takes reports.",
+    )
+
+
+SPEEDUP_BY_SIZE = _by_size(
+    "speedup_efficiency",
+    "What is left of the speedup",
+    "Efficiency of the speedup",
+    "Against the smallest size: speedup over growth of CPUs where the problem stays (strong scaling), "
+    "speedup where it grows with them (weak). The eight applications that ran at most sizes.",
+)
+PARALLEL_BY_SIZE = _by_size(
+    "parallel_efficiency",
+    "Parallel efficiency",
+    "Parallel efficiency",
+    "Medians over the runs of a size. Where it falls less than the speedup, the rest is lost in computing: "
+    "more instructions, fewer of them per cycle, a lower frequency.",
+)
+
 SCALING = Panel(
     "parallel-scaling",
     "How applications scale: runs by size, against the smallest",
@@ -189,8 +231,8 @@ READ_ME = Panel(
         ),
         (
             "Measured",
-            "Only jobs that ran under TALP, and ended by themselves, are here. Scaling is drawn by esjobs "
-            "show scaling --application NAME --format svg.",
+            "Only jobs that ran under TALP, and ended by themselves, are here. One application with all its "
+            "efficiencies: esjobs show scaling --application NAME --plot.",
         ),
     ),
 )
@@ -205,6 +247,7 @@ PARALLEL = Page(
         (16, tuple((panel, 24) for panel in EFFICIENCIES[:2])),
         (16, tuple((panel, 24) for panel in EFFICIENCIES[2:])),
         (26, ((WORST, 48),)),
+        (18, ((SPEEDUP_BY_SIZE, 24), (PARALLEL_BY_SIZE, 24))),
         (18, ((SCALING, 48),)),
         (16, ((ORPHANS, 48),)),
     ),

@@ -141,6 +141,37 @@ JOBS_TABLE = Panel(
     hint="open a row for all of it",
 )
 
+PREDICTED = Panel(
+    "people-predicted",
+    "Predicted scores of jobs that were not measured, worst first: in no mean and no ranking above",
+    "rows",
+    SECTION,
+    View(
+        "predicted_scores",
+        types="every",
+        where=(Where("value"),),
+        sort=("-value", "source", "job_id", "score_name"),
+        most=FOREMOST,
+    ),
+    fields=(
+        Entry("job_id", "Job", "name"),
+        Entry("project", "Project", "name"),
+        Entry("user", "User", "name"),
+        Entry("site", "Queue", "name"),
+        Entry("end_time", "Ended", "time"),
+        Entry("node_hours", "Node-hours", "number"),
+        Entry("score_name", "Score", "name"),
+        Entry("value", "Predicted", "number"),
+        Entry("error_68", "± (68 %)", "number"),
+        Entry("error_95", "± (95 %)", "number"),
+        Entry("n_neighbours", "From jobs", "count"),
+        Entry("spread", "Their spread", "number"),
+        Entry("approach", "Approach", "name"),
+    ),
+    empty="No score of the chosen time and filters is predicted: esjobs similar predict makes them.",
+    hint="open a row for all of it",
+)
+
 READ_ME = Panel(
     "people-about",
     "How to go on from here",
@@ -172,6 +203,7 @@ PEOPLE = Page(
         (26, ((WORST, 24), (WASTEFUL, 24))),
         (20, ((CPU_OVER_HOURS, 48),)),
         (24, ((JOBS_TABLE, 48),)),
+        (18, ((PREDICTED, 48),)),
     ),
     choices=(
         Choice(_TABLE, "project", "Project"),

@@ -33,6 +33,7 @@ Kind = Literal[
     "distribution",
     "tenths",
     "trend",
+    "sizes",
     "statement",
     "light",
     "amounts",
@@ -64,6 +65,7 @@ the sum of the weights) per name, of the names of most weight, the largest first
 sum of all weights, of which it tells how much is known. ``distribution``: a sum (``x``) over the numbers of a
 column (``label``), each the lower end of ten per cent. ``tenths``: the same of two columns (``x``, ``y``),
 the sum (the other field) as area. ``trend``: a quantity with its error over time, a line per name.
+``sizes``: an efficiency (``y``) over the number of CPUs (``x``), a line per name.
 ``statement``: texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?
 ``amounts``: a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name, the largest
 first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept busy against cores given.

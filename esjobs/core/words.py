@@ -47,6 +47,10 @@ DEVIATION_LIMIT = 0.20
 
 _NOUNS = {"site": ("queue", "queues"), "cpu_model": ("CPU model", "CPU models")}
 
+GOOD, FAIR = 0.9, 0.8
+"""The usual limits of parallel efficiencies: from the first on nothing needs to be done, below the second
+something should be."""
+
 
 def noun(level: str, count: int = 2) -> str:
     """What people call the names of a level, in the singular for one.

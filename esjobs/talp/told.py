@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from esjobs.core.text import visible
-from esjobs.talp.worst import ADVICE, FAIR, GOOD
+from esjobs.core.words import FAIR, GOOD
+from esjobs.talp.worst import ADVICE
 
 Row = Mapping[str, Any]
 

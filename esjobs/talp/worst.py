@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-GOOD, FAIR = 0.9, 0.8
-"""The usual limits: from the first on nothing needs to be done, below the second something should be."""
+from esjobs.core.words import GOOD
 
 ADVICE: dict[str, tuple[str, str]] = {
     "mpi_load_balance_in": (

@@ -1,4 +1,4 @@
-"""Runs of two applications that TALP measured, for the panels about them."""
+"""Runs of two applications that TALP measured, and scores that were predicted, for the panels about them."""
 
 import tempfile
 from datetime import UTC, datetime
@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import esjobs
+from esjobs.runs.publication import rows_table
 from esjobs.session import Session
+from esjobs.similar.tables import PREDICTED_SCORES
+from esjobs.store.base import Change
 from esjobs.talp.tables import ORPHANS, POP, SCALING
 from tests.talp.reports import minimal, put_job, written
 
@@ -34,7 +37,39 @@ def add_runs(session: Session, end: datetime = datetime(2025, 6, 29, 22, tzinfo=
                     for batch in rows
                 ]
                 changes.append(session.store.replace(table, str(part), chosen))
-        session.store.publish(changes)
+        session.store.publish([*changes, _predicted(session, end)])
+
+
+def _predicted(session: Session, end: datetime) -> Change:
+    """Two scores of three jobs, as a prediction writes them."""
+    rows = [
+        {
+            **dict.fromkeys(("user", "project", "application"), f"unmeasured-{number}"),
+            "source": "slurm",
+            "job_id": str(700 + number),
+            "score_name": name,
+            "value": 30.0 * number + 5.0,
+            "spread": 4.0,
+            "error_68": 6.5,
+            "error_95": 14.0,
+            "n_neighbours": 5,
+            "nearest": 0.4,
+            "approach": "combined-1",
+            "step": "A",
+            "aggregation": "softmax",
+            "n_known": 800,
+            "n_errors": 400,
+            "end_time": end,
+            "node_hours": 12.5,
+            "core_hours": 400.0,
+            "day": end.date(),
+            "mark": "-",
+        }
+        for number in range(3)
+        for name in ("score_cpu", "score_mem")
+    ]
+    batches = rows_table(PREDICTED_SCORES, rows).to_batches()
+    return session.store.replace(PREDICTED_SCORES, str(end.date()), batches)
 
 
 def _report(cpus: int, share: float, end: datetime) -> dict[str, Any]:

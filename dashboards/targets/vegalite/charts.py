@@ -11,7 +11,7 @@ from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, siblings
 from dashboards.targets.vegalite.scatters import against_scores, ranked, scatter
 from dashboards.targets.vegalite.sources import ROWS, Source, dataset
-from dashboards.targets.vegalite.sums import shares, trend, waste
+from dashboards.targets.vegalite.sums import shares, sizes, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
 from dashboards.targets.vegalite.weights import distribution, tenths, weighted
 from dashboards.targets.vegalite.words import caption, light, statement
@@ -33,6 +33,7 @@ CHARTS: Mapping[Kind, Drawn] = {
     "distribution": distribution,
     "tenths": tenths,
     "trend": trend,
+    "sizes": sizes,
     "statement": statement,
     "light": light,
     "against-scores": against_scores,

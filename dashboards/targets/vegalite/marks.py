@@ -118,6 +118,7 @@ _ALSO: dict[Kind, tuple[str, ...]] = {
     "pulls": ("low", "high"),
     "siblings": ("component",),
     "worst": ("source", "job_id", "user"),
+    "sizes": ("source", "region"),
 }
 """What charts of a kind read besides the fields of their panel."""
 

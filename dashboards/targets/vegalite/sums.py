@@ -1,4 +1,4 @@
-"""Charts of what an index adds up: shares of sums per name, quantities over time."""
+"""Charts of what an index adds up: shares of sums per name, quantities over time; quantities over sizes."""
 
 import json
 from typing import Any
@@ -18,6 +18,7 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
+from esjobs.core.words import FAIR, GOOD
 
 BAR = STATES["used"].light
 HOUR_S = 3600
@@ -188,6 +189,63 @@ def trend(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint)
         {"calculate": f"toDate({_datum(time.column)})", "as": "at"},
         {"calculate": "utcFormat(datum.at, '%Y-%m-%d')", "as": "day"},
         *reached(up, panel.interval),
+    ]
+    return assembled(source, steps, layers, paint)
+
+
+def sizes(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
+    """An efficiency over the number of CPUs, a line per name, those of most sizes first; dashed: the limits.
+
+    A name that is known at one size has no line, and is left out.
+    """
+    name, right, up = (panel.entry(role).column for role in ("label", "x", "y"))
+    title = panel.entry("y").title
+    x = across(right, panel.entry("x").title, {"type": "log", "base": 2, "nice": False, "padding": 12})
+    x["axis"] = {"format": ",d", "grid": False, "labelOverlap": True, "tickCount": 5}
+    y = across(up, title, {"nice": False}, format=".0%", tickCount=6)
+    colour: Spec = {"field": name, "type": "nominal", "scale": {"range": list(SERIES)}, "title": None}
+    colour["legend"] = {"orient": "right", "columns": 1, "labelLimit": 200, "symbolType": "circle"}
+    position = {"x": x, "y": y, "color": colour}
+    detail = [{"field": each, "type": "nominal"} for each in ("source", "region")]
+    layers: list[Spec] = [
+        {
+            # the axis reaches from nothing to all, whatever is shown
+            "name": "ends",
+            "data": {"values": [{"limit": 0}, {"limit": 1}]},
+            "mark": {"type": "rule", "opacity": 0},
+            "encoding": {"y": across("limit", title, {})},
+        },
+        {
+            "name": "limits",
+            "data": {"values": [{"limit": FAIR}, {"limit": GOOD}]},
+            "mark": {"type": "rule", "color": LINE, "strokeWidth": 1.2, "strokeDash": [5, 4]},
+            "encoding": {"y": across("limit", title, {})},
+        },
+        {
+            "name": "line",
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {**position, "detail": detail},
+        },
+        {
+            "name": "marks",
+            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1},
+            "encoding": {**position, "tooltip": tooltips(panel, paint)},
+        },
+    ]
+    steps: list[Step] = [
+        *source.lifted(columns_of(panel)),
+        valid(up),
+        {"filter": f"{_datum(right)} > 0"},
+        {
+            "joinaggregate": [{"op": "distinct", "field": right, "as": "n_sizes"}],
+            "groupby": [name, "source", "region"],
+        },
+        {"filter": "datum.n_sizes > 1"},
+        {
+            "window": [{"op": "dense_rank", "as": "place"}],
+            "sort": [{"field": "n_sizes", "order": "descending"}, {"field": name, "order": "ascending"}],
+        },
+        {"filter": f"datum.place <= {len(SERIES)}"},
     ]
     return assembled(source, steps, layers, paint)
 
