@@ -14,7 +14,7 @@ from esjobs.efficiency.rank import BEST_IS_HIGH, SCORE_CHOICES
 from esjobs.provisioning.names import BY, CONTACTED
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from esjobs.provisioning.overall import Overall
 
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
 
@@ -178,15 +178,12 @@ def effects(obj: Context, score: str, days: int, form: str, out: str) -> None:
     effect: change less that of others with the same score before, with its 95 % interval.
     """
     with obj.session() as session:
-        rows = session.provisioning.effects(score, days=days)
+        rows, together = session.provisioning.effects_together(score, days=days)
     emit(rows, form, out, title=f"{score}: {days} days before each contact, and {days} after it")
-    _say_overall(obj, rows, high_is_good=score in BEST_IS_HIGH)
+    _say_overall(obj, together, high_is_good=score in BEST_IS_HIGH)
 
 
-def _say_overall(obj: Context, rows: "pa.Table", *, high_is_good: bool) -> None:
-    from esjobs.provisioning.contacts import overall_effect
-
-    together = overall_effect(rows)
+def _say_overall(obj: Context, together: "Overall | None", *, high_is_good: bool) -> None:
     if together is not None and not obj.quiet:
         from esjobs.terminal import say
 

@@ -1,7 +1,7 @@
 """Who was contacted about their jobs and when, and what it changed."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from esjobs.core.window import Window
 from esjobs.efficiency.rank import BEST_IS_HIGH, rank
 from esjobs.provisioning.matching import Change, Effect, effect
 from esjobs.provisioning.names import CONTACTED
-from esjobs.provisioning.overall import Overall, overall
+from esjobs.provisioning.overall import Overall, overall, shared_errors
 from esjobs.provisioning.tables import CONTACTS
 from esjobs.runs.publication import read_table, rows_table, tidy
 from esjobs.store.base import JobStore
@@ -81,65 +81,59 @@ def enter_contact(
     return RunReport("provision contact", contact, 1, 1, seconds, rows_are="contact", rows_become="kept")
 
 
-def effects(store: JobStore, score: str = "cpu_efficiency", days: int = DAYS) -> pa.Table:
-    """What changed for every user and project that was contacted, against others like them.
+def effects(
+    store: JobStore, score: str = "cpu_efficiency", days: int = DAYS
+) -> tuple[pa.Table, Overall | None]:
+    """What changed for every user and project that was contacted, against others like them; and together.
 
     Scores are means over jobs weighted by node-hours, of ``days`` days before the contact and as many from
     the day after it on. Others: of the same kind, not contacted within these days themselves, with 5 scored
     jobs or more in both. ``verdict``: improved, worse, no change seen, not comparable (its score lies
-    outside those of the group), too few others, or too few jobs. Raises :class:`NoResultError` when nobody
-    was contacted, :class:`UsageError` for an unknown score or fewer than 1 day.
+    outside those of the group), too few others, or too few jobs. Together: None where fewer than three can be
+    compared; of those who were contacted several times every contact counts.
+
+    Raises :class:`NoResultError` when nobody was contacted, :class:`UsageError` for an unknown score or fewer
+    than 1 day.
     """
     if days < 1:
         raise UsageError(f"{days} days are none; give 1 or more")
     contacts = read_table(store, CONTACTS).to_pylist()
     if not contacts:
         raise NoResultError("nobody was contacted; enter it: esjobs provision contact")
-    return _effects(store, contacts, contacts, score, days)
-
-
-def overall_effect(rows: pa.Table) -> Overall | None:
-    """What the contacts of :func:`effects` changed together; None where fewer than three can be compared.
-
-    Of those who were contacted several times every contact counts; those without an interval do not.
-    """
-    return overall(
-        [
-            Effect(
-                row["change"],
-                row["expected"],
-                row["effect"],
-                row["effect_low"],
-                row["effect_high"],
-                row["n_matched"],
-                row["verdict"] == "not comparable",
-            )
-            for row in rows.to_pylist()
-            if row["effect"] is not None
-        ]
-    )
+    pairs = _effects(store, contacts, contacts, score, days)
+    compared = [(row, found) for row, found in pairs if found is not None]
+    found = [each for _, each in compared]
+    kinds = [_kind(row) for row, _ in compared]
+    shared = shared_errors(found, kinds, [row["contacted_on"] for row, _ in compared], days)
+    return _table(pairs), overall(found, shared)
 
 
 def contact_effects(store: JobStore, period: Window) -> pa.Table:
     """The same of the contacts of a period, on CPU efficiency; no rows where nobody was contacted."""
     contacts = read_table(store, CONTACTS).to_pylist()
     inside = [row for row in contacts if period.first_day <= row["contacted_on"] <= period.last_day]
-    return _effects(store, inside, contacts, "cpu_efficiency", DAYS)
+    return _table(_effects(store, inside, contacts, "cpu_efficiency", DAYS))
 
 
 def _effects(
     store: JobStore, asked: list[dict[str, Any]], contacts: list[dict[str, Any]], score: str, days: int
-) -> pa.Table:
+) -> list[tuple[dict[str, Any], Effect | None]]:
     asked.sort(key=lambda row: (row["contacted_on"], row["contact"]))
-    return pa.Table.from_pylist(
-        [_effect(store, each, contacts, score, days) for each in asked], EFFECTS_SCHEMA
-    )
+    return [_effect(store, each, contacts, score, days) for each in asked]
+
+
+def _table(pairs: Sequence[tuple[dict[str, Any], Effect | None]]) -> pa.Table:
+    return pa.Table.from_pylist([row for row, _ in pairs], EFFECTS_SCHEMA)
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    return next(each for each in CONTACTED if row.get(each) is not None)
 
 
 def _effect(
     store: JobStore, contact: Mapping[str, Any], contacts: list[dict[str, Any]], score: str, days: int
-) -> dict[str, Any]:
-    kind = next(each for each in CONTACTED if contact[each] is not None)
+) -> tuple[dict[str, Any], Effect | None]:
+    kind = _kind(contact)
     name, on = contact[kind], contact["contacted_on"]
     span = timedelta(days=days)
     before = _scores(store, kind, score, Window.of_days(on - span, on - timedelta(days=1)))
@@ -157,15 +151,14 @@ def _effect(
         "contact": contact["contact"],
     }
     if name not in changes:
-        return {**row, "verdict": "too few jobs"}
+        return {**row, "verdict": "too few jobs"}, None
     touched = {each[kind] for each in contacts if abs(each["contacted_on"] - on) <= span}
     mine = changes[name]
     row |= {"before": mine.before, "after": mine.after, "change": mine.after - mine.before}
     found = effect(mine, [each for each in changes.values() if each.name not in touched])
     if found is None:
-        return {**row, "verdict": "too few others"}
-    return {
-        **row,
+        return {**row, "verdict": "too few others"}, None
+    row |= {
         "expected": found.expected,
         "effect": found.effect,
         "effect_low": found.low,
@@ -173,6 +166,7 @@ def _effect(
         "n_matched": found.n_matched,
         "verdict": found.verdict(high_is_good=score in BEST_IS_HIGH),
     }
+    return row, found
 
 
 def _hours(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:

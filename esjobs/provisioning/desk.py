@@ -10,7 +10,7 @@ from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.provisioning.assessment import Comparison, assess, compare, indexed
-from esjobs.provisioning.contacts import DAYS, effects, enter_contact, overall_effect
+from esjobs.provisioning.contacts import DAYS, effects, enter_contact
 from esjobs.provisioning.overall import Overall
 from esjobs.provisioning.questionnaire import read_questionnaire
 from esjobs.provisioning.waiting import lost, used, waiting
@@ -77,11 +77,17 @@ class Provisioning:
 
     def effects(self, score: str = "cpu_efficiency", *, days: int = DAYS) -> pa.Table:
         """What contacts changed, against others: :func:`~esjobs.provisioning.contacts.effects`."""
-        return effects(self._store, score, days)
+        return self.effects_together(score, days=days)[0]
 
     def overall_effect(self, score: str = "cpu_efficiency", *, days: int = DAYS) -> Overall | None:
         """What all contacts changed together: :func:`~esjobs.provisioning.overall.overall`."""
-        return overall_effect(self.effects(score, days=days))
+        return self.effects_together(score, days=days)[1]
+
+    def effects_together(
+        self, score: str = "cpu_efficiency", *, days: int = DAYS
+    ) -> tuple[pa.Table, Overall | None]:
+        """Both of these, for the price of one."""
+        return effects(self._store, score, days)
 
     def _window(self, window: str | None) -> Window | None:
         return None if window is None else Window.of(window, self._clock())

@@ -1,8 +1,8 @@
 """What changed for one name, against names like it to which nothing happened. Pure."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import stats
@@ -30,6 +30,8 @@ class Effect:
 
     ``expected``: the change of a name of the same score before. ``effect``: change - expected, with its 95 %
     interval. ``extrapolated``: no name of the group had a score as far out, so that nothing is decided.
+    ``common``: by name of the group, the error that its scatter puts into the effect, with its sign: effects
+    that are held against the same names share it.
     """
 
     change: float
@@ -39,6 +41,7 @@ class Effect:
     high: float
     n_matched: int
     extrapolated: bool
+    common: Mapping[str, float] = field(default_factory=dict)
 
     def verdict(self, *, high_is_good: bool) -> str:
         """``improved``, ``worse``, ``no change seen``, or ``not comparable``."""
@@ -76,7 +79,10 @@ def effect(contacted: Change, others: Sequence[Change]) -> Effect | None:
     expected = float(y.mean()) + slope * away
     found = change - expected
     outside = not x.min() <= contacted.before <= x.max()
-    return Effect(change, expected, found, found - reach, found + reach, n, outside)
+    # expected is sum(weights y): a mean, and a slope times the way from it
+    weights = 1 / n + (away * centred / width if width > 0 else np.zeros(n))
+    common = {each.name: spread * float(weight) for each, weight in zip(matched, weights, strict=True)}
+    return Effect(change, expected, found, found - reach, found + reach, n, outside, common)
 
 
 def _matched(contacted: Change, others: Sequence[Change]) -> list[Change]:

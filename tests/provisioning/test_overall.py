@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import esjobs
-from esjobs.provisioning.matching import Effect
-from esjobs.provisioning.overall import overall
+from esjobs.provisioning.matching import Change, Effect, effect
+from esjobs.provisioning.overall import overall, shared_errors
 from tests.cli.running import run
 from tests.contract.jobs import START, job, put
 
@@ -65,6 +65,52 @@ def test_who_cannot_be_compared_is_left_out() -> None:
     assert told is not None
     assert told.n_contacts == 3
     assert overall([found(0.1, 0.0)] * 3) is not None  # names that never scatter
+
+
+@pytest.mark.parametrize(("n_names", "n_contacts"), [(20, 8), (60, 10), (100, 25), (200, 50)])
+def test_where_nothing_changed_anything_a_verdict_is_as_rare_as_promised(
+    n_names: int, n_contacts: int
+) -> None:
+    """200 made-up programmes each; their groups overlap, the more the more are contacted."""
+    rng = np.random.default_rng(17)
+    verdicts, apart = 0, 0
+    for _ in range(200):
+        level, hours = rng.normal(0.7, 0.1, n_names), rng.lognormal(3, 1, n_names)
+        before, after = level + rng.normal(0, 0.05, (2, n_names))
+        names = [Change(f"n{k}", before[k], after[k], hours[k]) for k in np.argsort(before)]
+        chosen = {2 + int(k) for k in rng.choice(n_names // 2, n_contacts, replace=False)}
+        others = [each for k, each in enumerate(names) if k not in chosen]
+        effects = [found for k in chosen if (found := effect(names[k], others)) is not None]
+        day, n = date(2026, 3, 1), len(effects)
+        told = overall(effects, shared_errors(effects, ["user"] * n, [day] * n, 28))
+        alone = overall(effects)
+        assert told is not None
+        assert alone is not None
+        verdicts += told.verdict(high_is_good=True) != "no change seen"
+        apart += alone.verdict(high_is_good=True) != "no change seen"
+    assert verdicts <= 20  # 10 are promised at most; more than 20 have a chance below 0.001
+    if n_contacts == 50:
+        assert apart > 20  # as if they were independent
+
+
+def test_what_effects_share_is_the_covariance_of_their_predictions() -> None:
+    """Against the hat matrix of one line through the same names."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(0.7, 0.1, 20)
+    y = 0.2 - 0.3 * x + rng.normal(0, 0.05, 20)
+    others = [Change(f"n{k}", x[k], x[k] + y[k], 20.0) for k in range(20)]
+    mine = [Change("a", 0.65, 0.7, 20.0), Change("b", 0.8, 0.7, 20.0), Change("c", 0.7, 0.7, 20.0)]
+    effects = [found for each in mine if (found := effect(each, others)) is not None]
+    days = [date(2026, 3, 1), date(2026, 3, 1), date(2026, 3, 15)]
+    shared = shared_errors(effects, ["user"] * 3, days, 28)
+    design = np.stack([np.ones(20), x], axis=1)
+    residuals = y - design @ np.linalg.lstsq(design, y)[0]
+    inverse = np.linalg.inv(design.T @ design)
+    expected = residuals @ residuals / 18 * (np.array([1, 0.65]) @ inverse @ np.array([1, 0.8]))
+    assert shared[0, 1] == pytest.approx(expected)
+    assert shared[0, 2] / shared_errors(effects, ["user"] * 3, days[:1] * 3, 28)[0, 2] == pytest.approx(0.25)
+    assert shared.diagonal().tolist() == [0, 0, 0]
+    assert shared_errors(effects, ["user", "project", "user"], days, 28)[0, 1] == 0
 
 
 def test_the_command_tells_it(tmp_path: Path) -> None:
