@@ -39,7 +39,7 @@ from esjobs.commands import (
     why,
 )
 from esjobs.commands.help import write_groups
-from esjobs.commands.options import Context
+from esjobs.commands.options import Context, FiniteRange
 from esjobs.core.errors import EsjobsError, UsageError
 from esjobs.core.text import visible
 from esjobs.log_lines import JsonLines, LogLines
@@ -211,7 +211,7 @@ def _fail(error: EsjobsError, code: int) -> NoReturn:
 @click.option(
     "--wait",
     "wait_s",
-    type=click.FloatRange(min=0, max=86_400),
+    type=FiniteRange(min=0, max=86_400),
     metavar="SECONDS",
     help="How long to wait for others who have the file of an embedded store; default: 10, or the settings.",
 )

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 import click
 
 from esjobs.commands.help import example
-from esjobs.commands.options import Context, spreadsheet_option, where_option, window_option
+from esjobs.commands.options import Context, FiniteRange, spreadsheet_option, where_option, window_option
 
 _SHOWN = "job_id,queue,processing_type,state,end_time,cores,events,wall_s,efficiency,cpu_model"
 _ROWS_OF_TABLE = 50
@@ -92,7 +92,7 @@ def _title(n_jobs: int, limit: int | None, sort: str | None, *, desc: bool) -> s
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1),
     default=300.0,
     show_default=True,
     metavar="SECONDS",

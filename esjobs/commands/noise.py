@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from esjobs.commands.help import example
-from esjobs.commands.options import Context, emit, rows_options
+from esjobs.commands.options import Context, FiniteRange, emit, rows_options
 
 _COLLECTIVES = ("barrier", "allreduce", "alltoall")
 _gate_option = click.option(
     "--gate",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=1.5,
     show_default=True,
     metavar="PERCENT",
@@ -61,7 +61,7 @@ def build(folder: Path, compiler: str) -> None:
     "--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each level."
 )
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.01), default=60.0, show_default=True, help="Length of a run."
+    "--seconds", type=FiniteRange(min=0.01), default=60.0, show_default=True, help="Length of a run."
 )
 @click.option("--ranks", type=click.IntRange(min=1), default=2, show_default=True, help="Processes of a run.")
 @click.option(
@@ -116,7 +116,7 @@ def run_plan(
 @_gate_option
 @click.option(
     "--precision",
-    type=click.FloatRange(min=0.0001),
+    type=FiniteRange(min=0.0001),
     default=0.2,
     show_default=True,
     metavar="PERCENT",

@@ -1,5 +1,6 @@
 """What commands share: the context, options of commands that print rows, and printing itself."""
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from esjobs.settings import Settings
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """A number between limits. What is no number (``nan``) is below none of them, and infinity is no time."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or a complaint about the option."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
 
 
 class Context:

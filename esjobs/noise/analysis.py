@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import InputError
-from esjobs.noise.recorded import GATE, Run, read_runs, sound
+from esjobs.noise.recorded import GATE, Run, alike, read_runs, sound
 from esjobs.noise.statistics import (
     Mean,
     above,
@@ -120,17 +120,27 @@ def _notes(clean: Mean, judged: dict[float, str], n_gated: int, gate: float) -> 
 
 
 def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
-    """What a collector costs: runs with it switched off against runs with it on.
+    """What a collector costs: runs with it switched off against runs with it on, both without noise.
 
     Raises :class:`InputError` for files that are wrong, of unlike configurations, or of too few runs.
     """
-    read_runs([off, on])
-    sides = [sound(read_runs([path]), gate) for path in (off, on)]
+    everything = [read_runs([path]) for path in (off, on)]
+    alike([run for runs in everything for run in runs])
+    sides = [sound([run for run in runs if run.level == 0], gate) for runs in everything]
+    n_noisy = sum(run.level > 0 for runs in everything for run in runs)
     times = [[run.seconds for run in kept] for kept, _ in sides]
     for path, values in zip((off, on), times, strict=True):
         if len(values) < 2:
-            raise InputError(f"{path} has fewer than two runs that are left; run more, or a wider gate")
-    found = cost(*times)
+            raise InputError(
+                f"{path} has fewer than two runs without noise (level 0) that are left; run more, "
+                "or a wider gate"
+            )
+    try:
+        found = cost(*times)
+    except OverflowError:
+        raise InputError(
+            f"the times of {off} and {on} are so far apart that no cost can be told; are both in seconds?"
+        ) from None
     n_gated = sum(number for _, number in sides)
     limit = 100 * max(abs(found.low), abs(found.high))
     span = f"{100 * found.low:.2g} to {100 * found.high:.2g} %"
@@ -148,7 +158,8 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
         "n_on": len(times[1]),
         "n_gated": n_gated,
     }
-    return Told(pa.Table.from_pylist([row], COST_SCHEMA), (sentence,))
+    left = (f"runs with noise of a known size, which count for nothing here: {n_noisy}",) if n_noisy else ()
+    return Told(pa.Table.from_pylist([row], COST_SCHEMA), (sentence, *left))
 
 
 def _times(runs: Sequence[Run], level: float) -> list[float]:

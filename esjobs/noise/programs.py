@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -16,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from esjobs.core.errors import EsjobsError, InputError, UsageError
+from esjobs.core.text import visible
 from esjobs.noise.recorded import COLUMNS
 from esjobs.output.destination import writing_text
 
 COLLECTIVES = ("barrier", "allreduce", "alltoall")
 PROGRAMS = ("detector", "source")
 _PATIENCE_S = 60.0
+_LONGEST_S = 86_400
 
 
 def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
@@ -47,7 +50,7 @@ def build(folder: Path, compiler: str = "mpicc") -> list[Path]:
                 check=False,
             )
         if done.returncode:
-            raise EsjobsError(f"{compiler} failed on {name}.c: {_last(done.stderr)}")
+            raise EsjobsError(f"{compiler} failed on {name}.c: {_complaint(done.stderr)}")
         made.append(target)
     return made
 
@@ -111,14 +114,20 @@ def run(
 def _require(plan: Plan, programs: Path) -> None:
     if plan.collective not in COLLECTIVES:
         raise UsageError(f"no collective '{plan.collective}'; there are {', '.join(COLLECTIVES)}")
-    if plan.repeat < 1 or plan.ranks < 1 or plan.seconds <= 0 or not 0 <= plan.bytes <= 1 << 30:
-        raise UsageError("runs, ranks and seconds are above 0, bytes from 0 to 1 GiB")
+    if plan.repeat < 1 or plan.ranks < 1 or not 0 <= plan.bytes <= 1 << 30:
+        raise UsageError("runs and ranks are above 0, bytes from 0 to 1 GiB")
+    if not 0 < plan.seconds <= _LONGEST_S:
+        raise UsageError(f"a run takes more than 0 seconds and at most {_LONGEST_S:,}, not {plan.seconds:g}")
     if not plan.levels or not all(0 <= level <= 100 for level in plan.levels) or 0 not in plan.levels:
         raise UsageError("levels are per cent from 0 to 100, and 0, without noise, is one of them")
     for name in PROGRAMS:
         if not (programs / name).is_file():
             raise UsageError(f"{programs} has no program {name}; make it: esjobs noise build {programs}")
-    if not shlex.split(plan.launcher) or shutil.which(shlex.split(plan.launcher)[0]) is None:
+    try:
+        words = shlex.split(plan.launcher)
+    except ValueError:
+        raise UsageError(f"the launcher {plan.launcher} has a quote that does not end; close it") from None
+    if not words or shutil.which(words[0]) is None:
         raise UsageError(f"there is no launcher '{plan.launcher}'; load an MPI, or name another one")
 
 
@@ -146,11 +155,11 @@ def _detected(plan: Plan, programs: Path, count: int) -> dict[str, Any]:
             ) from None
         raise
     if process.returncode:
-        raise EsjobsError(f"{plan.launcher} failed with {process.returncode}: {_last(complaints)}")
+        raise EsjobsError(f"{plan.launcher} failed with {process.returncode}: {_complaint(complaints)}")
     try:
         row: dict[str, Any] = json.loads(told.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        raise EsjobsError(f"the detector told nothing of its run: {_last(told + complaints)}") from None
+        raise EsjobsError(f"the detector told nothing of its run: {_complaint(told + complaints)}") from None
     return row
 
 
@@ -188,6 +197,13 @@ def _end(process: "subprocess.Popen[Any]") -> None:
         process.wait()
 
 
-def _last(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip(" -\t")]
-    return lines[-1][:300] if lines else "it told nothing"
+def _complaint(text: str) -> str:
+    """What somebody should read of complaints: the first line that names an error, else the first one.
+
+    Open MPI draws a frame around its own and ends them with advice.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip(" -=*\t")]
+    telling = (
+        line for line in lines if re.search(r"error|fail|unable|not found|cannot", line, re.IGNORECASE)
+    )
+    return visible(next(telling, lines[0])[:300]) if lines else "it told nothing"

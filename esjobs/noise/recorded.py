@@ -1,12 +1,13 @@
 """Reads recorded times: CSV with ``level`` (%), ``seconds``, and perhaps how long the slowest rank waited."""
 
 import csv
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from esjobs.core.errors import InputError
+from esjobs.core.errors import InputError, UsageError
 
 COLUMNS = ("level", "seconds", "run_delay_s", "involuntary_switches", "collective", "bytes", "count", "ranks")
 """What a file of runs has; ``level`` and ``seconds`` are enough."""
@@ -35,7 +36,11 @@ def read_runs(files: Iterable[Path]) -> list[Run]:
     Raises :class:`InputError` with file and line for what cannot be read, has no runs, or mixes
     configurations, whose times do not compare.
     """
-    runs = [run for path in files for run in _runs(path)]
+    return alike([run for path in files for run in _runs(path)])
+
+
+def alike(runs: list[Run]) -> list[Run]:
+    """The runs themselves; :class:`InputError` for none, or for those of several configurations."""
     if not runs:
         raise InputError("the files have no runs; esjobs noise run makes them")
     known = sorted({run.configuration for run in runs})
@@ -49,22 +54,26 @@ def sound(runs: Sequence[Run], gate: float) -> tuple[list[Run], int]:
     """The runs whose slowest rank waited for a core for no more than a share of the time, and how many did.
 
     The limit is the same for every level: one of its own for each would make differences of its own. Runs
-    that recorded no waiting stay.
+    that recorded no waiting stay. Raises :class:`UsageError` for a gate that is no share.
     """
+    if not gate >= 0:
+        raise UsageError(f"the gate is a share of the time from 0 on, not {gate:g}")
     kept = [run for run in runs if run.delay is None or run.delay <= gate]
     return kept, len(runs) - len(kept)
 
 
 def _runs(path: Path) -> list[Run]:
     try:
-        if path.stat().st_size > _LARGEST_FILE:
+        with path.open("rb") as stream:
+            # a pipe or a device has no size to look at before
+            data = stream.read(_LARGEST_FILE + 1)
+        if len(data) > _LARGEST_FILE:
             raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; name a file of runs")
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            for name in COLUMNS[:2]:
-                if name not in (reader.fieldnames or ()):
-                    raise InputError(f"{path} has no column {name}; a file of runs has {', '.join(COLUMNS)}")
-            return [_run(row, f"{path}, line {reader.line_num}") for row in reader]
+        reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+        for name in COLUMNS[:2]:
+            if name not in (reader.fieldnames or ()):
+                raise InputError(f"{path} has no column {name}; a file of runs has {', '.join(COLUMNS)}")
+        return [_run(row, f"{path}, line {reader.line_num}") for row in reader]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -1,8 +1,10 @@
 """Recorded runs and the real programs: files that are wrong, gates, sentences, one short run of Open MPI."""
 
+import math
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,53 @@ def test_a_collector_costs_something_or_is_below_what_can_be_seen(tmp_path: Path
     assert "below what this test can see (0." in unseen.notes[0]
 
 
+def test_runs_with_noise_are_no_part_of_what_a_collector_costs(tmp_path: Path) -> None:
+    off, on = recorded(tmp_path / "off.csv", {0: 1}), recorded(tmp_path / "on.csv", {0: 1.01}, seed=2)
+    noisy = recorded(tmp_path / "noisy.csv", {0: 1, 50: 3})
+    plain, told = compare(off, on).rows.to_pylist(), compare(noisy, on)
+    assert told.rows.column("n_off").to_pylist() == [row["n_off"] for row in plain]
+    assert told.rows.column("cost_frac").to_pylist() == pytest.approx(
+        [row["cost_frac"] for row in plain], abs=0.01
+    )
+    assert told.notes[1].startswith("runs with noise of a known size, which count for nothing here: ")
+    only = recorded(tmp_path / "only.csv", {50: 3})
+    with pytest.raises(InputError, match=r"only\.csv has fewer than two runs without noise"):
+        compare(off, only)
+
+
+def test_times_that_no_cost_joins(tmp_path: Path) -> None:
+    for name, times in (("off", "1e-300 1e9 1"), ("on", "1 1 1")):
+        rows = "".join(f"0,{each}\n" for each in times.split())
+        (tmp_path / name).write_text(f"level,seconds\n{rows}", encoding="utf-8")
+    with pytest.raises(InputError, match="so far apart that no cost can be told"):
+        compare(tmp_path / "off", tmp_path / "on")
+
+
+def test_files_without_a_size_are_read_once_and_not_for_ever(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="larger than 64 MiB"):
+        read_runs([Path("/dev/zero")])
+    pipes = []
+    for name in ("off", "on"):
+        os.mkfifo(tmp_path / name)
+        pipes.append(
+            subprocess.Popen(["/bin/sh", "-c", f"printf 'level,seconds\n0,1\n0,2\n' > {tmp_path}/{name}"])
+        )
+    assert compare(tmp_path / "off", tmp_path / "on").rows.num_rows == 1
+    assert [pipe.wait(10) for pipe in pipes] == [0, 0]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+@pytest.mark.parametrize("option", ["--gate", "--precision"])
+def test_limits_that_are_no_numbers(tmp_path: Path, option: str, value: str) -> None:
+    path = recorded(tmp_path / "runs.csv", {0: 1})
+    told = run_program("noise", "analyse", str(path), option, value)
+    assert told.exit_code == 2
+    assert option in told.stderr
+    if value != "inf":
+        with pytest.raises(UsageError, match="the gate is a share"):
+            analyse([path], gate=float(value))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -83,6 +132,31 @@ def test_plans_that_make_no_sense(tmp_path: Path) -> None:
         run(Plan("barrier", 0, (1.0,), 1, 0.1, 2), tmp_path, tmp_path / "out.csv")
     with pytest.raises(UsageError, match="has no program detector"):
         run(Plan("barrier", 0, (0.0,), 1, 0.1, 2), tmp_path, tmp_path / "out.csv")
+    for seconds in (0.0, -1.0, math.nan, math.inf, 1e9):
+        with pytest.raises(UsageError, match="a run takes more than 0 seconds and at most 86,400"):
+            run(Plan("barrier", 0, (0.0,), 1, seconds, 2), tmp_path, tmp_path / "out.csv")
+    for name in ("detector", "source"):
+        (tmp_path / name).touch()
+    with pytest.raises(UsageError, match="has a quote that does not end"):
+        run(Plan("barrier", 0, (0.0,), 1, 0.1, 2, "mpirun 'x"), tmp_path, tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("complaints", "told"),
+    [
+        ("----\nORTE was unable to start\n\nadvice, and\nmore advice).\n----\n", "ORTE was unable to start"),
+        ("In file x.c:1:\nx.c:3:1: error: no such type\ncompilation terminated.\n", "error: no such type"),
+        ("usage: launcher\n", "usage: launcher"),
+        ("===\n", "it told nothing"),
+    ],
+)
+def test_of_many_complaints_the_telling_one_is_said(complaints: str, told: str, tmp_path: Path) -> None:
+    compiler = tmp_path / "mpicc"
+    compiler.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{complaints}END\nexit 1\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    with pytest.raises(EsjobsError, match=re.escape(told)):
+        build(tmp_path / "programs", str(compiler))
 
 
 @pytest.mark.skipif(
