@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from esjobs.setting_types import Count, no_flag
 
@@ -33,3 +34,16 @@ class SimilarSettings(BaseModel):
     """In which jobs are compared; none: in all that four of five jobs of the knowledge base have."""
     most_jobs: Count = 20_000
     """Jobs of the knowledge base at most, the newest: 2,000 bytes each and metric."""
+
+    @field_validator("metrics")
+    @classmethod
+    def _each_once(cls, metrics: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(metrics)) < len(metrics):
+            raise PydanticCustomError("metrics", "expected each metric once; twice it would weigh twice")
+        return metrics
+
+    @model_validator(mode="after")
+    def _fine_within_coarse(self) -> "SimilarSettings":
+        if self.fine is not None and self.coarse is not None and self.fine > self.coarse:
+            raise PydanticCustomError("fine", "expected fine, the limit of any jobs, up to coarse")
+        return self

@@ -218,6 +218,33 @@ def test_what_cannot_be_done_is_said(families: Session, tmp_path: Path) -> None:
         load(wrong)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fine = 0.5\ncoarse = 0.1", "expected fine, the limit of any jobs, up to coarse"),
+        ('metrics = ["cpu_load", "read_b_s", "cpu_load"]', "expected each metric once"),
+        ("fine = nan", r"similar\.fine"),
+        ("static = 1.1", r"similar\.static"),
+        ("coarse = -0.1", r"similar\.coarse"),
+        ("fine = true", r"similar\.fine"),
+        ("most_jobs = 0", r"similar\.most_jobs"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    wrong = tmp_path / "esjobs.toml"
+    wrong.write_text(f"[similar]\n{text}\n")
+    with pytest.raises(SettingsError, match=said):
+        load(wrong)
+
+
+def test_limits_of_which_one_alone_is_set_are_taken(tmp_path: Path) -> None:
+    given = tmp_path / "esjobs.toml"
+    given.write_text("[similar]\nfine = 0.5\n")
+    assert load(given).similar.fine == 0.5
+    given.write_text("[similar]\nfine = 0.1\ncoarse = 0.1\n")
+    assert load(given).similar.coarse == 0.1
+
+
 def test_the_commands(tmp_path: Path) -> None:
     store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
     with esjobs.open(store) as opened:
