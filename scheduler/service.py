@@ -206,10 +206,14 @@ class Stop(BaseException):
 def _ended_by_signals() -> Iterator[None]:
     """Raise :class:`Stop` in the middle of whatever is done."""
 
+    before: dict[signal.Signals, Any] = {}
+
     def stop(*_: object) -> None:
+        # whoever signals a group of processes signals twice: the second one would cut the end short
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
         raise Stop
 
-    before: dict[signal.Signals, Any] = {}
     for number in (signal.SIGTERM, signal.SIGINT):
         before[number] = signal.signal(number, stop)
     try:

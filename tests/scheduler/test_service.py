@@ -10,6 +10,7 @@ import urllib.request
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from apscheduler.schedulers.background import BackgroundScheduler
 
 from esjobs.core.errors import StoreError
 from esjobs.nights.condition import Condition
@@ -213,3 +214,24 @@ def test_a_signal_ends_the_service_in_the_middle_of_a_night() -> None:
     before = signal.getsignal(signal.SIGTERM)
     serve(service, DAILY)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a group of processes each gets one, and hands it on."""
+    ended = []
+    shutdown = BackgroundScheduler.shutdown
+
+    def slow(scheduler: BackgroundScheduler, *, wait: bool = True) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        shutdown(scheduler, wait=wait)
+        ended.append(scheduler)
+
+    monkeypatch.setattr(BackgroundScheduler, "shutdown", slow)
+
+    def night(unwritten: str | None) -> Tended:
+        del unwritten
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("it was not ended")
+
+    serve(Service(DAILY, night, Installation().clock, Metrics(), NOON - timedelta(days=1)), DAILY)
+    assert len(ended) == 1
