@@ -174,13 +174,13 @@ class Errand:
 def serve(service: Service, calendar: Calendar, errands: Sequence[Errand] = ()) -> None:
     """Tick until the process is told to end (SIGTERM, SIGINT); a night that is being run is left as it is."""
     ticks: queue.SimpleQueue[None] = queue.SimpleQueue()
+    # what it says of its ticks, twice a minute, is nothing that a reader of the log looks for
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)
     ticking = BackgroundScheduler(timezone="UTC")
     options: dict[str, Any] = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     ticking.add_job(ticks.put, CalendarTrigger(calendar), args=[None], **options)
     ticking.add_job(ticks.put, IntervalTrigger(seconds=_HEARTBEAT_S), args=[None], **options)
     ticks.put(None)
-    # what it says of its ticks, twice a minute, is nothing that a reader of the log looks for
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
     with _ended_by_signals():
         ticking.start()
         try:

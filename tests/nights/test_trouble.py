@@ -105,7 +105,7 @@ def test_a_folder_that_is_read_only_is_told(ready: Path, tmp_path: Path) -> None
     ended = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script], env=environment(), capture_output=True, text=True, check=False
     )
-    assert_one_line(ended, "Read-only file system; make the folder writable or use another one")
+    assert_one_line(ended, "Read-only file system; make the file and its folder writable")
     assert results(tmp_path / "jobs.duckdb") == results(ready)
 
 
@@ -118,7 +118,7 @@ def test_a_file_without_the_right_to_write_is_told(ready: Path, tmp_path: Path) 
     try:
         if plain and not may(*plain):
             pytest.skip("root cannot give up its right to write to everything here")
-        assert_one_line(once(store, *plain), "Permission denied; make the folder writable")
+        assert_one_line(once(store, *plain), "Permission denied; make the file and its folder writable")
     finally:
         tmp_path.chmod(0o755)
         store.chmod(0o644)
