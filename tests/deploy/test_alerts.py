@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.capabilities import TABLES
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 TABLE = PAGE.split("## What alerts mean")[1].split("\n## ")[0]
@@ -40,3 +42,9 @@ def test_a_quoted_reason_is_one_that_there_is(quoted: str, texts: list[str]) -> 
 
 def test_reasons_are_quoted() -> None:
     assert len(QUOTED) >= 10
+
+
+def test_the_page_names_what_nobody_can_compute_again() -> None:
+    told = PAGE.partition("cannot be computed again")[2].partition("everything else")[0]
+    indices = {f"esjobs-{table.name.replace('_', '-')}" for table in TABLES if table.entered}
+    assert set(re.findall(r"`(esjobs-[a-z-]+)`", told)) == indices

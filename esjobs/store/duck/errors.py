@@ -25,7 +25,11 @@ _WAYS_OUT: tuple[tuple[str, type[StoreError], str], ...] = (
     (r"Invalid unicode", StoreError, "text must be UTF-8; check where the rows come from"),
     (r"version number|storage version", SchemaError, "open it with the version of DuckDB that wrote it"),
     (r"No space left|File too large|disk is full", StoreError, "free some space and run it again"),
-    (r"Permission denied|Read-only file system", StoreError, "make the file and its folder writable for this user, or use another one"),
+    (
+        r"Permission denied|Read-only file system",
+        StoreError,
+        "make the file and its folder writable for this user, or use another one",
+    ),
     (r"Is a directory", StoreError, "name a file inside it"),
     (r"Cannot open file", StoreError, "name a file in a folder that can be written to"),
 )
