@@ -440,6 +440,40 @@ def test_bars_in_two_texts_are_refused_for_nobody_can_tell_where_they_belong(tmp
     assert (jobs, reject.reason) == ([], "wrong number of columns")
 
 
+SEVERAL = "JobID|End|Partition|JobName|SubmitLine"
+LINES = (
+    "1|2026-03-01T01:00:00|p|wrap|sbatch --wrap echo a",
+    "srun -n 1 echo b | cat",
+    "echo c",
+    "1.0|2026-03-01T01:00:00|p|echo|srun -n 1 echo b",
+    "2|2026-03-01T01:00:00|p",  # cut off
+    "echo d",
+    "3|2026-03-01T01:00:00|p|x|sbatch x",
+)
+
+
+@pytest.mark.parametrize("block", [1 << 20, 40, 60, 100])
+def test_lines_of_a_command_belong_to_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr("esjobs.ingest.formats.slurm.BLOCK", block)
+    jobs, rejects, notes = parsed(written(tmp_path, "\n".join([SEVERAL, *LINES]) + "\n"))
+    assert [(job["job_id"], job["executable"]) for job in jobs] == [("1", "echo"), ("3", None)]
+    # what follows a row that was refused is refused with it
+    assert [(reject.line, reject.reason) for reject in rejects] == [
+        (6, "wrong number of columns"),
+        (7, "wrong number of columns"),
+    ]
+    assert "sacct.txt: lines that continue a name or command of several lines: 2" in notes
+
+
+def test_lines_before_any_row_or_behind_other_columns_are_refused(tmp_path: Path) -> None:
+    text = "\n".join([SEVERAL, "echo", LINES[0]])
+    assert [reject.line for reject in parsed(written(tmp_path, text))[1]] == [2]
+    text = "JobID|SubmitLine|Partition|End\n1|a|p|2026-03-01T01:00:00\nrest\n"
+    assert [reject.line for reject in parsed(written(tmp_path, text))[1]] == [3]
+
+
 # -- programs --------------------------------------------------------------------------------------------
 
 # as sacct 22.05 printed them: job, its batch script, a daemon of mpirun, programs by their paths

@@ -156,7 +156,7 @@ class SlurmSource:
                         continue
                     heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
                     numbered = numbered[1:] if heading.named else numbered
-                rows = waiting + rows_in(numbered, heading, refusals)
+                rows = rows_in(numbered, heading, refusals, account, waiting)
                 waiting = [] if lines.final else last_job(rows, heading)
                 rows = rows[: len(rows) - len(waiting)]
                 parsed = _parsed(rows, heading, zone, context, refusals, account)
@@ -268,6 +268,8 @@ def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple
         )
     if account.joined:
         notes.append(f"{file}: steps joined into their jobs: {account.joined:,}")
+    if account.continued:
+        notes.append(f"{file}: lines that continue a name or command of several lines: {account.continued:,}")
     if account.impossible:
         notes.append(
             f"{file}: cells of reqmem that are impossible (such as 2147486648Mn), and left out: "

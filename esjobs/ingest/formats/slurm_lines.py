@@ -37,6 +37,8 @@ _SHAPES = {
 }
 """Columns whose cells are known by their shape, by which a cell of free text is found that holds a bar."""
 
+_ID = re.compile(r"\d+(_\S+)?(\+\d+)?(\.\S+)?", re.ASCII)
+
 _STEP = re.compile(r"\d+(\+\d+)?", re.ASCII)
 """Steps that programs were launched as; ``batch``, ``extern`` and ``interactive`` are Slurm's own."""
 
@@ -70,6 +72,7 @@ class Account:
     """What a reader should know of a file, counted."""
 
     joined: int = 0
+    continued: int = 0
     impossible: int = 0
     twice: int = 0
 
@@ -108,10 +111,20 @@ def _is_bare(first: Sequence[str]) -> bool:
     return end in cells.NOTHING or cells.utc(end, ZoneInfo("UTC"))[0] != end
 
 
-def rows_in(numbered: Sequence[tuple[int, bytes]], heading: Heading, refusals: Refusals) -> list[Row]:
-    """Lines as cells; those that have another number of them are refused."""
-    rows = []
+def rows_in(
+    numbered: Sequence[tuple[int, bytes]],
+    heading: Heading,
+    refusals: Refusals,
+    account: Account,
+    begun: Sequence[Row] = (),
+) -> list[Row]:
+    """Lines as cells, behind those of ``begun``; those that have another number of them are refused.
+
+    Free text may have several lines: where it is the last column, all but the first are counted and left out.
+    """
+    rows = list(begun)
     width = len(heading.names)
+    before = rows[-1].number if rows else 0
     for number, line in numbered:
         raw = line.rstrip(b"\r")
         if not raw.strip():
@@ -127,6 +140,11 @@ def rows_in(numbered: Sequence[tuple[int, bytes]], heading: Heading, refusals: R
             del split[-1]
         if len(split) > width:
             split = _with_bars(split, heading)
+        if len(split) < width and rows and before == rows[-1].number and _continues(split, heading):
+            # nothing that is read stands there, and there may be no end of it
+            account.continued += 1
+            continue
+        before = number
         if len(split) != width:
             detail = (
                 f"{len(split)} cells; accepted: {width}, as in the header (ask for JobName, SubmitLine last)"
@@ -135,6 +153,12 @@ def rows_in(numbered: Sequence[tuple[int, bytes]], heading: Heading, refusals: R
             continue
         rows.append(Row(number, raw, split))
     return rows
+
+
+def _continues(split: Sequence[str], heading: Heading) -> bool:
+    """Whether a line of too few cells can be more of the last one, and is no row that was cut off."""
+    at = heading.at.get("jobid", heading.at.get("jobidraw", 0))
+    return heading.names[-1] in _FREE and not (at < len(split) and _ID.fullmatch(split[at].strip()))
 
 
 def _with_bars(split: list[str], heading: Heading) -> list[str]:
