@@ -131,16 +131,13 @@ def _take(
         good = {name: mark for name, mark in marks.items() if _is_report(copies / name)}
         if good:
             stored = put([copies / name for name in good], source)
-            kept = {name: (copies / name).stat().st_mtime_ns for name in good}
             failed = spool.remove(good, copies)
-            changed = [copies / name for name, time_ns in kept.items() if _time(copies / name) != time_ns]
-            if changed:
-                put(changed, source)
             counts["gathered"] += len(good)
             counts["regions rejected"] += stored.n_dropped
             counts["not removed"] += len(failed)
             if failed:
-                _log.warning("%s: %d files are stored, but could not be removed", spool.name, len(failed))
+                told = "%s: %d files are stored, but have changed since, or could not be removed"
+                _log.warning(told, spool.name, len(failed))
     return {name: seen[name].mark for name in marks if name not in good}
 
 
@@ -159,10 +156,6 @@ def _sweep_copies(now: float) -> None:
 def _is_report(path: Path) -> bool:
     """Whether a file has anything that can be stored."""
     return any(parsed.batch.num_rows for parsed in Talp().parse(path, {}))
-
-
-def _time(path: Path) -> int:
-    return path.stat().st_mtime_ns
 
 
 def _remembered(text: str | None) -> dict[str, str]:

@@ -48,10 +48,10 @@ class Spool(Protocol):
     def copy(self, names: Sequence[str], to: Path) -> Mapping[str, str]:
         """Copy files; the marks of what was copied, by name. What is gone by now is left out."""
 
-    def remove(self, marks: Mapping[str, str], again: Path) -> list[str]:
-        """Remove files that still have these marks; those that could not be removed.
+    def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
+        """Remove files that are still what was copied, with these marks; those that could not be removed.
 
-        ``again``: a folder for what changed meanwhile and was removed all the same: it is to be stored.
+        ``copies``: the folder of the copies. What has changed meanwhile stays, for the next time.
         """
 
 
@@ -113,9 +113,9 @@ class LocalSpool:
             copied[name] = _mark(known)
         return copied
 
-    def remove(self, marks: Mapping[str, str], again: Path) -> list[str]:
-        """See :class:`Spool`; nothing is removed that changed."""
-        del again
+    def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
+        """See :class:`Spool`."""
+        del copies
         failed = []
         for name, mark in marks.items():
             path = Path(self.name) / name
@@ -161,12 +161,21 @@ class RemoteSpool:
         self._pull(names, to, [])
         return {name: _mark((to / name).lstat()) for name in names if (to / name).is_file()}
 
-    def remove(self, marks: Mapping[str, str], again: Path) -> list[str]:
-        """See :class:`Spool`. rsync removes what is the same here: ``again`` must hold the copies."""
+    def remove(self, marks: Mapping[str, str], copies: Path) -> list[str]:
+        """See :class:`Spool`. rsync removes what it need not copy, for it is here by its contents.
+
+        What has changed it would copy first, and remove then, and that copy nobody has stored yet. So it gets
+        a folder for its temporary files in which none can be made: what it cannot copy it leaves alone.
+        """
+        nowhere = next((folder for folder in ("/proc", "/dev/fd") if os.path.isdir(folder)), "/")
         try:
-            self._pull(list(marks), again, ["--remove-source-files"])
+            self._pull(list(marks), copies, ["--checksum", f"--temp-dir={nowhere}", "--remove-source-files"])
         except InputError:
-            return list(marks)
+            try:
+                there = self.files()
+            except InputError:
+                return list(marks)
+            return [name for name in marks if name in there]
         return []
 
     def _pull(self, names: Sequence[str], to: Path, options: Iterable[str]) -> None:

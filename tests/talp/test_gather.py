@@ -1,10 +1,12 @@
 """Spools are emptied into the store: nothing is lost, nothing of others is touched."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from click.testing import CliRunner
 
 from esjobs.cli import main
 from esjobs.core.errors import InputError, StoreError, UsageError
+from esjobs.core.report import RunReport
 from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.talp.gathering import gather
@@ -195,6 +198,33 @@ def test_a_spool_of_another_host(remote: tuple[str, ...], shared_data: Path, spo
         assert sorted(path.name for path in spool.iterdir()) == ["notes.json", broken.name]
         assert {row["source"] for row in session.arrow.show("pop").to_pylist()} == {"slurm"}
         assert session.gather_talp().counts["new junk"] == 0
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_a_report_that_is_written_again_before_its_removal_stays_until_it_is_stored(
+    where: str, remote: tuple[str, ...], session: Session, spool: Path
+) -> None:
+    """Of the same size, and of another host with the same time: only the contents tell."""
+    first = aged(written(spool, minimal(), "talp.1.0.n.1.json"))
+    other = aged(written(spool, minimal(), "talp.2.0.n.1.json"))
+    settings = TalpSettings(rsync=remote)
+    spools = [SpoolSettings(folder=f"login1:{spool}" if where == "there" else str(spool))]
+    puts: list[list[str]] = []
+
+    def put(files: Sequence[Path], source: str | None) -> RunReport:
+        puts.append(sorted(file.read_text() for file in files))
+        if len(puts) == 1:
+            aged(written(spool, minimal(usefulTime=4 * 10**9), first.name), OLD + (where == "here"))
+        return RunReport("test", "test", len(files), len(files), 0.0)
+
+    counts = gather(session.store, settings, spools, put, NOW.timestamp()).counts
+    assert counts["gathered"] == 2
+    assert list(spool.iterdir()) == [first]
+    assert not other.exists()
+    assert counts["not removed"] == (1 if where == "there" else 0)
+    gather(session.store, settings, spools, put, NOW.timestamp())
+    assert list(spool.iterdir()) == []
+    assert puts[1] == [json.dumps(minimal(usefulTime=4 * 10**9))]
 
 
 def test_a_host_that_does_not_answer_is_one_line(spool: Path) -> None:
