@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -75,6 +76,24 @@ class Plan:
     seed: int = 1
 
 
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Takes SIGTERM, by which schedulers end jobs, for an interruption; only the main thread may."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_ended_in_order()
 def run(
     plan: Plan, programs: Path, out: Path, progress: Callable[[str, int, int], None] | None = None
 ) -> int:

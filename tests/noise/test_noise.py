@@ -4,7 +4,10 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,41 @@ def test_a_collector_costs_something_or_is_below_what_can_be_seen(tmp_path: Path
     assert seen.notes[0].startswith("the collector costs ")
     unseen = compare(off, recorded(tmp_path / "same.csv", {0: 1}, seed=3))
     assert "below what this test can see (0." in unseen.notes[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("hangs", [1, 3])
+def test_what_is_ended_by_a_scheduler_leaves_the_runs_before_and_no_process(
+    tmp_path: Path, number: signal.Signals, hangs: int
+) -> None:
+    """A launcher that hangs the first time, for calibration, or the third, when one run is done."""
+    programs, calls, out = tmp_path / "programs", tmp_path / "calls", tmp_path / "runs.csv"
+    programs.mkdir()
+    for name in ("detector", "source"):
+        (programs / name).touch()
+    told = '{"seconds": 1.0, "run_delay_s": -1.0, "involuntary_switches": 0, "count": 7, "ranks": 2}'
+    launcher = tmp_path / "launcher"
+    launcher.write_text(
+        f"#!/bin/sh\necho $$ >> {calls}\n[ $(wc -l < {calls}) -lt {hangs} ] || exec sleep 60\n"
+        f"echo '{told}'\n",
+        encoding="utf-8",
+    )
+    launcher.chmod(0o755)
+    command = [sys.executable, "-m", "esjobs", "noise", "run", str(programs), str(out), "--levels", "0"]
+    with subprocess.Popen([*command, "--repeat", "5", "--launcher", str(launcher)]) as running:
+        for _ in range(600):
+            started = calls.read_text().split() if calls.exists() else []
+            if len(started) == hangs or running.poll() is not None:
+                break
+            time.sleep(0.1)
+        assert len(started) == hangs
+        running.send_signal(number)
+        assert running.wait(timeout=30) == 130
+    assert out.exists() == (hangs == 3)
+    if hangs == 3:
+        assert len(read_runs([out])) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started[-1]), 0)
 
 
 def test_runs_with_noise_are_no_part_of_what_a_collector_costs(tmp_path: Path) -> None:
