@@ -5,6 +5,7 @@ partition. Publishing is one small transaction, whatever the size of the rows. T
 held in memory until then and written in it: a transaction of their own would cost more than they do.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ def write(connection: DuckConnection, table: Table, partition: str, pieces: Iter
         number = _next_number(connection)
         _announce(connection, {number: (table, partition)})
         for rows in pieces:
-            _insert(connection, table, number, rows)
+            _insert(connection, results_name(table), _numbered(rows, number))
     return Generation(table, partition, str(number))
 
 
@@ -60,10 +61,13 @@ def _landed(
     if new:
         numbered = list(enumerate(new, _next_number(connection)))
         _announce(connection, {number: (each.table, each.partition) for number, each in numbered})
+        parts: dict[str, list[pa.Table]] = defaultdict(list)
         for number, each in numbered:
-            for rows in held.pieces(each):
-                _insert(connection, each.table, number, rows)
+            parts[results_name(each.table)] += [_numbered(rows, number) for rows in held.pieces(each)]
             landed.append((each, number))
+        for name, rows in parts.items():
+            if rows:
+                _insert(connection, name, pa.concat_tables(rows))
     return landed
 
 
@@ -86,14 +90,14 @@ def _announce(connection: DuckConnection, generations: Mapping[int, tuple[Table,
     )
 
 
-def _insert(connection: DuckConnection, table: Table, number: int, rows: pa.Table) -> None:
-    columns = ", ".join(quote(name) for name in rows.schema.names)
-    connection.insert(
-        f"INSERT INTO {results_name(table)} ({columns}, generation) "  # noqa: S608
-        f"SELECT {columns}, $1 FROM incoming",
-        rows,
-        [number],
-    )
+def _numbered(rows: pa.Table, number: int) -> pa.Table:
+    """Rows that carry the number of their generation."""
+    return rows.append_column("generation", pa.repeat(number, rows.num_rows))
+
+
+def _insert(connection: DuckConnection, name: str, rows: pa.Table) -> None:
+    columns = ", ".join(quote(column) for column in rows.schema.names)
+    connection.insert(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM incoming", rows)  # noqa: S608
 
 
 def _switch(
