@@ -76,6 +76,16 @@ def read_condition(text: str) -> Condition:
     return Condition(field, operator, values)
 
 
+def named(text: str) -> str:
+    """The name at the beginning of a condition, of a field or not; empty where there is none.
+
+    >>> named(" queue=CERN"), named("=CERN")
+    ('queue', '')
+    """
+    name = _NAME.match(text.strip())
+    return name.group() if name else ""
+
+
 def _state(kind: str) -> Operator:
     return "is missing" if kind == "missing" else "is present"
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from esjobs.core import fields
+from esjobs.core.conditions import named
+from esjobs.core.errors import UsageError
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
 from esjobs.jobs.conditions import parse_conditions
@@ -36,7 +38,19 @@ def query_jobs(
 
 def ask(store: JobStore, question: Question) -> Answer:
     """The answer to a question; see :func:`~esjobs.jobs.questions.question.answered`."""
+    _require_no_metrics(question.where)
     return answered(store, question, lambda: _nothing(store, question.window, question.where))
+
+
+def _require_no_metrics(where: Sequence[str]) -> None:
+    """Conditions are about jobs; of numbers of groups the catalogue would only say that it has no field."""
+    for condition in where:
+        name = named(condition)
+        if not fields.is_field(name) and any(each.name == name for each in METRICS):
+            raise UsageError(
+                f"'{condition}': {name} is a number of groups, and conditions are about jobs; --min-jobs "
+                "leaves out groups of few jobs, --sort and --top the rest"
+            )
 
 
 def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> str:
@@ -53,7 +67,13 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
     listed = f"; what there is: {commands}" if commands else ""
     if any(each.operator == "=" and _is_text(name) for name, of in parsed.items() for each in of):
         listed += "; = minds the case, ~ does not"
+    if any(_in_single_quotes(value) for of in parsed.values() for each in of for value in each.values):
+        listed += "; single quotes are taken as part of the value: leave them out"
     return f"no jobs{condition} in {window or stored}; the stored jobs lie in {stored}{listed}"
+
+
+def _in_single_quotes(value: str) -> bool:
+    return len(value) > 1 and value[0] == value[-1] == "'"
 
 
 def _is_text(name: str) -> bool:

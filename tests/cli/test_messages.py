@@ -286,6 +286,11 @@ def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) 
     assert "= minds the case, ~ does not" in nothing.stderr
     nothing = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "cores>1000")
     assert "minds the case" not in nothing.stderr
+    quotes = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site='SITE01'")
+    assert "single quotes are taken as part of the value: leave them out" in quotes.stderr
+    group = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "jobs>=100")
+    assert group.exit_code == 2
+    assert "jobs is a number of groups, and conditions are about jobs; --min-jobs" in group.stderr
 
 
 def test_a_table_says_which_run_it_shows_and_to_what_it_was_restricted(filled: Path, tmp_path: Path) -> None:

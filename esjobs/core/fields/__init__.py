@@ -28,6 +28,7 @@ __all__ = [
     "Resolved",
     "asked_field",
     "field",
+    "is_field",
 ]
 
 _BY_NAME = {field.name: field for field in (*JOB_FIELDS, *DERIVED_FIELDS)}
@@ -46,6 +47,11 @@ def field(name: str) -> Field:
         return _BY_NAME[name]
     except KeyError:
         raise UsageError(f"no field '{name}' in the catalogue{_nearest(name)}; see: esjobs fields") from None
+
+
+def is_field(name: str) -> bool:
+    """Whether a name is that of a field, alias or not."""
+    return ALIASES.get(name, name) in _BY_NAME
 
 
 def asked_field(name: str) -> Field:
