@@ -88,7 +88,7 @@ def test_where_nothing_changed_anything_a_verdict_is_as_rare_as_promised(
         assert alone is not None
         verdicts += told.verdict(high_is_good=True) != "no change seen"
         apart += alone.verdict(high_is_good=True) != "no change seen"
-    assert verdicts <= 20  # 10 are promised at most; more than 20 have a chance below 0.001
+    assert verdicts <= 20  # 10 are promised at most; more than 20 come once in a thousand times
     if n_contacts == 50:
         assert apart > 20  # as if they were independent
 
