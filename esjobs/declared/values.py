@@ -60,14 +60,14 @@ def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
 
     ``window`` None: all that is stored. One read.
     """
-    imported = _imported(store, "site")
+    imported = _imported(store, "site", "rc_site")
     window = _window_or_all(store, window) if imported else None
     return {} if window is None else _sites(imported, window.end)
 
 
 def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
     """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
-    imported = _imported(store, "site")
+    imported = _imported(store, "site", "country")
     window = _window_or_all(store, window) if imported else None
     if window is None:
         return {}
@@ -90,26 +90,23 @@ def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str,
     return {name: site for name, site in named.items() if site is not None}
 
 
-def _imported(store: JobStore, level: str) -> Mapping[str, list[Declaration]]:
-    rows = read_table(store, COREPOWER, [In("level", (level,))]).to_pylist()
+def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Declaration]]:
+    """What was imported for each name of a level, oldest first; ``only``: nothing else of it is needed."""
+    columns = ("name", "imported_at", "valid_from", *only) if only else ()
+    rows = read_table(store, COREPOWER, [In("level", (level,))], columns).to_pylist()
     names = [row["name"] for row in rows]
     resolved = resolve_names(names) if level == "cpu_model" else names
     canonical = {raw: name or raw for raw, name in zip(names, resolved, strict=True)}
     declarations: dict[str, list[Declaration]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["imported_at"]):
-        declarations[canonical[row["name"]]].append(
-            Declaration(
-                canonical[row["name"]],
-                row["corepower"],
-                row["benchmark"],
-                row["valid_from"],
-                row["rc_site"],
-                row["parent_corepower"],
-                row["source"],
-                row["country"],
-            )
-        )
+        name = canonical[row["name"]]
+        said = (row.get(column) for column in _DECLARED)
+        declarations[name].append(Declaration(name, *said))
     return declarations
+
+
+_DECLARED = ("corepower", "benchmark", "valid_from", "rc_site", "parent_corepower", "source", "country")
+"""The columns behind the fields of a declaration, in their order."""
 
 
 def declared_table(store: JobStore, window: Window | None) -> pa.Table:
