@@ -14,7 +14,7 @@ import pyarrow as pa
 from esjobs.core import fields
 from esjobs.core.arrow import schema_of
 from esjobs.core.errors import UsageError
-from esjobs.core.query import Count, DropRule, Filter, Metric, Query, Select
+from esjobs.core.query import DropRule, Filter, Metric, Query, Select
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.declared.values import imported_countries, imported_sites
@@ -98,7 +98,7 @@ def stored_values(
     if source is None:
         raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
     resolve = _RESOLVERS[name](store, window)
-    question = Query((source,), (Count(),), window, over=over, books=False)
+    question = Query((source,), (), window, over=over, books=False)
     values = store.aggregate(question).table.column(source).to_pylist()
     return source, [value for value, item in zip(values, resolve(values), strict=True) if wanted(item)]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from esjobs.core import fields
 from esjobs.core.keys import Bins, Named
-from esjobs.core.query import Count, DropRule, Filter, Maximum, Metric, Minimum, Query, adds_up
+from esjobs.core.query import DropRule, Filter, Maximum, Metric, Minimum, Query, adds_up
 from esjobs.core.window import Window
 from esjobs.jobs.questions.dimensions import BinsAsked, Dimension
 from esjobs.jobs.questions.formulas import Floats, Part, unnamed
@@ -66,7 +66,7 @@ def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...]
     # quantiles of queues are none of sites: the store must know what belongs together
     for name in resolved:
         source = source_of(name) or name
-        values = plain(store.aggregate(replace(question, keys=(source,), metrics=(Count(),))).table)
+        values = plain(store.aggregate(replace(question, keys=(source,), metrics=())).table)
         stored = values.column(source).to_pylist()
         made += (Named(name, source, tuple(zip(stored, known[name](stored), strict=True))),)
     keys = tuple(dimension.key for dimension in by)
