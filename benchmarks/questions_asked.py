@@ -1,12 +1,15 @@
 """The questions of coordinators: as one command, as SQL on the same file, as an aggregation of the client.
 
-SQL and aggregations are what somebody writes who wants this answer and no other: WLCG sites and CPU models of
-what jobs name are given to both, the SQL as tables ``sites`` and ``models``.
+SQL and aggregations are what somebody writes who wants these numbers and no others: WLCG sites and CPU
+models of what jobs name are given to both, the SQL as tables ``sites`` and ``models``. Some answers say more:
+how many jobs a number leaves out, groups where it is 0. For these there is SQL that gives all of it, too.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from esjobs.core.words import JUDGED
 
 WEEK, WEEK_BEFORE = ("2025-06-23", "2025-06-30"), ("2025-06-16", "2025-06-23")
 MONTH, MONTH_BEFORE = ("2025-06-01", "2025-06-29"), ("2025-05-04", "2025-06-01")
@@ -27,14 +30,16 @@ class Asked:
     """One question.
 
     ``command``: arguments of ``esjobs``; ``{queue}`` and ``{site}`` stand for names of the grid. ``sql``:
-    statements on the file, the last of which gives the answer; ``checked``: its columns that must be those of
-    the command. ``body``: of a search by the client; None where results answer, or a list of jobs does.
+    statements on the file, the last of which gives the numbers; ``checked``: its columns that must be those
+    of the command. ``whole``: one that gives all that the answer says; empty where the SQL does. ``body``: of
+    a search by the client; None where results answer, or a list of jobs does.
     """
 
     title: str
     command: tuple[str, ...]
     sql: tuple[str, ...]
     checked: tuple[str, ...] = ()
+    whole: str = ""
     body: Callable[[Mapping[str, str]], dict[str, Any]] | None = None
 
 
@@ -54,6 +59,9 @@ _EFFICIENCY_SQL = (
     "sum(cpu_s) FILTER (wall_s IS NOT NULL AND cores IS NOT NULL)"
     " / sum(wall_s * cores) FILTER (cpu_s IS NOT NULL) AS efficiency"
 )
+
+
+_COUNTS_SQL = "count(*) AS jobs, count(cpu_s) FILTER (wall_s IS NOT NULL AND cores IS NOT NULL) AS counted"
 
 
 def _sum(field: str) -> dict[str, Any]:
@@ -93,7 +101,9 @@ QUESTIONS: tuple[Asked, ...] = (
             " HAVING count(*) >= 100 ORDER BY efficiency",
         ),
         ("efficiency",),
-        lambda _: _grouped(
+        f"SELECT site AS queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs WHERE {_within(WEEK)} GROUP BY ALL"
+        " HAVING jobs >= 100 ORDER BY efficiency",
+        body=lambda _: _grouped(
             "site",
             _SUMS,
             _range(WEEK),
@@ -114,7 +124,17 @@ QUESTIONS: tuple[Asked, ...] = (
             " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
         ),
         ("lost_core_h", "lost_core_h_share"),
-        lambda _: _grouped(
+        "WITH every AS (SELECT site, count(*) AS jobs FROM jobs GROUP BY site), lost AS (SELECT site,"
+        " sum(wall_s * cores) / 3600 AS core_h, count(wall_s * cores) AS counted FROM jobs"
+        f" WHERE state IN ({_quoted(FAILED)}) GROUP BY site), each AS (SELECT rc_site,"
+        " coalesce(sum(core_h), 0) AS lost_core_h, sum(jobs) AS jobs, sum(counted) AS counted FROM every"
+        " LEFT JOIN lost USING (site) LEFT JOIN sites USING (site) GROUP BY 1),"
+        " placed AS (SELECT *, row_number() OVER (ORDER BY lost_core_h DESC) AS place FROM each)"
+        " SELECT if(place <= 10, rc_site, 'others') AS rc_site, sum(lost_core_h) AS lost_core_h,"
+        " sum(lost_core_h) / (SELECT sum(lost_core_h) FROM each) AS lost_core_h_share,"
+        " sum(jobs) AS jobs, sum(counted) AS counted"
+        " FROM placed GROUP BY 1, least(place, 11) ORDER BY least(place, 11)",
+        body=lambda _: _grouped(
             "site",
             _CORE_TIME,
             {"terms": {"state": list(FAILED)}},
@@ -128,7 +148,9 @@ QUESTIONS: tuple[Asked, ...] = (
             " ORDER BY count(*) DESC, site",
         ),
         ("events_per_job",),
-        lambda _: _grouped("site", {"mean": {"avg": {"field": "events"}}}),
+        "SELECT site AS queue, avg(events) AS events_per_job, count(*) AS jobs, count(events) AS counted"
+        " FROM jobs GROUP BY ALL ORDER BY jobs DESC, site",
+        body=lambda _: _grouped("site", {"mean": {"avg": {"field": "events"}}}),
     ),
     Asked(
         "CPU models at a site with their shares",
@@ -141,7 +163,7 @@ QUESTIONS: tuple[Asked, ...] = (
             " GROUP BY 1 ORDER BY count(*) DESC",
         ),
         ("core_h", "core_h_share"),
-        lambda names: _grouped(
+        body=lambda names: _grouped(
             "cpu_raw",
             _CORE_TIME,
             {"terms": {"site": names["queues"].split(",")}},
@@ -168,7 +190,7 @@ QUESTIONS: tuple[Asked, ...] = (
             " FROM ratios a JOIN ratios b USING (site) WHERE a.now AND NOT b.now ORDER BY efficiency_diff",
         ),
         ("efficiency", "efficiency_before", "efficiency_diff"),
-        lambda _: _grouped(
+        body=lambda _: _grouped(
             "site",
             {
                 "weeks": {
@@ -195,7 +217,9 @@ QUESTIONS: tuple[Asked, ...] = (
             " WHERE processing_type = 'simul' AND cores = 8 GROUP BY ALL ORDER BY jobs DESC, queue",
         ),
         ("jobs", "efficiency"),
-        lambda _: _grouped(
+        f"SELECT site AS queue, {_EFFICIENCY_SQL}, {_COUNTS_SQL} FROM jobs"
+        " WHERE processing_type = 'simul' AND cores = 8 GROUP BY ALL ORDER BY jobs DESC, queue",
+        body=lambda _: _grouped(
             "site",
             _SUMS,
             {"term": {"processing_type": "simul"}},
@@ -214,7 +238,10 @@ QUESTIONS: tuple[Asked, ...] = (
             " WHERE max_rss_b / nullif(cores, 0) > 2e9 GROUP BY ALL ORDER BY jobs DESC, queue",
         ),
         ("jobs",),
-        lambda _: {
+        "SELECT site AS queue, processing_type, count(*) AS jobs,"
+        " avg(max_rss_b / cores) / 1e9 AS mem_per_core_gb, count(max_rss_b / cores) AS counted FROM jobs"
+        " WHERE max_rss_b / nullif(cores, 0) > 2e9 GROUP BY ALL ORDER BY jobs DESC, queue",
+        body=lambda _: {
             "size": 0,
             "query": {
                 "bool": {
@@ -247,7 +274,10 @@ QUESTIONS: tuple[Asked, ...] = (
             " GROUP BY ALL ORDER BY 1, 2",
         ),
         ("waiting_median_s", "waiting_p95_s"),
-        lambda _: _grouped(
+        "SELECT rc_site, date_trunc('week', end_time) AS week, quantile_cont(queue_s, [0.5, 0.95]) AS q,"
+        " q[1] AS waiting_median_s, q[2] AS waiting_p95_s, count(*) AS jobs, count(queue_s) AS counted"
+        " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
+        body=lambda _: _grouped(
             "site",
             {
                 "weeks": {
@@ -265,7 +295,7 @@ QUESTIONS: tuple[Asked, ...] = (
             " FROM jobs LEFT JOIN sites USING (site) GROUP BY ALL ORDER BY 1, 2",
         ),
         ("core_h",),
-        lambda _: _grouped(
+        body=lambda _: _grouped(
             "site",
             {
                 "weeks": {
@@ -307,6 +337,26 @@ QUESTIONS: tuple[Asked, ...] = (
             "SELECT name, ln(a.k / b.k) AS shift FROM factors a JOIN factors b"
             " USING (level, name, processing_type, method) WHERE a.window_end > b.window_end",
         ),
+        whole=f"""
+            WITH runs AS (SELECT DISTINCT run, window_end FROM factors ORDER BY window_end DESC LIMIT 2),
+            a AS (FROM factors WHERE run = (SELECT arg_min(run, window_end) FROM runs)),
+            b AS (FROM factors WHERE run = (SELECT arg_max(run, window_end) FROM runs)),
+            pairs AS (SELECT level, processing_type, method, name, a.k AS k_a, b.k AS k_b,
+                a.n_jobs AS n_jobs_a, b.n_jobs AS n_jobs_b, a.run AS run_a, b.run AS run_b, b.rc_site,
+                sqrt((a.k_err / a.k) ** 2 + (b.k_err / b.k) ** 2) AS err, if(a.status = 'ok'
+                AND b.status = 'ok' AND a.component = 0 AND b.component = 0, ln(b.k / a.k), NULL) AS shift
+                FROM a FULL JOIN b USING (level, processing_type, method, name)),
+            scaled AS (SELECT *, shift - median(shift) OVER (PARTITION BY level, processing_type, method)
+                AS moved FROM pairs)
+            SELECT p.*, exp(moved) - 1 AS change, exp(moved) * err AS change_err, moved / err AS sigma,
+                c.verdict AS verdict_a, d.verdict AS verdict_b, c.confirmed AS confirmed_a,
+                d.confirmed AS confirmed_b FROM scaled p
+            LEFT JOIN flags c ON c.run = (SELECT arg_min(run, window_end) FROM runs) AND (c.level, c.name,
+                c.processing_type, c.method) = (p.level, p.name, p.processing_type, p.method)
+            LEFT JOIN flags d ON d.run = (SELECT arg_max(run, window_end) FROM runs) AND (d.level, d.name,
+                d.processing_type, d.method) = (p.level, p.name, p.processing_type, p.method)
+            ORDER BY coalesce(c.verdict <> d.verdict AND (c.verdict IN ({_quoted(JUDGED)})
+                OR d.verdict IN ({_quoted(JUDGED)})), false) DESC, abs(sigma) DESC""",
     ),
     Asked(
         "which jobs at a site ran with an efficiency below 10 %",
@@ -324,7 +374,7 @@ QUESTIONS: tuple[Asked, ...] = (
             " LEFT JOIN models USING (cpu_raw) WHERE cpu_model IS NULL",
         ),
         ("jobs", "core_h"),
-        lambda _: {
+        body=lambda _: {
             "size": 0,
             "query": {"bool": {"must_not": {"exists": {"field": "cpu_raw"}}}},
             "aggs": _CORE_TIME,

@@ -1,16 +1,17 @@
 """Who answers the questions: esjobs with a session open, SQL on the same file, the official client.
 
-Each side is a process of its own that answers the question whose number it reads, and says seconds, processor
-seconds and the numbers of the answer.
+Each side is a process of its own that answers the question whose number it reads, of the site and queue whose
+number comes with it, and says seconds, processor seconds and the numbers of the answer.
 
-    python -m benchmarks.questions_sides esjobs duckdb:jobs.duckdb '{"queue": "A", ...}'
+    python -m benchmarks.questions_sides esjobs duckdb:jobs.duckdb '[{"queue": "A", ...}, ...]'
 """
 
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,13 +23,15 @@ from benchmarks.questions_asked import QUESTIONS, Asked
 MEMORY = "2GB"
 PREFIX = "bench"
 
-Answer = Callable[[Asked], pa.Table | None]
+Names = Mapping[str, str]
+Answer = Callable[[Asked, Names], Callable[[], pa.Table | None]]
+"""Makes what answers a question about these names."""
 
 
 class Side:
     """A process that answers; ``pid``: its number."""
 
-    def __init__(self, kind: str, store: str, names: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, store: str, names: Sequence[Names]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.questions_sides", kind, store, json.dumps(names)],
             stdin=subprocess.PIPE,
@@ -36,11 +39,11 @@ class Side:
             text=True,
         )
 
-    def ask(self, number: int) -> dict[str, Any]:
-        """Put a question; what it cost and its numbers."""
+    def ask(self, number: int, place: int) -> dict[str, Any]:
+        """Put a question about the names at this place; what it cost and its numbers."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{number}\n")
+        self._process.stdin.write(f"{number} {place}\n")
         self._process.stdin.flush()
         said = self._process.stdout.readline()
         if not said:
@@ -55,7 +58,7 @@ class Side:
         self._process.communicate()
 
 
-def _of_esjobs(store: str, names: Mapping[str, str]) -> Answer:
+def _of_esjobs(store: str) -> Answer:
     import esjobs
     from esjobs.commands.query import query
     from esjobs.question_pictures import text_picture
@@ -64,14 +67,20 @@ def _of_esjobs(store: str, names: Mapping[str, str]) -> Answer:
     settings = Settings(store=store, memory=MEMORY, cluster=ClusterSettings(prefix=PREFIX))
     session = esjobs.open(settings=settings, read_only=True)
 
-    def asked(one: Asked) -> pa.Table | None:
+    @cache
+    def options(arguments: tuple[str, ...]) -> Mapping[str, Any]:
+        """Of a question, as a notebook would give them: reading a command line is timed with the command."""
+        given = dict(query.make_context("query", [*arguments]).params)
+        for name in ("form", "out", "spreadsheet"):
+            given.pop(name, None)
+        return given
+
+    def asked(one: Asked, names: Names) -> pa.Table | None:
         command, *arguments = (text.format(**names) for text in one.command)
         match command:
             case "query":
-                given = dict(query.make_context("query", arguments).params)
+                given = dict(options(tuple(arguments)))
                 plot = given.pop("plot")
-                for name in ("form", "out", "spreadsheet"):
-                    given.pop(name, None)
                 answer = session.arrow.ask(**given)
                 if plot:
                     text_picture(answer, 120)
@@ -87,41 +96,51 @@ def _of_esjobs(store: str, names: Mapping[str, str]) -> Answer:
                 return session.arrow.jobs(where=where, top=50).read_all()
         return None
 
-    return asked
+    def prepared(one: Asked, names: Names) -> Callable[[], pa.Table | None]:
+        if one.command[0] == "query":
+            options(tuple(text.format(**names) for text in one.command[1:]))
+        return lambda: asked(one, names)
+
+    return prepared
 
 
-def _of_sql(store: str, names: Mapping[str, str]) -> Answer:
+def _of_sql(store: str, *, whole: bool = False) -> Answer:
     import duckdb
 
-    path = store.removeprefix("duckdb:")
+    path = Path(store.removeprefix("duckdb:"))
     connection = duckdb.connect(path, read_only=True, config={"memory_limit": MEMORY})
     for name in ("sites", "models"):
-        connection.execute(f"CREATE TEMP TABLE {name} AS FROM '{names['folder']}/{name}.parquet'")
+        connection.execute(f"CREATE TEMP TABLE {name} AS FROM '{path.parent}/{name}.parquet'")
     connection.execute("SET preserve_insertion_order = false")
 
-    def asked(one: Asked) -> pa.Table | None:
+    def asked(one: Asked, names: Names) -> pa.Table | None:
         answer = None
-        for statement in one.sql:
+        for statement in (one.whole,) if whole else one.sql:
             answer = connection.sql(statement.format(**names)).to_arrow_table()
         return answer
 
-    return asked
+    return lambda one, names: lambda: asked(one, names)
 
 
-def _of_client(store: str, names: Mapping[str, str]) -> Answer:
+def _of_client(store: str) -> Answer:
     import elasticsearch
 
     client = elasticsearch.Elasticsearch(store, request_timeout=120)
 
-    def asked(one: Asked) -> pa.Table | None:
+    def asked(one: Asked, names: Names) -> pa.Table | None:
         assert one.body is not None
         client.search(index=f"{PREFIX}-jobs", **one.body(names), request_cache=False)
         return None
 
-    return asked
+    return lambda one, names: lambda: asked(one, names)
 
 
-SIDES = {"esjobs": _of_esjobs, "sql": _of_sql, "client": _of_client}
+SIDES: Mapping[str, Callable[[str], Answer]] = {
+    "esjobs": _of_esjobs,
+    "sql": _of_sql,
+    "whole": partial(_of_sql, whole=True),
+    "client": _of_client,
+}
 
 
 def numbers_of(table: pa.Table | None, names: tuple[str, ...]) -> dict[str, float]:
@@ -135,11 +154,13 @@ def numbers_of(table: pa.Table | None, names: tuple[str, ...]) -> dict[str, floa
 def main() -> None:
     """Answer until nothing is asked."""
     kind, store, given = sys.argv[1:]
-    answer = SIDES[kind](store, json.loads(given))
+    side, names = SIDES[kind](store), json.loads(given)
     for line in sys.stdin:
-        one = QUESTIONS[int(line)]
+        number, place = map(int, line.split())
+        one = QUESTIONS[number]
+        answer = side(one, names[place])
         wall, cpu = time.perf_counter(), time.process_time()
-        table = answer(one)
+        table = answer()
         spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
         print(json.dumps({**spent, "numbers": numbers_of(table, one.checked)}), flush=True)
 

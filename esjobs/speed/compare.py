@@ -1,9 +1,11 @@
 """What changed between two runs, in sigma: factors on a common scale, and verdicts."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
+from statistics import median
+from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError, UsageError
@@ -39,7 +41,30 @@ _SCHEMA = pa.schema(
 )
 
 
-_OF_FACTORS = ("k", "k_err", "n_jobs", "rc_site", "status", "component")
+_Key = tuple[str, str, str, str]
+_Verdict = tuple[str | None, bool | None]
+"""A verdict, and whether it is confirmed."""
+
+
+class _Factor(NamedTuple):
+    """What of a row of ``factors`` is compared."""
+
+    k: float | None = None
+    k_err: float | None = None
+    n_jobs: int | None = None
+    rc_site: str | None = None
+    status: str | None = None
+    component: int | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there is a factor with an error, of the largest component."""
+        return self.status == "ok" and self.component == 0 and None not in (self.k, self.k_err)
+
+
+_NO_FACTOR = _Factor()
+_NO_VERDICT: _Verdict = (None, None)
+_JUDGED = frozenset(JUDGED)
 
 _ROUND_OFF = 1e-9
 """Relative changes below this are arithmetic, not change."""
@@ -93,40 +118,29 @@ def compare_runs(
     """
     runs = runs_compared(store, run_a, run_b, since=since)
     chosen = [In("method", tuple(methods))] if methods else []
-    factors = [_by_key(_rows(store, FACTORS, run, _OF_FACTORS, chosen)) for run in runs]
-    verdicts = [_verdicts(store, run) for run in runs]
-    scales = _scales(*factors)
+    before, after = (_factors(rows) for rows in _of_both(store, FACTORS, runs, _Factor._fields, chosen))
+    verdicts = [_verdicts(rows) for rows in _of_both(store, FLAGS, runs, ("verdict", "confirmed"))]
+    scales = _scales(before, after)
     rows = []
-    for key in sorted(set(factors[0]) | set(factors[1])):
-        a, b = factors[0].get(key, {}), factors[1].get(key, {})
-        row: dict[str, Any] = dict(zip(_KEY, key, strict=True))
-        row |= {
-            "k_a": a.get("k"),
-            "k_b": b.get("k"),
-            "n_jobs_a": a.get("n_jobs"),
-            "n_jobs_b": b.get("n_jobs"),
-            "rc_site": b.get("rc_site") or a.get("rc_site"),
-        }
-        row |= {"run_a": runs[0].run, "run_b": runs[1].run}
-        for side, known in zip("ab", verdicts, strict=True):
-            row[f"verdict_{side}"], row[f"confirmed_{side}"] = known.get(key, (None, None))
-        scale = scales.get(key[:3])
-        if scale is not None and _comparable(a) and _comparable(b):
-            change = b["k"] / a["k"] / scale - 1
-            change = 0.0 if abs(change) < _ROUND_OFF else change
-            relative = float(np.hypot(a["k_err"] / a["k"], b["k_err"] / b["k"]))
-            # of the logarithm, so that the other order of runs gives the same with the other sign
-            sigma = float(np.log1p(change)) / relative if relative > 0 else None
-            row |= {"change": change, "change_err": (1 + change) * relative, "sigma": sigma}
-        rows.append(row)
+    for key in sorted(before.keys() | after.keys()):
+        a, b = before.get(key, _NO_FACTOR), after.get(key, _NO_FACTOR)
+        was, became = (known.get(key, _NO_VERDICT) for known in verdicts)
+        change, change_err, sigma = _shift(a, b, scales.get(key[:3]))
+        row = (
+            *(*key, a.k, b.k, change, change_err, sigma, was[0], became[0], a.n_jobs, b.n_jobs),
+            *(runs[0].run, runs[1].run, was[1], became[1], b.rc_site or a.rc_site),
+        )
+        rows.append(((-_weight(was, became), -abs(sigma or 0.0)), row))
     if not rows:
         of_method = f" of method {' or '.join(methods)}" if methods else ""
         raise NoResultError(
             f"runs {runs[0].run} and {runs[1].run} have no factors{of_method} to compare; "
             "see: esjobs show runs"
         )
-    rows.sort(key=lambda row: (-_weight(row), -abs(row.get("sigma") or 0.0)))
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    rows.sort(key=itemgetter(0))
+    columns = zip(*(row for _, row in rows), strict=True)
+    arrays = [pa.array(values, item.type) for values, item in zip(columns, _SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
 
 
 def verdict_changed(row: Mapping[str, Any]) -> bool:
@@ -134,46 +148,64 @@ def verdict_changed(row: Mapping[str, Any]) -> bool:
 
     A confirmed deviation is not a candidate.
     """
-    before, after = ((row[f"verdict_{side}"], row[f"confirmed_{side}"] is True) for side in "ab")
-    told = None not in (before[0], after[0]) and bool({before[0], after[0]} & set(JUDGED))
-    return told and before != after
+    before, after = ((row[f"verdict_{side}"], row[f"confirmed_{side}"]) for side in "ab")
+    return _weight(before, after) > 0
 
 
-def _weight(row: Mapping[str, Any]) -> int:
-    """How much a change of the verdict says; 0 where it did not change."""
-    if not verdict_changed(row):
+def _weight(before: _Verdict, after: _Verdict) -> int:
+    """How much a change of the verdict says; 0 where it did not change, or says nothing."""
+    verdicts = {before[0], after[0]}
+    confirmed = before[1] is True, after[1] is True
+    if None in verdicts or verdicts.isdisjoint(JUDGED):
         return 0
-    if row["confirmed_a"] is True or row["confirmed_b"] is True:
+    if len(verdicts) == 1 and confirmed[0] == confirmed[1]:
+        return 0
+    if any(confirmed):
         return 3
-    return 2 if {row["verdict_a"], row["verdict_b"]} <= set(JUDGED) else 1
+    return 2 if verdicts <= _JUDGED else 1
 
 
-def _rows(
-    store: JobStore, table: Table, run: StoredRun, names: Sequence[str], chosen: Sequence[Filter] = ()
-) -> pa.Table:
-    return read_table(store, table, [In("run", (run.run,)), *chosen], [*_KEY, *names])
+def _shift(a: _Factor, b: _Factor, scale: float | None) -> tuple[float | None, float | None, float | None]:
+    """The change of a factor on the scale of both runs, its error, and sigma; null where it says nothing."""
+    if scale is None or a.k is None or b.k is None or not (a.comparable and b.comparable):
+        return None, None, None
+    change = b.k / a.k / scale - 1
+    change = 0.0 if abs(change) < _ROUND_OFF else change
+    relative = math.hypot(a.k_err / a.k, b.k_err / b.k)  # type: ignore[operator]
+    # of the logarithm, so that the other order of runs gives the same with the other sign
+    return change, (1 + change) * relative, math.log1p(change) / relative if relative > 0 else None
 
 
-def _by_key(rows: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
-    return {tuple(row[name] for name in _KEY): row for row in rows.to_pylist()}
+def _of_both(
+    store: JobStore,
+    table: Table,
+    runs: tuple[StoredRun, StoredRun],
+    names: Sequence[str],
+    chosen: Sequence[Filter] = (),
+) -> list[list[tuple[Any, ...]]]:
+    """The rows of both runs, read at once: the key, then the named columns."""
+    where = [In("run", tuple(run.run for run in runs)), *chosen]
+    rows = read_table(store, table, where, ["run", *_KEY, *names])
+    of_run: dict[str, list[tuple[Any, ...]]] = {run.run: [] for run in runs}
+    for run, *row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        of_run[run].append(tuple(row))
+    return list(of_run.values())
 
 
-def _verdicts(store: JobStore, run: StoredRun) -> dict[tuple[str, ...], tuple[str, bool | None]]:
+def _factors(rows: Iterable[tuple[Any, ...]]) -> dict[_Key, _Factor]:
+    return {row[:4]: _Factor(*row[4:]) for row in rows}
+
+
+def _verdicts(rows: Iterable[tuple[Any, ...]]) -> dict[_Key, _Verdict]:
     """By key, the verdict and whether it is confirmed."""
-    rows = _rows(store, FLAGS, run, ("verdict", "confirmed"))
-    return {key: (row["verdict"], row["confirmed"]) for key, row in _by_key(rows).items()}
+    return {row[:4]: row[4:] for row in rows}
 
 
-def _comparable(row: dict[str, Any]) -> bool:
-    return bool(row) and row["status"] == "ok" and row["component"] == 0 and row["k_err"] is not None
-
-
-def _scales(
-    first: dict[tuple[str, ...], dict[str, Any]], second: dict[tuple[str, ...], dict[str, Any]]
-) -> dict[tuple[str, ...], float]:
+def _scales(first: Mapping[_Key, _Factor], second: Mapping[_Key, _Factor]) -> dict[tuple[str, ...], float]:
+    """By level, type and method, what all factors of the second run have in common: a factor, > 0."""
     ratios: dict[tuple[str, ...], list[float]] = {}
     for key, a in first.items():
-        b = second.get(key, {})
-        if _comparable(a) and _comparable(b):
-            ratios.setdefault(key[:3], []).append(float(np.log(b["k"] / a["k"])))
-    return {key: float(np.exp(np.median(values))) for key, values in ratios.items() if len(values) > 1}
+        b = second.get(key, _NO_FACTOR)
+        if a.comparable and b.comparable:
+            ratios.setdefault(key[:3], []).append(math.log(b.k / a.k))  # type: ignore[operator]
+    return {key: math.exp(median(values)) for key, values in ratios.items() if len(values) > 1}

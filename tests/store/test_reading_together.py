@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import esjobs
 from esjobs.capabilities import TABLES
+from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoJobsError, ReadOnlyError, SchemaError, StoreBusyError, StoreError, UsageError
-from esjobs.store.duck import shared
+from esjobs.core.query import In
+from esjobs.jobs.tables import LOADS
+from esjobs.store.duck import recent, shared
+from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.holders import holders_of
 from esjobs.store.duck.store import DuckStore
 from esjobs.store.process import Process
@@ -413,3 +418,62 @@ def test_readers_during_a_run_see_all_of_it_or_what_was_before(tmp_path: Path) -
     assert after != before
     assert seen
     assert set(seen) <= {before, after}
+
+
+def test_what_questions_ask_alike_is_asked_once_while_the_file_stays_open(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    stream = DuckConnection.stream
+
+    def counted(self: DuckConnection, sql: str, *given: Any) -> Iterator[pa.RecordBatch]:
+        asked.append(sql)
+        return stream(self, sql, *given)
+
+    monkeypatch.setattr(DuckConnection, "stream", counted)
+    store = DuckStore(file, tables=TABLES, read_only=True)
+    assert [store.span().jobs for _ in range(3)] == [5, 5, 5]
+    assert len(asked) == 1
+    notes = [list(store.read(LOADS, [In("load_id", (load,))])) for load in ("a", "b", "a", "b")]
+    assert notes == [[], [], [], []]
+    assert len(asked) == 3
+    writing = DuckStore(file, tables=TABLES, wait_s=10)  # it gets the file when nothing was asked for a while
+    put(writing, "b", job(6, source="b"))
+    writing.publish([writing.replace(LOADS, "b", [_load("b")])])
+    writing.close()
+    assert store.span().jobs == 6
+    rows = [row for batch in store.read(LOADS, [In("load_id", ("b",))]) for row in batch.to_pylist()]
+    assert [row["load_id"] for row in rows] == ["b"]
+    store.close()
+
+
+def test_a_large_answer_is_read_as_it_comes_and_not_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "_ANSWER_B", 100)
+    with contextlib.closing(DuckStore(file, tables=TABLES)) as writing:
+        writing.publish([writing.replace(LOADS, name, [_load(name)]) for name in ("a", "b")])
+    store = DuckStore(file, tables=TABLES, read_only=True)
+    answers = [pa.Table.from_batches(store.read(LOADS)) for _ in range(2)]
+    assert [answer.num_rows for answer in answers] == [2, 2]
+    assert store._connection._recent._answers == {}  # type: ignore[attr-defined]
+    store.close()
+
+
+def test_answers_that_are_kept_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = recent.Recent()
+    answer = [pa.record_batch({"n": pa.array(range(1000), pa.int64())})]
+    for number in range(1000):
+        kept.keep(kept.key("SELECT $1", [number]), answer)
+        kept.keep(kept.key("SELECT nothing", [number]), [])
+    assert kept.get(kept.key("SELECT $1", [999])) is answer
+    assert kept.get(kept.key("SELECT $1", [0])) is None
+    assert len(kept._answers) < 2 * recent._ALL_B / 8000
+    assert kept.get(kept.key("SELECT nothing", [999.0])) is None
+    kept.keep(kept.key("SELECT $1", ["x" * recent._KEY_CHARACTERS]), answer)
+    assert kept.get(kept.key("SELECT $1", ["x" * recent._KEY_CHARACTERS])) is None
+    kept.forget()
+    assert kept.get(kept.key("SELECT $1", [999])) is None
+
+
+def _load(name: str) -> pa.RecordBatch:
+    rows = [{"load_id": name}]
+    return pa.RecordBatch.from_pylist(rows, schema=table_schema(LOADS))

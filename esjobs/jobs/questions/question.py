@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -197,8 +198,7 @@ class _Arranged:
 
     def table(self) -> pa.Table:
         """The rows of the answer."""
-        numbers = self._columns(self.sides)
-        shown, rest = self._shown(numbers)
+        numbers, (shown, rest) = self._numbers, self._shown
         labels = [GROUP] * len(shown)
         pieces = [{name: values[shown] for name, values in numbers.items()}]
         if self._with_others and rest.any():
@@ -228,8 +228,7 @@ class _Arranged:
 
     def notes(self) -> Iterator[str]:
         """What a reader must know: who is left out, and why a number is not there."""
-        numbers = self._columns(self.sides)
-        _, rest = self._shown(numbers)
+        _, rest = self._shown
         total = self.totals[0].parts
         n_jobs = int(total[_COUNT][0])
         for one in self.wanted.metrics:
@@ -256,9 +255,15 @@ class _Arranged:
     def _columns(self, sides: Sequence[Groups]) -> Columns:
         return columns(self.wanted, [side.parts for side in sides], [total.parts for total in self.totals])
 
-    def _shown(self, numbers: Columns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    @cached_property
+    def _numbers(self) -> Columns:
+        """The columns of the groups."""
+        return self._columns(self.sides)
+
+    @cached_property
+    def _shown(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """The groups that are rows of their own, in their order, and whether a group is none."""
-        order = self._order(numbers)
+        order = self._order(self._numbers)
         if self.question.min_jobs:
             n_jobs = np.sum([side.parts[_COUNT] for side in self.sides], axis=0)
             order = order[n_jobs[order] >= self.question.min_jobs]

@@ -23,6 +23,9 @@ def aggregate(connection: DuckConnection, query: Query) -> Aggregate:
         [(key, arrow_type(query.key_field(key).type)) for key in query.keys]
         + [(metric.name, arrow_type(metric_type(query, metric))) for metric in query.metrics]
     )
+    if not query.metrics and not query.books:
+        names = connection.lookup(compiled.sql, schema, compiled.params)
+        return Aggregate(pa.Table.from_batches(names, schema), books_table({}))
     if query.over is not None or not query.books:
         return Aggregate(connection.table(compiled.sql, schema, compiled.params), books_table({}))
     books = compile_books(query)

@@ -115,6 +115,10 @@ class DuckConnection:
         self._streams.add(stream)
         return stream
 
+    def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
+        """As :meth:`stream`, for what many questions ask alike: which run is shown, which names there are."""
+        return self.stream(sql, schema, params)
+
     def insert(self, sql: str, rows: pa.Table, params: Sequence[object] = ()) -> None:
         """Execute a statement that reads the rows under the name ``incoming``."""
         with self.translated():

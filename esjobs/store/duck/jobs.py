@@ -179,11 +179,17 @@ def select(connection: DuckConnection, asked: Select) -> Iterator[pa.RecordBatch
     return connection.stream(compiled.sql, schema_of(fields.field(name) for name in names), compiled.params)
 
 
+_SPAN = pa.schema([(name, pa.int64()) for name in ("jobs", "first", "last")])
+
+
 def span(connection: DuckConnection) -> Span:
     """Count the visible jobs and find the earliest and latest end time."""
-    ((jobs, first, last),) = connection.rows(
-        "SELECT count(*), epoch_us(min(end_time)), epoch_us(max(end_time)) FROM jobs"
+    answer = connection.lookup(
+        "SELECT count(*) AS jobs, epoch_us(min(end_time)) AS first, epoch_us(max(end_time)) AS last "
+        "FROM jobs",
+        _SPAN,
     )
+    ((jobs, first, last),) = ([column[0].as_py() for column in batch.columns] for batch in answer)
     return Span(jobs, _moment(first), _moment(last))
 
 

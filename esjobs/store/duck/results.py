@@ -196,7 +196,7 @@ def read(
     compiled = compile_read(table, where, columns, order, limit)
     by_name = {column.name: column for column in table.columns}
     schema = schema_of(by_name[name] for name in columns or table.column_names)
-    return connection.stream(compiled.sql, schema, compiled.params)
+    return connection.lookup(compiled.sql, schema, compiled.params)
 
 
 def value(connection: DuckConnection, key: str) -> str | None:

@@ -9,12 +9,15 @@ import uuid
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.connection import DuckConnection, quiet, stop, temporary
+from esjobs.store.duck.recent import Recent
 from esjobs.store.duck.turns import take_turn
 
 IDLE_S = 1.0
@@ -31,7 +34,8 @@ class SharedConnection(DuckConnection):
 
     Several processes have it at the same time; one that writes has it alone. So that nobody who writes waits
     longer than for one question, the file is closed when nothing was asked for :data:`IDLE_S` and no answer
-    is being streamed; the next question opens it again, and sees what was written meanwhile.
+    is being streamed; the next question opens it again, and sees what was written meanwhile. Until then
+    nobody can write it, so that a small answer to :meth:`lookup` is still the answer when it is asked again.
 
     What a killed writer left in the log beside the file is read with it.
     """
@@ -51,6 +55,7 @@ class SharedConnection(DuckConnection):
         self._statements: Sequence[str] = ()
         self._asked = time.monotonic()
         self._timer: threading.Timer | None = None
+        self._recent = Recent()
         super().__init__(path, memory_limit, threads, wait_s=wait_s)
 
     @property
@@ -63,8 +68,26 @@ class SharedConnection(DuckConnection):
         place = zlib.crc32(os.fsencode(os.path.realpath(self.location)))
         return temporary(f"{_PROCESS}-{os.getpid()}-{place:08x}")
 
+    def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
+        """As :meth:`stream`; a small answer is kept as long as the file stays open."""
+        with self.translated():
+            self._open()
+            key = Recent.key(sql, params)
+            known = self._recent.get(key)
+            if known is not None:
+                return iter(known)
+            stream = self.stream(sql, schema, params)
+            begun: list[pa.RecordBatch] = []
+            for batch in stream:
+                begun.append(batch)
+                if not self._recent.fits(begun):
+                    return chain(begun, stream)
+            self._recent.keep(key, begun)
+            return iter(begun)
+
     def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
         del in_memory
+        self._recent.forget()
         file = Path(self.location)
         opened = take_turn(self._connect_file, file, self._wait_s, read_only=True)
         try:
