@@ -191,7 +191,8 @@ def _beside_days(name: str, first: date, last: date, operator: Operator) -> Filt
 
 def _require_text(field: Field, condition: Condition) -> None:
     if field.type not in ("keyword", "text"):
-        raise UsageError(f"'{condition}': only texts match patterns, and {field.name} is a {field.type}")
+        what = f"{field.name} is of type {field.type}"
+        raise UsageError(f"'{condition}': only texts match patterns, and {what}")
 
 
 def _value(field: Field, text: str, condition: Condition) -> str | int | float:

@@ -65,9 +65,13 @@ def _nothing(store: JobStore, window: Window | None, where: Sequence[str]) -> st
         groupable.append("rc_site")  # people say site and mean the one behind the queue
     commands = ", ".join(f"esjobs query --by {name}" for name in groupable)
     listed = f"; what there is: {commands}" if commands else ""
-    if any(each.operator == "=" and _is_text(name) for name, of in parsed.items() for each in of):
+    given = [(name, each) for name, of in parsed.items() for each in of]
+    if any(each.operator == "=" and _is_text(name) for name, each in given):
         listed += "; = minds the case, ~ does not"
-    if any(_in_single_quotes(value) for of in parsed.values() for each in of for value in each.values):
+    whole = [value for _, each in given for value in each.values if each.operator == "~" and "*" not in value]
+    if whole:
+        listed += f"; without * a pattern is the whole value: ~*{whole[0]}* is part of it"
+    if any(_in_single_quotes(value) for _, each in given for value in each.values):
         listed += "; single quotes are taken as part of the value: leave them out"
     return f"no jobs{condition} in {window or stored}; the stored jobs lie in {stored}{listed}"
 

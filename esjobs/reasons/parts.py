@@ -109,23 +109,25 @@ def take_apart(known: Known) -> list[Part]:
         effect_then, error_then = known.then
         mix -= effect_then
         parts.add("declared older than hardware", effect_then, error_then, _older(known, effect_then))
-    model, nearest = _nearest(known, mix)
-    if abs(nearest) > max(SURE * mix_error, SCATTER):
-        parts.add("declared value", mix, mix_error, _unreached(known, model, nearest, predicted))
+    model, distance, between = _nearest(known, mix)
+    near = abs(distance) <= max(SURE * mix_error, SCATTER)
+    if near or between:
+        like = ""
+        if len(known.models) > 1:
+            like = f", as if all were like {model}" if near else ", between its slowest and its fastest model"
+        parts.add("cpu mix", mix, mix_error, _mix(known, predicted) + like)
     else:
-        parts.add("cpu mix", mix, mix_error, _mix(known, model, predicted))
+        parts.add("declared value", mix, mix_error, _unreached(known, model, distance, predicted))
     return _listed(parts)
 
 
-def _nearest(known: Known, mix: float) -> tuple[str, float]:
-    """The CPU model of the queue nearest to what it declares, and ln of its speed over that.
-
-    0 where one is slower and another faster: what is declared lies between them.
+def _nearest(known: Known, mix: float) -> tuple[str, float, bool]:
+    """The CPU model of the queue nearest to what it declares, ln of its speed over that, and whether that is
+    between: one is slower than what is declared and another faster.
     """
     away = [(mix + ratio, model) for model, ratio in known.models] or [(mix, "")]
-    effect, model = min(away, key=lambda item: abs(item[0]))
-    between = min(away)[0] <= 0.0 <= max(away)[0]
-    return model, 0.0 if between else effect
+    distance, model = min(away, key=lambda item: abs(item[0]))
+    return model, distance, min(away)[0] <= 0.0 <= max(away)[0]
 
 
 def largest(parts: Sequence[Part]) -> Part:
@@ -164,12 +166,11 @@ def _listed(parts: _Parts) -> list[Part]:
     ]
 
 
-def _mix(known: Known, model: str, predicted: float) -> str:
+def _mix(known: Known, predicted: float) -> str:
     most = f", mostly {known.models[0][0]} ({100 * known.share:.0f} %)," if known.models else ""
-    like = f", as if all were like {model}" if model and len(known.models) > 1 else ""
     return (
         f"its mix of CPU models{most} delivers {predicted:.3g} {known.benchmark} per core by these models' "
-        f"own factors, and it declares {known.corepower:.4g}{like}"
+        f"own factors, and it declares {known.corepower:.4g}"
     )
 
 

@@ -288,6 +288,10 @@ def test_what_is_there_gets_no_hint_and_unknown_methods_are_usage(filled: Path) 
     assert "minds the case" not in nothing.stderr
     quotes = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site='SITE01'")
     assert "single quotes are taken as part of the value: leave them out" in quotes.stderr
+    part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site~site")
+    assert "without * a pattern is the whole value: ~*site* is part of it" in part.stderr
+    part = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "site~nosuch*")
+    assert "without *" not in part.stderr
     group = run("--store", f"duckdb:{filled}", "query", "--by", "day", "--where", "jobs>=100")
     assert group.exit_code == 2
     assert "jobs is a number of groups, and conditions are about jobs; --min-jobs" in group.stderr

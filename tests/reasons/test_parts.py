@@ -77,6 +77,13 @@ def test_a_value_of_some_of_its_models_is_a_question_of_the_mix() -> None:
     assert "delivers 9.8 HS06 per core" in first.sentence
 
 
+def test_a_value_between_its_models_is_like_none_of_them() -> None:
+    first = largest(take_apart(replace(PLAIN, models=(("SLOW", -0.2), ("FAST", 0.9)))))
+    assert first.part == "cpu mix"
+    assert "as if all" not in first.sentence
+    assert first.sentence.endswith(", between its slowest and its fastest model")
+
+
 @pytest.mark.parametrize("models", [(("SLOW", -0.1), ("FAST", 0.15)), (("ONLY", 0.0),)])
 def test_a_value_that_no_model_reaches_is_that_of_the_declaration(models: tuple[tuple[str, float]]) -> None:
     first = largest(take_apart(replace(PLAIN, models=models)))
