@@ -65,7 +65,11 @@ def _summary(story: JobStory, n_issues: int) -> str:
     record = story.record
     who = " of ".join(visible(str(record[name])) for name in ("user", "project") if name in record)
     ran = f"ran for {told(record['wall_s'], 'time')}" if "wall_s" in record else "ran"
-    on = f" on {told(record['cores'])} cores" if "cores" in record else ""
+    on = (
+        f" on {told(record['cores'])} {'core' if record['cores'] == 1 else 'cores'}"
+        if "cores" in record
+        else ""
+    )
     where = f" at {visible(str(record['site']))}"
     count = "No issue was found." if not n_issues else f"{n_issues} issue{'s' * (n_issues > 1)}."
     return f"{f'{who} ' if who else ''}{ran}{on}{where}. {count}"

@@ -122,7 +122,8 @@ def trends(store: JobStore, run: StoredRun) -> Part | None:
     ]
     for profile in profiles(store, _confirmed(store, run), run, run.window):
         figures += _courses(profile)
-    return Part("Over time", "", [], figures, _columns(table))
+    headers = ["ISO week", "jobs", *(title for _, title in _CURVES), "mean waiting, s"]
+    return Part("Over time", "", [], figures, _columns(table.rename_columns(headers)))
 
 
 def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:

@@ -11,6 +11,12 @@ from dashboards.spec import LOOKS, look_of
 from dashboards.targets.html.theme import SHAPES, palette_css, series_css
 
 _HERE = Path(__file__).parent
+_SHORT = 32
+"""Letters up to which a cell stands on one line."""
+_LETTERS, _WORD = 34, 70
+"""Letters of a column of text when it is as narrow as it gets, and of the longest word that is not broken."""
+_LETTER_PX, _GAP_PX = 7.0, 13.5
+"""What a letter and the space between columns take, as measured, rather less."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,17 @@ class Columns:
     rows: Sequence[Sequence[str]]
     numeric: frozenset[int]
 
+    def kind(self, place: int, cell: str) -> str:
+        """The class of a cell: a number, a few words on one line, or text that needs room."""
+        return "n" if place in self.numeric else "short" if len(cell) <= _SHORT else "text"
+
+    @property
+    def width(self) -> int:
+        """Pixels that the table needs at least: without scripts a page can only guess, from its letters."""
+        cells = zip(self.headings, *self.rows, strict=True)
+        letters = sum(max(map(_letters, column)) for column in cells)
+        return round(letters * _LETTER_PX + len(self.headings) * _GAP_PX)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -158,6 +175,11 @@ class ProfilePage:
     title: str
     source: str
     parts: Sequence[Part]
+
+
+def _letters(cell: str) -> int:
+    """The letters that a cell needs beside each other."""
+    return max(min(len(cell), _LETTERS), min(max(map(len, cell.split()), default=0), _WORD))
 
 
 def render_profile(page: ProfilePage) -> str:
