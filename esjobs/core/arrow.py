@@ -3,7 +3,10 @@
 The only module of this room that imports pyarrow, so that types are translated in one place.
 """
 
-from collections.abc import Iterable
+import atexit
+import contextlib
+import weakref
+from collections.abc import Generator, Iterable
 
 import pyarrow as pa
 
@@ -42,6 +45,31 @@ def table_schema(table: Table) -> pa.Schema:
 def given_schema(table: Table) -> pa.Schema:
     """The Arrow schema of the rows of a result table that a source gives."""
     return schema_of(table.given_columns)
+
+
+def reader_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
+    """Batches as a stream that others read.
+
+    One that is left half read at the end of the program is ended with it: Arrow never lets go of what it
+    reads from, and DuckDB's binding complains at length of all that is left then.
+    """
+
+    def given() -> Generator[pa.RecordBatch]:
+        yield from batches
+
+    stream = given()
+    _STREAMS.add(stream)
+    return pa.RecordBatchReader.from_batches(schema, stream)
+
+
+_STREAMS: weakref.WeakSet[Generator[pa.RecordBatch]] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_streams() -> None:
+    for stream in list(_STREAMS):
+        with contextlib.suppress(Exception):
+            stream.close()
 
 
 ORIGIN_SCHEMA = pa.schema([pa.field("origin_file", pa.string()), pa.field("origin_line", pa.int64())])

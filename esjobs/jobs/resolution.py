@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.arrow import schema_of
+from esjobs.core.arrow import reader_of, schema_of
 from esjobs.core.errors import UsageError
 from esjobs.core.query import DropRule, Filter, Metric, Query, Select
 from esjobs.core.tables import Table
@@ -71,7 +71,7 @@ def select(
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, completed())
+    return reader_of(schema, completed())
 
 
 def fields_schema(names: Iterable[str]) -> pa.Schema:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from esjobs.core import fields
-from esjobs.core.arrow import schema_of
+from esjobs.core.arrow import reader_of, schema_of
 from esjobs.core.errors import UsageError
 from esjobs.core.query import Filter
 from esjobs.core.tables import Table
@@ -52,7 +52,7 @@ def listed_jobs(
     jobs = select(store, tuple(asked), window, where=filters, order=order, limit=limit)
     schema = pa.schema([item.with_name(asked[item.name]) for item in jobs.schema])
     renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in jobs)
-    return pa.RecordBatchReader.from_batches(schema, renamed)
+    return reader_of(schema, renamed)
 
 
 def streamed_rows(
@@ -60,4 +60,4 @@ def streamed_rows(
 ) -> pa.RecordBatchReader:
     """Visible rows of a result table, in the columns asked for (none: all)."""
     schema = schema_of(table.column(name) for name in columns or table.column_names)
-    return pa.RecordBatchReader.from_batches(schema, store.read(table, where, columns))
+    return reader_of(schema, store.read(table, where, columns))

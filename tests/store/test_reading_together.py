@@ -420,6 +420,25 @@ def test_readers_during_a_run_see_all_of_it_or_what_was_before(tmp_path: Path) -
     assert set(seen) <= {before, after}
 
 
+@pytest.mark.parametrize(
+    "stream",
+    ["session.batches('jobs')", "session.arrow.sql('FROM jobs')", "session.arrow.jobs(where='cores=8')"],
+)
+@pytest.mark.parametrize("end", ["", "session.close()"])
+def test_a_program_that_leaves_a_stream_half_read_ends_quietly(file: Path, stream: str, end: str) -> None:
+    program = f"""
+import esjobs
+session = esjobs.open("duckdb:{file}", read_only=True)
+stream = {stream}
+print(stream.read_next_batch().num_rows)
+{end}
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "5\n", "")
+
+
 def test_what_questions_ask_alike_is_asked_once_while_the_file_stays_open(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

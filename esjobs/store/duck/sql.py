@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esjobs.core.arrow import reader_of
 from esjobs.core.errors import StoreError, UsageError
 from esjobs.store.duck.connection import DuckConnection, stop
 
@@ -66,7 +67,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
             stop(clock)
             lent.close()
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return reader_of(schema, batches())
 
 
 def _require_one_select(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
