@@ -119,12 +119,12 @@ def compare_runs(
     runs = runs_compared(store, run_a, run_b, since=since)
     chosen = [In("method", tuple(methods))] if methods else []
     before, after = (_factors(rows) for rows in _of_both(store, FACTORS, runs, _Factor._fields, chosen))
-    verdicts = [_verdicts(rows) for rows in _of_both(store, FLAGS, runs, ("verdict", "confirmed"))]
+    first, second = (_verdicts(rows) for rows in _of_both(store, FLAGS, runs, ("verdict", "confirmed")))
     scales = _scales(before, after)
     rows = []
     for key in sorted(before.keys() | after.keys()):
         a, b = before.get(key, _NO_FACTOR), after.get(key, _NO_FACTOR)
-        was, became = (known.get(key, _NO_VERDICT) for known in verdicts)
+        was, became = first.get(key, _NO_VERDICT), second.get(key, _NO_VERDICT)
         change, change_err, sigma = _shift(a, b, scales.get(key[:3]))
         row = (
             *(*key, a.k, b.k, change, change_err, sigma, was[0], became[0], a.n_jobs, b.n_jobs),
@@ -187,13 +187,14 @@ def _of_both(
     where = [In("run", tuple(run.run for run in runs)), *chosen]
     rows = read_table(store, table, where, ["run", *_KEY, *names])
     of_run: dict[str, list[tuple[Any, ...]]] = {run.run: [] for run in runs}
-    for run, *row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-        of_run[run].append(tuple(row))
+    names_of_runs, *columns = (column.to_pylist() for column in rows.columns)
+    for run, row in zip(names_of_runs, zip(*columns, strict=True), strict=True):
+        of_run[run].append(row)
     return list(of_run.values())
 
 
 def _factors(rows: Iterable[tuple[Any, ...]]) -> dict[_Key, _Factor]:
-    return {row[:4]: _Factor(*row[4:]) for row in rows}
+    return {row[:4]: _Factor._make(row[4:]) for row in rows}
 
 
 def _verdicts(rows: Iterable[tuple[Any, ...]]) -> dict[_Key, _Verdict]:

@@ -88,12 +88,12 @@ def filled(store: JobStore) -> JobStore:
     put(
         store,
         "a",
-        job("null", wall_s=None, cores=None, events=None, user=None),
-        job("nan", wall_s=math.nan, cores=1, events=0, user="Ann"),
-        job("inf", wall_s=math.inf, cores=1, events=1, user="ann"),
-        job("minus inf", wall_s=-math.inf, cores=8, events=2, user="bob"),
-        job("zero", wall_s=0.0, cores=8, events=3, user="ANNA"),
-        job("ten", wall_s=10.0, cores=16, events=2**53 + 1, user="%"),
+        job("null", wall_s=None, max_rss_b=None, cores=None, events=None, user=None),
+        job("nan", wall_s=math.nan, max_rss_b=math.nan, cores=1, events=0, user="Ann"),
+        job("inf", wall_s=math.inf, max_rss_b=math.inf, cores=1, events=1, user="ann"),
+        job("minus inf", wall_s=-math.inf, max_rss_b=-math.inf, cores=8, events=2, user="bob"),
+        job("zero", wall_s=0.0, max_rss_b=0.0, cores=8, events=3, user="ANNA"),
+        job("ten", wall_s=10.0, max_rss_b=10.0, cores=16, events=2**53 + 1, user="%"),
     )
     return store
 
@@ -136,6 +136,12 @@ MATCHES: list[tuple[Filter, list[str]]] = [
     (Either((In("user", ("bob",)), Missing("user"))), ["minus inf", "null"]),
     (Either(()), []),
     (Either((Range("wall_s", gt=5), Range("wall_s", lt=-5))), ["inf", "minus inf", "ten"]),
+    (Range("mem_per_core_b", gt=0), ["inf", "ten"]),
+    (Range("mem_per_core_b", ge=0), ["inf", "ten", "zero"]),
+    (Range("mem_per_core_b", gt=0, lt=math.inf), ["ten"]),
+    (Range("mem_per_core_b", lt=0.7), ["minus inf", "ten", "zero"]),
+    (Range("core_s", ge=0), ["inf", "ten", "zero"]),
+    (Range("efficiency", gt=0), ["ten"]),
 ]
 
 

@@ -265,13 +265,20 @@ def _expression(asked: Field) -> str:
             return f"CASE WHEN {cores} > 1 THEN 'multi' WHEN {cores} = 1 THEN 'single' END"
         case Quotient(over, under):
             product = _product(over)
-            return f"({product} / nullif({_product(under)}, 0))" if under else f"({product})"
+            return f"({product} / {_divisor(under)})" if under else f"({product})"
         case Resolved(source):
             raise UsageError(f"'{asked.name}' is resolved above the store; ask for '{source}'")
 
 
 def _product(names: Sequence[str]) -> str:
     return " * ".join(_double(_column(name)) for name in names)
+
+
+def _divisor(names: Sequence[str]) -> str:
+    """A product as a double, null where it is 0; a whole number is looked at as such, which costs less."""
+    if len(names) == 1 and _column(names[0]).type == "integer":
+        return f"CAST(nullif({_column(names[0]).sql}, 0) AS DOUBLE)"
+    return f"nullif({_product(names)}, 0)"
 
 
 def _double(column: Column) -> str:
@@ -425,8 +432,17 @@ def _range(column: Column, item: Range, bound: Binding) -> str:
     parts = [f"{column.sql} {sign} {bound.bind(limit)}" for sign, limit in given]
     if column.type == "number" and item.lt is None and item.le is None:
         # NaN lies above infinity; unlike isnan(), a bound is held against the statistics of many rows at once
-        parts.append(f"{column.sql} <= 'Infinity'::DOUBLE")
+        parts.append(f"{_nan_of(column)} <= 'Infinity'::DOUBLE")
     return "(" + (" AND ".join(parts) or f"{column.sql} IS NOT NULL") + ")"
+
+
+def _nan_of(column: Column) -> str:
+    """What is NaN where a column is: of a number over whole numbers that number, which is not worked out."""
+    derived = None if column.sql == quote(column.name) else fields.field(column.name).derived
+    match derived:
+        case Quotient((number,), under) if under and all(_column(name).type == "integer" for name in under):
+            return _column(number).sql
+    return column.sql
 
 
 def _times(column: Column, item: Times, bound: Binding) -> str:

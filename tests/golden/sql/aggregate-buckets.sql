@@ -13,8 +13,8 @@ SELECT
   sum(CAST("events" AS DOUBLE) * "cpu_s") AS "events_cpu_s",
   sum("wall_s") AS "wall_s",
   sum(("wall_s" * CAST("cores" AS DOUBLE))) AS "core_s",
-  sum(("cpu_s" / nullif(CAST("events" AS DOUBLE), 0))) AS "cpe_sum",
-  sum(("cpu_s" / nullif(CAST("events" AS DOUBLE), 0)) * ("cpu_s" / nullif(CAST("events" AS DOUBLE), 0))) AS "cpe_sq"
+  sum(("cpu_s" / CAST(nullif("events", 0) AS DOUBLE))) AS "cpe_sum",
+  sum(("cpu_s" / CAST(nullif("events", 0) AS DOUBLE)) * ("cpu_s" / CAST(nullif("events", 0) AS DOUBLE))) AS "cpe_sq"
 FROM jobs
 WHERE "end_time" >= $14
   AND "end_time" < $15
