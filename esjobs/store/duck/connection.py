@@ -4,9 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-import tempfile
 import threading
-import uuid
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.errors import store_error
+from esjobs.store.duck.spill import spill_folder, sweep
 from esjobs.store.duck.turns import take_turn
 
 _BATCH_ROWS = 65_536
@@ -53,7 +52,7 @@ class DuckConnection:
         self.new = False
         self._config: dict[str, Any] = {
             "memory_limit": memory_limit,
-            "temp_directory": temporary(uuid.uuid4().hex) if in_memory else self._spill_folder(),
+            "temp_directory": spill_folder() if in_memory else self._spill_folder(),
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -71,7 +70,9 @@ class DuckConnection:
 
     def _spill_folder(self) -> str:
         """Where what does not fit into memory goes: made when it is needed."""
-        return f"{self.location}.tmp"
+        folder = f"{self.location}.tmp"
+        sweep(Path(folder))
+        return folder
 
     def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
         """Open the file, made with its folders when it is absent; waits for its turn."""
@@ -242,11 +243,6 @@ class DuckConnection:
             if str(error) != _INTERRUPTED:
                 raise
             raise KeyboardInterrupt from error
-
-
-def temporary(name: str) -> str:
-    """A folder for temporary files that nobody else has."""
-    return str(Path(tempfile.gettempdir()) / f"esjobs-{name}.tmp")
 
 
 def _make_folders(folder: Path) -> list[Path]:

@@ -5,9 +5,7 @@ import contextlib
 import os
 import threading
 import time
-import uuid
 import weakref
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,14 +14,13 @@ import duckdb
 import pyarrow as pa
 
 from esjobs.core.errors import StoreError
-from esjobs.store.duck.connection import DuckConnection, quiet, stop, temporary
+from esjobs.store.duck.connection import DuckConnection, quiet, stop
 from esjobs.store.duck.recent import Recent
+from esjobs.store.duck.spill import spill_folder
 from esjobs.store.duck.turns import take_turn
 
 IDLE_S = 1.0
 """Seconds without a question after which the file is given back. Opening it again takes some 40 ms."""
-
-_PROCESS = uuid.uuid4().hex
 
 Prepare = Callable[[Callable[[str], list[tuple[object, ...]]]], Sequence[str]]
 """Given a way to ask, looks at a file that was just opened; what has to be run in every cursor on it."""
@@ -64,9 +61,7 @@ class SharedConnection(DuckConnection):
         return True
 
     def _spill_folder(self) -> str:
-        # sessions of a process share a file that they read, if they open it alike; processes share no folder
-        place = zlib.crc32(os.fsencode(os.path.realpath(self.location)))
-        return temporary(f"{_PROCESS}-{os.getpid()}-{place:08x}")
+        return spill_folder()
 
     def lookup(self, sql: str, schema: pa.Schema, params: Sequence[object] = ()) -> Iterator[pa.RecordBatch]:
         """As :meth:`stream`; a small answer is kept as long as the file stays open."""

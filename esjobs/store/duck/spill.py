@@ -1,0 +1,51 @@
+"""Where DuckDB puts what does not fit into memory, if it is not beside the store."""
+
+import contextlib
+import os
+import platform
+import re
+import stat
+import tempfile
+import uuid
+from pathlib import Path
+
+_OF_PROCESS = re.compile(r"duckdb_temp_(\d+)_")
+
+
+def spill_folder() -> str:
+    """A folder that this user alone may enter, the same for all programs of the user on this machine.
+
+    What a killed program left there is removed: it can be half of the disk. DuckDB's files bear the number of
+    their process, so that processes share a folder. Where there is something else of this name: a folder that
+    nobody has.
+    """
+    name = re.sub(r"\W+", "-", f"{os.getuid()}-{platform.node()}")
+    folder = Path(tempfile.gettempdir()) / f"esjobs-{name}.tmp"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+        if stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077:
+            sweep(folder)
+            return str(folder)
+    except OSError:
+        pass
+    return str(folder.with_name(f"esjobs-{uuid.uuid4().hex}.tmp"))
+
+
+def sweep(folder: Path) -> None:
+    """Remove the files of processes that are gone; DuckDB does so, but only when it spills there again."""
+    with contextlib.suppress(OSError):
+        for file in folder.iterdir():
+            of_process = _OF_PROCESS.match(file.name)
+            if of_process and not _runs(int(of_process[1])):
+                file.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
