@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from esjobs.core.errors import UsageError
 from esjobs.core.text import visible
-from esjobs.output.destination import writing, writing_text
+from esjobs.output.destination import writing_binary, writing_text
 from esjobs.output.rows import cell_text
 from esjobs.output.text_chart import bars, heat_map, line
 
@@ -105,7 +105,7 @@ def write_drawing(drawn: dict[str, Any], heading: str, facts: Sequence[str], for
         with writing_text(out) as text:
             text.write(vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]))
         return
-    with writing(out) as stream:
+    with writing_binary(out, form) as stream:
         stream.write(vl_convert.vegalite_to_png(drawn, scale=2, allowed_base_urls=[]))
 
 

@@ -11,7 +11,7 @@ from esjobs.core.personal import NAMING, kind_of_names
 from esjobs.core.query import Select
 from esjobs.core.window import Window
 from esjobs.jobs.conditions import job_filters
-from esjobs.output.destination import writing
+from esjobs.output.destination import writing, writing_binary
 from esjobs.output.jobs import ExportFormat, write_jobs
 from esjobs.output.pseudonyms import Pseudonyms
 from esjobs.store.base import JobStore
@@ -47,7 +47,7 @@ def export_jobs(
         names = Select(fields=named, window=window, where=job_filters(store, where, window))
         pseudonyms.learn(store.select(names), JOB_FIELDS)
         jobs = pseudonyms.batches(jobs, JOB_FIELDS)
-    with writing(out) as stream:
+    with writing_binary(out, chosen) if chosen == "parquet" else writing(out) as stream:
         return write_jobs(jobs, stream, chosen, spreadsheet=spreadsheet)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from esjobs.core.errors import InputError
+from esjobs.core.errors import InputError, UsageError
 
 STANDARD_OUTPUT = "-"
 UNFINISHED = ".esjobs-unfinished-"
@@ -65,6 +65,15 @@ def writing_text(out: str | os.PathLike[str]) -> Iterator[TextIO]:
             # otherwise the wrapper closes the stream when it goes away, before it has been renamed
             with contextlib.suppress(OSError, ValueError):
                 text.detach()
+
+
+@contextlib.contextmanager
+def writing_binary(out: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
+    """Like :func:`writing`, for what is no text: :class:`UsageError` where it would go to a terminal."""
+    if os.fspath(out) == STANDARD_OUTPUT and sys.stdout is not None and sys.stdout.isatty():
+        raise UsageError(f"{what} is no text for a terminal; name a file with --out, or pipe it on")
+    with writing(out) as stream:
+        yield stream
 
 
 def unwritable(out: str, error: OSError) -> Exception:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from esjobs.core.text import spreadsheet_cell, visible
 from esjobs.core.window import format_time
-from esjobs.output.destination import writing, writing_text
+from esjobs.output.destination import writing_binary, writing_text
 from esjobs.output.frames import as_from_frame
 
 
@@ -36,7 +36,7 @@ def write_rows(
     written; a file of before is then as it was.
     """
     if form == "parquet":
-        with writing(out) as stream:
+        with writing_binary(out, form) as stream:
             _write_parquet(as_from_frame(rows), stream)
         return
     with writing_text(out) as text:
@@ -60,7 +60,7 @@ def write_batches(
     elif form == "parquet":
         from pyarrow import parquet
 
-        with writing(out) as stream, parquet.ParquetWriter(stream, rows.schema) as writer:
+        with writing_binary(out, form) as stream, parquet.ParquetWriter(stream, rows.schema) as writer:
             for batch in rows:
                 writer.write_batch(batch)
     else:

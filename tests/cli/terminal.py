@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 
-def on_terminal(width: int, *arguments: str) -> list[str]:
+def on_terminal(width: int, *arguments: str, exit_code: int = 0) -> list[str]:
     """Run the program on a pseudo-terminal; what it shows, without control sequences."""
     import pty
 
@@ -21,7 +21,7 @@ def on_terminal(width: int, *arguments: str) -> list[str]:
         os.close(inside)
         said = _all_of(screen)
     os.close(screen)
-    assert process.returncode == 0
+    assert process.returncode == exit_code
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode().replace("\r\n", "\n"))
     return [line for line in text.splitlines() if line.strip()]
 

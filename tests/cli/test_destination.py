@@ -21,6 +21,7 @@ import esjobs
 from esjobs.core.errors import InputError
 from esjobs.output.destination import UNFINISHED, writing, writing_text
 from tests.cli.running import run
+from tests.cli.terminal import on_terminal
 
 WRITTEN = (
     ("show", "factors", "--format", "csv"),
@@ -102,6 +103,23 @@ def test_a_terminal_with_a_name_is_written_to_as_to_a_terminal(filled: Path, tmp
     assert b"aggregate" in os.read(screen, 100_000)
     os.close(inside)
     os.close(screen)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["query", "--by", "site", "--format", "png"],
+        ["query", "--by", "site", "--format", "parquet"],
+        ["export", "jobs", "--format", "parquet"],
+        ["export", "runs", "--format", "parquet"],
+        ["sql", "SELECT 1", "--format", "parquet"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_text_is_not_thrown_at_a_terminal(filled: Path, arguments: list[str]) -> None:
+    said = on_terminal(200, "--quiet", "--store", f"duckdb:{filled}", *arguments, exit_code=2)
+    what = f"{arguments[-1]} is no text for a terminal"
+    assert said == [f"esjobs: {what}; name a file with --out, or pipe it on"]
 
 
 def test_an_open_pipe_is_written_to(filled: Path, tmp_path: Path) -> None:
