@@ -21,11 +21,13 @@ ALTERNATIVES: frozenset[Operator] = frozenset({"=", "~", "is missing"})
 BOUNDS: frozenset[Operator] = frozenset({"<", "<=", ">", ">="})
 
 _CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(!=|!~|<=|>=|=|<|>|~)(.*)", re.DOTALL | re.ASCII)
-_IS = re.compile(r"\s*([A-Za-z_]\w*)\s+is\s+(missing|present)\s*", re.DOTALL | re.ASCII | re.IGNORECASE)
+_IS = re.compile(
+    r"\s*([A-Za-z_]\w*)\s+is\s+(missing|present|not\s+missing)\s*", re.DOTALL | re.ASCII | re.IGNORECASE
+)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"\s*(,|$)', re.DOTALL)
 _UNQUOTED = re.compile(r"([^,]*)(,|$)", re.DOTALL)
-_EXPECTED = "expected FIELD=VALUE, such as site=CERN, or another operator: != < <= > >= ~, is missing"
+_EXPECTED = "expected FIELD=VALUE, such as site=CERN, or an operator: != < <= > >= ~, is missing, is present"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def read_condition(text: str) -> Condition:
     Condition(field='site', operator='=', values=('CERN', 'A,B'))
     >>> read_condition("user is missing")
     Condition(field='user', operator='is missing', values=())
+    >>> read_condition("user is not missing")
+    Condition(field='user', operator='is present', values=())
     """
     if state := _IS.fullmatch(text):
         name, kind = state.groups()

@@ -309,6 +309,7 @@ def test_questions_that_make_no_sense_say_why(store: JobStore) -> None:
         (Question(("site",), ("mean:site",)), "'site' is no number"),
         (Question(("site",), sort="nothing"), "nothing here is called 'nothing' to sort by"),
         (Question(("site",), top=0), "the top 0 of groups are none"),
+        (Question(("site",), ()), "no metric is asked for"),
         (Question((), top=3), "without something to group by there is one row"),
         (Question(("site",), compare="previous"), "nothing comes before all that is stored"),
         (Question(("week",), compare="previous", window=window), "another window has other days"),

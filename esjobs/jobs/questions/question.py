@@ -125,6 +125,8 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
 
 
 def _refuse_nonsense(question: Question) -> None:
+    if not question.metrics:
+        raise UsageError("no metric is asked for; name one, such as jobs: esjobs fields lists them")
     if question.top is not None and question.top < 1:
         raise UsageError(f"the top {question.top} of groups are none; give 1 or more, or leave it out")
     if question.min_jobs < 0:
