@@ -13,6 +13,7 @@ import pytest
 
 import esjobs
 from esjobs.store.duck.spill import spill_folder
+from tests.contract.jobs import job, put
 
 SPILLING = """
 import sys
@@ -58,12 +59,26 @@ def test_what_is_not_ours_alone_is_not_used(temporary: Path, kind: str) -> None:
     assert not list(elsewhere.iterdir())
 
 
+def test_without_any_folder_for_temporary_files_a_store_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"duckdb:{tmp_path / 'jobs.duckdb'}"
+    with esjobs.open(place, create=True) as session:
+        put(session.store, "a", job(1))
+
+    def none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    for store in (place, "duckdb::memory:"):
+        with esjobs.open(store, read_only=True) as session:
+            assert session.sql("SELECT 1 AS one").to_dict("list") == {"one": [1]}
+
+
 @pytest.mark.parametrize("store", ["duckdb::memory:", "duckdb:jobs.duckdb"])
 def test_what_a_killed_program_left_is_removed_by_the_next_one(
     temporary: Path, tmp_path: Path, store: str
 ) -> None:
-    with esjobs.open("duckdb:" + str(tmp_path / "jobs.duckdb"), create=True):
-        pass
     place = store.replace("jobs.duckdb", str(tmp_path / "jobs.duckdb"))
     program = subprocess.Popen([sys.executable, "-c", SPILLING, place])
     until = time.monotonic() + 60

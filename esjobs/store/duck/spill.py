@@ -17,10 +17,13 @@ def spill_folder() -> str:
 
     What a killed program left there is removed: it can be half of the disk. DuckDB's files bear the number of
     their process, so that processes share a folder. Where there is something else of this name: a folder that
-    nobody has.
+    nobody has. Empty where the system has no folder for temporary files: nothing can spill then.
     """
     name = re.sub(r"\W+", "-", f"{os.getuid()}-{platform.node()}")
-    folder = Path(tempfile.gettempdir()) / f"esjobs-{name}.tmp"
+    try:
+        folder = Path(tempfile.gettempdir()) / f"esjobs-{name}.tmp"
+    except FileNotFoundError:
+        return ""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         state = folder.lstat()
