@@ -58,8 +58,8 @@ class _Factor(NamedTuple):
 
     @property
     def comparable(self) -> bool:
-        """Whether there is a factor with an error, of the largest component."""
-        return self.status == "ok" and self.component == 0 and None not in (self.k, self.k_err)
+        """Whether there is a factor, which is above 0, with an error, of the largest component."""
+        return self.status == "ok" and self.component == 0 and (self.k or 0) > 0 and self.k_err is not None
 
 
 _NO_FACTOR = _Factor()

@@ -70,9 +70,7 @@ class DuckConnection:
 
     def _spill_folder(self) -> str:
         """Where what does not fit into memory goes: made when it is needed."""
-        folder = f"{self.location}.tmp"
-        sweep(Path(folder))
-        return folder
+        return f"{self.location}.tmp"
 
     def _connect(self, in_memory: bool) -> duckdb.DuckDBPyConnection:
         """Open the file, made with its folders when it is absent; waits for its turn."""
@@ -85,11 +83,14 @@ class DuckConnection:
     def _connect_file(self) -> duckdb.DuckDBPyConnection:
         self.new = not Path(self.location).exists()
         try:
-            return quiet(duckdb.connect(self.location, config=self._config))
+            opened = quiet(duckdb.connect(self.location, config=self._config))
         except BaseException:
             if self.new:
                 self._remove_stub()
             raise
+        # not before the file is ours: processes of another container may have these numbers, and live
+        sweep(Path(self._spill_folder()))
+        return opened
 
     def run(self, sql: str, params: Sequence[object] = ()) -> None:
         """Execute a statement that yields nothing."""
