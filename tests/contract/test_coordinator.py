@@ -1,6 +1,7 @@
 """The questions of a coordinator, each by one call, against pandas on the same jobs, on every engine."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -296,6 +297,34 @@ def test_each_question_has_the_answer_of_pandas(store: JobStore) -> None:
     store.put_jobs(batches, "demo")
     for question in QUESTIONS:
         question(store, frame)
+
+
+OF_FAILED = (
+    Question(("rc_site",), sort="lost_core_h"),
+    Question(("rc_site",), sort="lost_core_h", top=3, share=True, total=True),
+    Question(("rc_site", "week"), errors=True, top=5),
+    Question(("week",)),
+    Question(("hour", "processing_type")),
+    Question(("queue", "cpu_model"), sort="queue"),
+    Question(("day",), bins=("cores=1,8",), where=("processing_type=simul",)),
+    Question(("queue",), where=("state=finished",), sort="failed"),
+    Question(("rc_site",), window=LAST, compare="previous"),
+)
+
+
+def test_failed_jobs_alone_give_what_they_give_among_all(store: JobStore) -> None:
+    batches, _ = demo_jobs()
+    store.put_jobs(batches, "demo")
+    names = ("failed", "lost_core_h")
+    for asked in OF_FAILED:
+        alone = ask(store, replace(asked, metrics=names)).table
+        among = ask(store, replace(asked, metrics=(*names, "jobs"))).table.select(alone.column_names)
+        assert alone.num_rows > 1
+        for name in alone.column_names:
+            values, expected = (table.column(name).to_pylist() for table in (alone, among))
+            if pa.types.is_floating(alone.schema.field(name).type):
+                expected = pytest.approx(expected, nan_ok=True)
+            assert values == expected, (asked, name)
 
 
 def test_questions_that_make_no_sense_say_why(store: JobStore) -> None:

@@ -22,13 +22,13 @@ class Wanted:
     compared: bool = False
 
     def parts(self) -> tuple[Part, ...]:
-        """What a store must give for them, and the number of jobs."""
+        """What a store must give for them; the number of jobs where some of them do not count."""
         errors = self.errors or self.compared
         of_metrics = [
             part for one in self.metrics for part in one.formula.parts(errors=errors and one.has_error)
         ]
         counted = [one.formula.counted for one in self.metrics if one.weight]
-        return tuple(dict.fromkeys([Amount().moment, *of_metrics, *counted]))
+        return tuple(dict.fromkeys([*([Amount().moment] if counted else []), *of_metrics, *counted]))
 
     @property
     def names(self) -> list[str]:

@@ -106,13 +106,16 @@ def answered(store: JobStore, question: Question, nothing: Callable[[], str]) ->
         raise UsageError("another window has other days; compare by something else, such as queue")
     sorting = _sorting_metric(question, by, wanted)
     parts = wanted.parts() if sorting is None else (*wanted.parts(), *sorting.formula.parts(errors=False))
+    if not by or question.min_jobs or _sorted_by_size(question, by, wanted):
+        parts = (_COUNT, *parts)
     sides = [groups(store, by, parts, jobs)]
     asked = [jobs]
     if before is not None:
         past = replace(jobs, window=before, where=job_filters(store, question.where, before))
         sides = aligned(sides[0], groups(store, by, parts, past))
         asked.append(past)
-    if sum(float(np.sum(side.parts[_COUNT])) for side in sides) == 0:
+    # a group has a job; without a group there is one row, which may have none
+    if not any(side.number if by else side.parts[_COUNT][0] for side in sides):
         raise NoJobsError(nothing())
     if len(by) == 1 and before is None and question.top is None and not question.min_jobs:
         sides = [filled(sides[0], by[0])]
@@ -164,6 +167,15 @@ def _sorting_metric(question: Question, by: Sequence[Dimension], wanted: Wanted)
         raise UsageError(
             f"nothing here is called '{name}' to sort by; there are {there}, and any metric"
         ) from None
+
+
+def _sorted_by_size(question: Question, by: Sequence[Dimension], wanted: Wanted) -> bool:
+    """Whether groups are shown in the order of their jobs: where nothing else is said, or follows."""
+    if question.sort is not None or wanted.compared:
+        return False
+    if question.top is not None and question.descending is None:
+        return not wanted.metrics[0].adds_up
+    return not any(dimension.in_order for dimension in by)
 
 
 def aligned(now: Groups, before: Groups) -> list[Groups]:
@@ -232,10 +244,11 @@ class _Arranged:
         """What a reader must know: who is left out, and why a number is not there."""
         _, rest = self._shown
         total = self.totals[0].parts
-        n_jobs = int(total[_COUNT][0])
         for one in self.wanted.metrics:
-            counted = total.get(one.formula.counted) if one.weight else None
-            out = 0 if counted is None else n_jobs - int(counted[0])
+            if not one.weight:
+                continue
+            n_jobs = int(total[_COUNT][0])
+            out = n_jobs - int(total[one.formula.counted][0])
             if out:
                 yield f"{one.name}: {out:,} of {n_jobs:,} jobs are left out: {one.leaves_out}"
         if rest.any() and self._with_others:
@@ -293,8 +306,8 @@ class _Arranged:
         if name is None and not top_of_all and any(dimension.in_order for dimension in self.by):
             return np.array(order[::-1] if descending else order, np.int64)
         if name is None:
-            first = self.wanted.metrics[0]
-            sizes = numbers[first.name] if top_of_all and first.adds_up else self.sides[0].parts[_COUNT]
+            by_size = _sorted_by_size(self.question, self.by, self.wanted)
+            sizes = self.sides[0].parts[_COUNT] if by_size else numbers[self.wanted.metrics[0].name]
         else:
             sizes = self.sorting.formula.values(self.sides[0].parts) if self.sorting else numbers[name]
         falling = descending is None or descending
