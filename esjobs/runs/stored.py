@@ -117,12 +117,14 @@ def runs_of(entries: Iterable[Mapping[str, Any]], kind: Kind, *, every_step: boo
     ``every_step``: also those of steps that leave no results of the run, and runs that have only such.
     """
     by_run: dict[str, list[Mapping[str, Any]]] = {}
-    of_kind = frozenset(kind.steps)
+    place = {step: number for number, step in enumerate(kind.steps)}
     for entry in entries:
-        if every_step or entry["step"] in of_kind:
+        if every_step or entry["step"] in place:
             by_run.setdefault(entry["run"], []).append(entry)
     runs = []
-    for run, steps in by_run.items():
+    for run, of_run in by_run.items():
+        # stores give rows in any order
+        steps = sorted(of_run, key=lambda entry: (place.get(entry["step"], len(place)), entry["step"]))
         settings = _settings_of(steps[0]["settings"])
         if not kind.asks(settings):
             continue

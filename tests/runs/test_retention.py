@@ -187,3 +187,4 @@ def test_runs_of_a_kind_are_known_without_the_entries_of_others(store: JobStore,
     assert stored_runs(store, TRIAL) == runs_of(every, TRIAL)
     (one,) = stored_runs(store, TRIAL, mine[0]["run"])
     assert one in runs_of(every, TRIAL)
+    assert {tuple(run.steps) for run in runs_of(reversed(every), TRIAL)} == {TRIAL.steps}
