@@ -23,10 +23,11 @@ import pyarrow.compute as pc
 from benchmarks.elasticsearch_inputs import batches
 from benchmarks.machine import describe, load
 from benchmarks.store_table import table
+from esjobs.api.factory import open_store
 from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.base import JobStore
 from esjobs.store.elastic.asking.aggregation import aggregate
@@ -35,7 +36,6 @@ from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.results.lines import documents
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.connect import connect
-from esjobs.wiring import open_store
 from tests.servers.node import QUICK_START
 from tests.servers.products import PRODUCTS
 from tests.servers.server import Server

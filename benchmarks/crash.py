@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe
-from esjobs.session import open as open_session
+from esjobs.api.session import open as open_session
 from esjobs.settings import Settings
-from tests.nights.crashes import Victim, moments
-from tests.nights.rows import visible_rows
-from tests.nights.stage import FIRST, Hands, Stage, days, settings_of
-from tests.notify.servers import MailServer, mail_server
+from tests.scheduler.crashes import Victim, moments
+from tests.scheduler.notifications.servers import MailServer, mail_server
+from tests.scheduler.rows import visible_rows
+from tests.scheduler.stage import FIRST, Hands, Stage, days, settings_of
 from tests.servers.products import PRODUCTS
 from tests.servers.server import Server
 

@@ -28,7 +28,7 @@ import esjobs
 from benchmarks.drift_grids import GRIDS
 from benchmarks.machine import describe
 from esjobs.core.window import Window
-from esjobs.demo.grid import LAST_DAY, Grid
+from esjobs.records.demo.grid import LAST_DAY, Grid
 from fitters import Series, align_days, find_steps, shared
 from fitters.change.noise import covariance
 from fitters.change.steps import SURE

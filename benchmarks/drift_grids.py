@@ -7,8 +7,8 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from esjobs.demo.grid import Grid
-from esjobs.demo.tasks import Births
+from esjobs.records.demo.grid import Grid
+from esjobs.records.demo.tasks import Births
 
 Floats = NDArray[np.float64]
 Interaction = Callable[[np.random.Generator, np.random.Generator, date, Births], Floats]

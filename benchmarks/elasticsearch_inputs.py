@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esjobs.core.arrow import PUT_SCHEMA, table_schema
-from esjobs.jobs.tables import BUCKETS
+from esjobs.schema.jobs import BUCKETS
 
 DAY = date(2018, 8, 1)
 BATCH = 50_000

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from esjobs.demo.cpus import CPU_MODELS
+from esjobs.records.demo.cpus import CPU_MODELS
 
 FIRST_DAY = date(2026, 3, 2)
 HONEST_SCATTER = 0.03

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 import esjobs
 from benchmarks.grids import Grid, Truth, make_jobs, window
+from esjobs.schema.speed import METHOD_VERSION
 from esjobs.settings import Settings
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import METHOD_VERSION
 
 Floats = npt.NDArray[np.float64]
 JUDGED = ("deviates", "ok", "undecided")

@@ -26,10 +26,10 @@ from playwright.sync_api import Page, sync_playwright
 import esjobs
 from benchmarks.machine import describe, load
 from dashboards.pages import PAGES
-from esjobs.capabilities import table
+from esjobs.api.session import Session
 from esjobs.core.arrow import table_schema
 from esjobs.core.query import In
-from esjobs.session import Session
+from esjobs.schema.catalogue import table
 from esjobs.store.base import Change
 
 NIGHTS, JOBS = 60, 400_000

@@ -24,11 +24,11 @@ from typing import Any
 
 from benchmarks.child import run
 from benchmarks.machine import describe, load
-from esjobs.demo import Grid
-from esjobs.session import Session
-from esjobs.session import open as open_session
+from esjobs.api.session import Session
+from esjobs.api.session import open as open_session
+from esjobs.records.demo import Grid
 from esjobs.settings import Settings
-from tests.nights.stage import Hands
+from tests.scheduler.stage import Hands
 
 FIRST = date(2025, 2, 1)
 _YOUNG = 7  # nights, after which the window is full

@@ -27,8 +27,8 @@ from benchmarks.child import run
 from benchmarks.machine import describe, load, publish
 from benchmarks.questions_asked import MONTH, MONTH_BEFORE, QUESTIONS
 from benchmarks.questions_sides import MEMORY, PREFIX, Side, write_names
-from esjobs.demo import Grid
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.records.demo import Grid
 from esjobs.settings import ClusterSettings, Settings
 
 LAST, DAYS, QUEUES = date(2025, 6, 29), 70, 100

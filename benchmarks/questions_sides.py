@@ -60,8 +60,8 @@ class Side:
 
 def _of_esjobs(store: str) -> Answer:
     import esjobs
-    from esjobs.commands.query import query
-    from esjobs.question_pictures import text_picture
+    from esjobs.cli.query import query
+    from esjobs.render.charts.query import text_picture
     from esjobs.settings import ClusterSettings, Settings
 
     settings = Settings(store=store, memory=MEMORY, cluster=ClusterSettings(prefix=PREFIX))
@@ -170,7 +170,7 @@ def write_names(session: Any, folder: Path) -> None:
     import pyarrow.parquet
 
     from esjobs.core.query import Count
-    from esjobs.jobs.resolution import aggregate
+    from esjobs.records.jobs.resolution import aggregate
 
     for file, stored, resolved in (("sites", "site", "rc_site"), ("models", "cpu_raw", "cpu_model")):
         table = aggregate(session.store, (stored, resolved), (Count("n"),)).table.select([stored, resolved])

@@ -30,7 +30,7 @@ Measured = dict[str, list[tuple[Run, dict[str, Any]]]]
 
 def by_esjobs(path: Path) -> dict[str, Any]:
     """Every row accepted or refused, counted by reason."""
-    from esjobs.ingest.formats.sources import source
+    from esjobs.records.ingest.formats.sources import source
 
     accepted, refused = 0, Counter[str]()
     for parsed in source("panda").parse(path, {}):

@@ -28,9 +28,9 @@ from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.query import Select
 from esjobs.core.tables import columns
 from esjobs.core.window import Window
-from esjobs.efficiency.reasons import Reasons
-from esjobs.efficiency.scoring import score_counters
-from esjobs.names.cpu_models import resolve_names
+from esjobs.records.names.cpu_models import resolve_names
+from esjobs.scores.reasons import Reasons
+from esjobs.scores.scoring import score_counters
 
 START = datetime(2025, 6, 1, tzinfo=UTC)
 MODELS = (

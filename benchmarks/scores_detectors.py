@@ -18,7 +18,7 @@ import pandas as pd
 from scipy import fft
 
 from benchmarks.machine import describe, load, publish
-from esjobs.detect.detectors import (
+from esjobs.issues.detectors import (
     PUBLISHED,
     collapse,
     congestion,
@@ -31,8 +31,8 @@ from esjobs.detect.detectors import (
     samples,
     unused,
 )
-from tests.detect.detectors import per_job
-from tests.detect.detectors.made_series import STEP_S, periodic, telegraph, white
+from tests.issues.detectors import per_job
+from tests.issues.detectors.made_series import STEP_S, periodic, telegraph, white
 
 CORES, SAMPLES = 16, 480
 KINDS = ("read_b_s", "write_b_s", "metadata_ops_s")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.scores --part rates --out benchmarks/results/scores_rates.md
 
-Series are made up (``tests/detect/detectors/made_series.py``). Three minutes.
+Series are made up (``tests/issues/detectors/made_series.py``). Three minutes.
 """
 
 import argparse
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import describe, publish
-from esjobs.detect.detectors import PUBLISHED, flagged, io_blocking
-from tests.detect.detectors.made_series import STEP_S, Singles, bursts, periodic, step, telegraph, white
+from esjobs.issues.detectors import PUBLISHED, flagged, io_blocking
+from tests.issues.detectors.made_series import STEP_S, Singles, bursts, periodic, step, telegraph, white
 
 LENGTHS = (120, 240, 480, 2880)
 HOURS = {120: "1 h", 240: "2 h", 480: "4 h", 2880: "24 h"}

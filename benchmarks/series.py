@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.machine import describe, load, publish
 from benchmarks.store_table import table
-from esjobs.capabilities import TABLES
 from esjobs.core.arrow import table_schema
-from esjobs.series.blocks import blocks
-from esjobs.series.packing import pack, slot
-from esjobs.series.tables import SERIES
+from esjobs.records.series.blocks import blocks
+from esjobs.records.series.packing import pack, slot
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.series import SERIES
 from esjobs.store.duck.store import DuckStore
 
 METRICS = ("cpu_load", "mem_used_b", "mem_bw_b_s", "flops_s", "ipc", "net_b_s", "read_b_s", "gpu_load")

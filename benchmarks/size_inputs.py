@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from esjobs.demo.cpus import CPU_MODELS
+from esjobs.records.demo.cpus import CPU_MODELS
 
 SITES = 500
 DAYS = 30

@@ -23,8 +23,8 @@ import esjobs
 from esjobs.core.query import Query
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.names.cpu_models import resolve_names
+from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.records.names.cpu_models import resolve_names
 from esjobs.settings import Settings
 
 WAYS = ("store", "sql", "step", "sql-table")

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from esjobs.demo import Grid
-from esjobs.output.jobs import write_jobs
+from esjobs.records.demo import Grid
+from esjobs.records.export.jobs import write_jobs
 
 DIRTY_EVERY = 1000
 

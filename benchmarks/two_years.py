@@ -21,7 +21,7 @@ from typing import Any
 
 import esjobs
 from benchmarks.machine import describe, load
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import ClusterSettings, RetentionSettings, Settings
 from tests.contract.jobs import job
 from tests.elastic.foreign import CATALOGUE, make_index, plain, write

@@ -27,16 +27,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import esjobs
-from esjobs.demo import LAST_DAY, Grid
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.flags.evidence import Key, NightRuns, StoredVerdicts
+from esjobs.flags.nights import Walk, remembered_nights
+from esjobs.flags.settings import WatchSettings
+from esjobs.flags.states import Evidence, Sighting
+from esjobs.records.demo import LAST_DAY, Grid
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_STATES
 from esjobs.settings import Settings
 from esjobs.speed.settings import FitSettings
 from esjobs.store.base import JobStore, Retired
-from esjobs.watch.evidence import Key, NightRuns, StoredVerdicts
-from esjobs.watch.nights import Walk, remembered_nights
-from esjobs.watch.settings import WatchSettings
-from esjobs.watch.states import Evidence, Sighting
-from esjobs.watch.tables import FLAG_EVENTS, FLAG_NIGHTS, FLAG_STATES
 
 DAYS, FIRST_NIGHT, PLANTED, REPAIRED = 90, 7, 35, 62
 LENGTHS, USUAL = (3, 7, 14, 30), (7, 30)

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from docs.jobs_page import jobs_page
-from esjobs import bundles, cli
-from esjobs.capabilities import CAPABILITIES, TABLES
+from esjobs.cli import main as cli
 from esjobs.core import fields
 from esjobs.core.rules import CleaningRules
-from esjobs.jobs.query import METRICS
-from esjobs.jobs.questions.metrics import GENERIC
+from esjobs.records.jobs.query import METRICS
+from esjobs.records.jobs.questions.metrics import GENERIC
+from esjobs.render import bundles
+from esjobs.schema.catalogue import CAPABILITIES, TABLES
 
 HERE = Path(__file__).parent
 OBJECTS = HERE.parent / "kibana_objects"

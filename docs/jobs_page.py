@@ -4,7 +4,7 @@ import json
 
 from dashboards.spec import JobsIndex
 from dashboards.targets.saved_objects.jobs_view import runtime_fields
-from esjobs.bundles import jobs_of
+from esjobs.render.bundles import jobs_of
 from esjobs.store.elastic.fields.field_map import bundled, load_field_map
 
 INDICES = {

@@ -13,9 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esjobs.core.version import __version__
+
 if TYPE_CHECKING:
+    from esjobs.api.session import Session, open  # noqa: A004
     from esjobs.core.errors import (
+        BlockedError,
         BooksError,
+        ClockError,
         EsjobsError,
         InputError,
         KeywordError,
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
         NoJobsError,
         NoResultError,
         PartialAnswerError,
+        PublishedError,
         ReadOnlyError,
         SchemaError,
         SettingsError,
@@ -33,12 +39,12 @@ if TYPE_CHECKING:
         WindowError,
     )
     from esjobs.core.window import Window
-    from esjobs.session import Session, open  # noqa: A004
     from esjobs.settings import Settings
 
-__version__ = "0.1.0"
 __all__ = [
+    "BlockedError",
     "BooksError",
+    "ClockError",
     "EsjobsError",
     "InputError",
     "KeywordError",
@@ -46,6 +52,7 @@ __all__ = [
     "NoJobsError",
     "NoResultError",
     "PartialAnswerError",
+    "PublishedError",
     "ReadOnlyError",
     "SchemaError",
     "Session",
@@ -61,8 +68,8 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "open": "esjobs.session",
-    "Session": "esjobs.session",
+    "open": "esjobs.api.session",
+    "Session": "esjobs.api.session",
     "Settings": "esjobs.settings",
     "Window": "esjobs.core.window",
 }

@@ -1,6 +1,6 @@
 """``python -m esjobs``."""
 
-from esjobs.cli import program
+from esjobs.cli.start import program
 
 if __name__ == "__main__":
     program()

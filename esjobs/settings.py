@@ -32,20 +32,21 @@ from pydantic_settings import (
 )
 from pydantic_settings.exceptions import SettingsError as SourceError
 
-from esjobs.clusters.settings import ClustersSettings
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
-from esjobs.detect.settings import DetectSettings
-from esjobs.drift.settings import DriftSettings
-from esjobs.efficiency.settings import EfficiencySettings
-from esjobs.nights.settings import NightsSettings
-from esjobs.notify.settings import NotifySettings
-from esjobs.setting_types import Count, Number, no_flag
+from esjobs.core.setting_types import Count, Number, no_flag
+from esjobs.core.words import NOT_MEASURED, OF_LAUNCHES
+from esjobs.flags.drift.settings import DriftSettings
+from esjobs.flags.settings import WatchSettings
+from esjobs.issues.settings import DetectSettings
+from esjobs.pop.settings import TalpSettings
+from esjobs.records.clusters.settings import ClustersSettings
+from esjobs.scores.settings import EfficiencySettings
 from esjobs.similar.settings import SimilarSettings
 from esjobs.speed.settings import FitSettings
 from esjobs.store.elastic.transport.access import without_login
-from esjobs.talp.settings import NOT_MEASURED, OF_LAUNCHES, TalpSettings
-from esjobs.watch.settings import WatchSettings
+from scheduler.notifications.settings import NotifySettings
+from scheduler.settings import NightsSettings
 
 _LIST_EXAMPLE = 'ESJOBS_FIT__METHODS=\'["gamma", "paper"]\''
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B|B|bytes|(%))\s*", re.IGNORECASE)

@@ -1,19 +1,14 @@
-"""What the service tells Prometheus, and whoever asks whether it is well."""
+"""The numbers of the service for Prometheus."""
 
-import json
-import threading
-from collections.abc import Callable
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from esjobs.core.errors import StoreError
-from esjobs.nights.condition import Condition
+from scheduler.condition import Condition
 
 STATES = ("done", "failed", "missing", "running")
 _RESULTS = ("ok", "failed")
+_REASONS = ("slots", "time", "threads", "descriptors")
 
 
 class Metrics:
@@ -47,6 +42,18 @@ class Metrics:
             ["errand", "result"],
             registry=self.registry,
         )
+        self._refused = Counter(
+            "esjobs_endpoint_refused",
+            "Connections that were ended without an answer, by what they lacked",
+            ["reason"],
+            registry=self.registry,
+        )
+        for reason in _REASONS:
+            self._refused.labels(reason)
+
+    def refused(self, reason: str) -> None:
+        """Count a connection that was ended without an answer."""
+        self._refused.labels(reason).inc()
 
     def running(self, *, on: bool) -> None:
         """Nights are being run, or not any more."""
@@ -93,62 +100,3 @@ class Metrics:
     def text(self) -> bytes:
         """Everything, as Prometheus reads it."""
         return generate_latest(self.registry)
-
-
-Health = Callable[[], tuple[bool, dict[str, Any]]]
-"""Whether the service is well, and what it says of itself."""
-
-
-class Endpoint:
-    """Answers ``/metrics`` and ``/health`` (503 where the service is not well) on one address.
-
-    Nobody logs in: it listens on this machine alone unless another address is given. Raises
-    :class:`StoreError` when the address is taken.
-    """
-
-    def __init__(self, host: str, port: int, metrics: Metrics, health: Health) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path.split("?")[0] == "/metrics":
-                    self._answer(200, CONTENT_TYPE_LATEST, metrics.text())
-                elif self.path.split("?")[0] == "/health":
-                    well, said = health()
-                    self._answer(
-                        200 if well else 503, "application/json", json.dumps(said, default=str).encode()
-                    )
-                else:
-                    self._answer(404, "text/plain", b"there are /metrics and /health\n")
-
-            def _answer(self, status: int, kind: str, body: bytes) -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the library's own name
-                """Questions are not logged."""
-
-        try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
-        except OSError as error:
-            raise StoreError(
-                f"cannot listen on {host}:{port}: {error.strerror}; give another nights.port, or "
-                'nights.listen = "nothing"'
-            ) from error
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Where it listens."""
-        host, port = self._server.server_address[:2]
-        return str(host), int(port)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()

@@ -1,12 +1,15 @@
 """The loop of the service: who ticks, which ticks are triggers, what a trigger does; one thing at a time.
 
 Nights are run in the thread that serves, so that a signal ends them as it ends any command. The scheduler's
-own thread only ticks: at the times of the calendar, and every half minute, so that a machine that slept over
-such a time notices as soon as it is awake. Which ticks are triggers is decided by the clock alone.
+own thread only ticks, at the times of the calendar. It goes by the wall clock and remembers the next time,
+which a clock that was wrong may have put years ahead. So the thread that serves also ticks by itself, every
+half minute of a count that no clock moves, and schedules anew when the clock was set. The calendar decides
+which ticks are triggers.
 """
 
 import contextlib
 import logging
+import math
 import queue
 import signal
 import threading
@@ -16,16 +19,21 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.interval import IntervalTrigger
 
-from esjobs.core.clock import Clock
-from esjobs.core.errors import EsjobsError
-from esjobs.nights.condition import Condition
+from esjobs.core.clock import Clock, system_clock
+from esjobs.core.errors import ClockError, EsjobsError
 from scheduler.calendar import Calendar, CalendarTrigger
+from scheduler.clock_watch import ClockWatch, elapsed_s
+from scheduler.condition import Condition
 from scheduler.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 _HEARTBEAT_S = 30
+_DAY = timedelta(days=1)
+_REFUSED_FOR_S = 600.0
+"""After a trigger that was refused because of the clock; jobs that come meanwhile may be evidence."""
+
+STARTING = "starting: the store has not answered yet"
 
 
 @dataclass(frozen=True)
@@ -49,51 +57,96 @@ class Tend(Protocol):
         """Run what is due; ``unwritten``: why the trigger before failed, where no account of it was left."""
 
 
+class Look(Protocol):
+    """A look at the store: how the installation is, and when its newest night was begun."""
+
+    def __call__(self) -> tuple[Condition, datetime | None]:
+        """Raises :class:`EsjobsError` while the store does not answer."""
+
+
 class Service:
     """Decides which ticks are triggers, and remembers what came of them.
 
     ``last``: up to when triggers are done; those since then are made up for by the first tick. None: none has
-    ever been, and the first one is the next of the calendar.
+    ever been, and the first one is the next of the calendar. ``look`` says so instead, and how the
+    installation is: the service is starting, and not well, until the store has answered once. ``timer``:
+    seconds that no change of the clock moves.
     """
 
     def __init__(
-        self, calendar: Calendar, tend: Tend, clock: Clock, metrics: Metrics, last: datetime | None = None
+        self,
+        calendar: Calendar,
+        tend: Tend,
+        clock: Clock,
+        metrics: Metrics,
+        last: datetime | None = None,
+        *,
+        look: Look | None = None,
+        timer: Callable[[], float] = elapsed_s,
     ) -> None:
         self._calendar = calendar
         self._tend = tend
         self._clock = clock
         self._metrics = metrics
+        self._look = look
+        self._timer = timer
         self._seen = clock() if last is None else last
         self._failure: str | None = None
         self._unwritten: str | None = None
+        self._starting = None if look is None else STARTING
+        self._refused_at: float | None = None
+        self._moved: str | None = None
         self._condition = Condition()
         self._lock = threading.Lock()
         metrics.expects(calendar.next_after(clock()))
 
     def tick(self) -> bool:
-        """Run what is due if a time of the calendar has come since the last trigger; whether it has.
+        """Run what is due if a time of the calendar has come since the last trigger; True if it has.
 
         Of several that have come, one trigger is made: it sees every night that is missing. Clocks that go
-        back bring no time a second time.
+        back bring no time a second time; one that was ahead by more than a day was wrong, and what it should
+        have brought is made up for. A trigger that was refused because of the clock is tried again.
         """
+        if self._starting is not None:
+            self._ask()
         now = self._clock()
+        if self._seen - now > _DAY:
+            self._seen = now - _DAY
         times = self._calendar.between(self._seen, now)
         if not times:
+            self._forget_refusal()
             return False
-        if len(times) > 1:
+        if self._refused_at is not None and self._timer() - self._refused_at < _REFUSED_FOR_S:
+            return False
+        if len(times) > 1 and self._refused_at is None:
             _log.warning("%d triggers came while none was run; one makes up for them", len(times))
+        before = self._seen
         # a time that comes while nights are run is seen by the next tick
         self._seen = now
-        self._run()
+        if not self._run():
+            self._seen = before
         return True
 
-    def health(self) -> tuple[bool, dict[str, Any]]:
-        """Whether the last trigger went well and jobs keep coming, and what is known."""
+    def clock_moved(self, by: timedelta) -> None:
+        """Note that the clock was set: what was refused because of it is tried again."""
+        if self._refused_at is not None:
+            self._refused_at = -math.inf
+        text = f"moved by {by.total_seconds():+.0f} s, to {self._clock():%Y-%m-%d %H:%M:%S} UTC"
+        _log.warning("the clock of this machine was %s", text)
         with self._lock:
-            condition, failure = self._condition, self._failure
+            self._moved = text
+        self._metrics.expects(self._calendar.next_after(self._clock()))
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """True if the last trigger went well and jobs keep coming, and what is known; asks no store."""
+        with self._lock:
+            condition, failure, starting, moved = self._condition, self._failure, self._starting, self._moved
         said = {
-            "ok": failure is None and not condition.stopped,
+            "ok": failure is None and starting is None and not condition.stopped,
+            "starting": starting,
             "failure": failure,
+            "clock": moved,
+            "future_nights": len(condition.future),
             "ingest_stopped": condition.stopped,
             "last_night": condition.last_night,
             "last_state": condition.last_state,
@@ -103,19 +156,43 @@ class Service:
         return bool(said["ok"]), said
 
     def take_note(self, condition: Condition) -> None:
-        """How the installation is, before the first trigger."""
+        """Keep how the installation is: the store has answered."""
         with self._lock:
             self._condition = condition
+            self._starting = None
         self._metrics.show(condition)
 
-    def _run(self) -> None:
+    def _ask(self) -> None:
+        if self._look is None:
+            return
+        try:
+            condition, last = self._look()
+        except EsjobsError as error:
+            starting = f"{STARTING}: {error}"
+            if starting != self._starting:
+                _log.warning("%s", starting)
+            with self._lock:
+                self._starting = starting
+            return
+        self.take_note(condition)
+        if last is not None:
+            self._seen = last
+
+    def _run(self) -> bool:
+        """Run what is due; False if it was refused because of the clock."""
         self._metrics.running(on=True)
         failure = None
+        self._refused_at = None
         try:
             tended = self._tend(self._unwritten)
             self._unwritten = None
             self.take_note(tended.condition)
             failure = tended.failure
+        except ClockError as error:
+            failure = str(error)
+            self._refused_at = self._timer()
+            if failure != self._failure:
+                _log.error("%s", error)
         except EsjobsError as error:
             failure = self._unwritten = str(error)
             _log.error("nothing was run: %s", error)
@@ -128,6 +205,14 @@ class Service:
             self._metrics.running(on=False)
             now = self._clock()
             self._metrics.triggered(now, self._calendar.next_after(now), ok=failure is None)
+        return self._refused_at is None
+
+    def _forget_refusal(self) -> None:
+        """No trigger is due by the clock of now: the one that was refused never was."""
+        if self._refused_at is not None:
+            self._refused_at = None
+            with self._lock:
+                self._failure = None
 
 
 class Errand:
@@ -171,23 +256,35 @@ class Errand:
         return True
 
 
-def serve(service: Service, calendar: Calendar, errands: Sequence[Errand] = ()) -> None:
+def serve(
+    service: Service,
+    calendar: Calendar,
+    errands: Sequence[Errand] = (),
+    *,
+    watch: ClockWatch | None = None,
+    heartbeat_s: float = _HEARTBEAT_S,
+) -> None:
     """Tick until the process is told to end (SIGTERM, SIGINT); a night that is being run is left as it is."""
     ticks: queue.SimpleQueue[None] = queue.SimpleQueue()
     # what it says of its ticks, twice a minute, is nothing that a reader of the log looks for
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
     ticking = BackgroundScheduler(timezone="UTC")
     options: dict[str, Any] = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
-    ticking.add_job(ticks.put, CalendarTrigger(calendar), args=[None], **options)
-    ticking.add_job(ticks.put, IntervalTrigger(seconds=_HEARTBEAT_S), args=[None], **options)
+    job = ticking.add_job(ticks.put, CalendarTrigger(calendar), args=[None], **options)
     ticks.put(None)
+    watch = watch or ClockWatch(system_clock)
     with _ended_by_signals():
         ticking.start()
         try:
             while True:
-                ticks.get()
+                with contextlib.suppress(queue.Empty):
+                    ticks.get(timeout=heartbeat_s)
                 while not ticks.empty():
                     ticks.get_nowait()
+                moved = watch.jump()
+                if moved is not None:
+                    job.reschedule(CalendarTrigger(calendar))
+                    service.clock_moved(moved)
                 service.tick()
                 for errand in errands:
                     errand.tick()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import esjobs
-from esjobs.demonstration import demonstrate
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.cli.demo import demonstrate
 from esjobs.settings import Settings
 
 pytest_plugins = ["tests.servers.plugin"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.demonstration import demonstrate
+from esjobs.cli.demo import demonstrate
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL))

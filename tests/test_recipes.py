@@ -79,7 +79,7 @@ import datetime, sys
 import pyarrow as pa
 import esjobs
 from esjobs.core.arrow import table_schema
-from esjobs.weather.tables import WEATHER
+from esjobs.schema.weather import WEATHER
 
 rows = [
     {"day": datetime.date(2026, 1, 1), "name": name, "degrees": degrees, "sensors": [("roof", degrees)]}
@@ -94,19 +94,19 @@ with esjobs.open(sys.argv[1]) as session:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with one folder more, and one entry more in the list of capabilities."""
+    """The program with one file of tables more, and one entry more in the list of capabilities."""
     home = tmp_path_factory.mktemp("copy")
     for package in ("esjobs", "fitters", "dashboards", "scheduler", "docs"):
         shutil.copytree(ROOT / package, home / package, ignore=shutil.ignore_patterns("__pycache__"))
-    (home / "esjobs" / "weather").mkdir()
-    (home / "esjobs" / "weather" / "__init__.py").write_text("")
-    (home / "esjobs" / "weather" / "tables.py").write_text(TABLES)
-    listed = home / "esjobs" / "capabilities.py"
+    (home / "esjobs" / "schema" / "weather.py").write_text(TABLES)
+    listed = home / "esjobs" / "schema" / "catalogue.py"
     text = listed.read_text()
-    (entry,) = (line for line in text.splitlines(keepends=True) if line.startswith('    Capability("runs"'))
+    (entry,) = (
+        line for line in text.splitlines(keepends=True) if line.startswith('    Capability("publish"')
+    )
     text = text.replace(entry, entry + '    Capability("weather", (WEATHER,)),\n')
     listed.write_text(
-        text.replace("\n\n@dataclass", "\nfrom esjobs.weather.tables import WEATHER\n\n\n@dataclass", 1)
+        text.replace("\n\n@dataclass", "\nfrom esjobs.schema.weather import WEATHER\n\n\n@dataclass", 1)
     )
     (home / "dashboards" / "panels" / "weather.py").write_text(PANEL)
     listed = home / "dashboards" / "panels" / "__init__.py"
@@ -135,7 +135,7 @@ def run(home: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_a_table_is_one_folder_and_one_line(copy: Path, tmp_path: Path) -> None:
+def test_a_table_is_one_file_and_one_line(copy: Path, tmp_path: Path) -> None:
     store = f"duckdb:{tmp_path / 'jobs.duckdb'}"
     assert run(copy, "write.py", store) == "[281.5]\n"
     shown = run(copy, "-m", "esjobs", "--store", store, "show", "weather")

@@ -1,5 +1,7 @@
 """The pages of a dashboard server, in order: adding one is an entry here, adding a panel one in its page."""
 
+from dataclasses import replace
+
 from dashboards.pages.ask import ASK
 from dashboards.pages.cpu_models import CPU_MODELS
 from dashboards.pages.efficiency import EFFICIENCY
@@ -9,9 +11,13 @@ from dashboards.pages.people import PEOPLE
 from dashboards.pages.site import SITE
 from dashboards.pages.sites import SITES
 from dashboards.pages.trust import TRUST
+from dashboards.panels.age import AS_OF
 from dashboards.spec import Page
 
-PAGES: tuple[Page, ...] = (ASK, SITES, SITE, CPU_MODELS, EFFICIENCY, PARALLEL, PEOPLE, ISSUES, TRUST)
+PAGES: tuple[Page, ...] = tuple(
+    replace(page, above=AS_OF)
+    for page in (ASK, SITES, SITE, CPU_MODELS, EFFICIENCY, PARALLEL, PEOPLE, ISSUES, TRUST)
+)
 """The first is where a reader starts."""
 
 HEADLINE = "gamma"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dashboards.pages.sites import IN_WORDS, STATEMENT
-from dashboards.pages.trust import LIGHT
+from dashboards.panels.age import LIGHT
 from dashboards.spec import Page, Panel, stacked
 
 WHERE = Panel(

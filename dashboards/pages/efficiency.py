@@ -13,8 +13,9 @@ from dashboards.panels.efficiency import (
     SPREAD_EFFICIENCY,
     TIME_USED,
 )
-from dashboards.spec import JOBS, LOST_STATES, Choice, Entry, Page, Panel, View, Where, stacked
+from dashboards.spec import JOBS, WASTED_IS, Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Count, Sum, SumProduct
+from esjobs.core.states import CANCELLED, FAILED, FINISHED
 
 SECTION = "Efficiency"
 _EMPTY = "No job of the chosen time and filters says this, or the index of jobs lacks a field of a filter."
@@ -51,7 +52,7 @@ def _wasted(name: str, what: str, column: str, heading: str, most: int) -> Panel
         "waste",
         SECTION,
         View(JOBS.name, where=KNOWN, by=(column,), metrics=_SUMS, sort=("-n_jobs",)),
-        _OF_200 + "Wall-clock time × cores less CPU time, of all jobs in which the three are known.",
+        _OF_200 + WASTED_IS,
         fields=(
             Entry(column, heading, "name", "label"),
             Entry("cpu_s", "Core-hours without CPU time", "number", "x", per="core_s"),
@@ -70,56 +71,62 @@ WASTED_BY_USER = _wasted("-by-user", "user", "user", "User", 20)
 
 LOST_HOURS = Panel(
     "efficiency-lost",
-    "Core-hours of jobs that failed or were cancelled, by queue",
-    "amounts",
-    SECTION,
-    View(
-        JOBS.name,
-        where=(Where("state", LOST_STATES), Where("wall_s"), Where("cores", above=0)),
-        by=("site",),
-        metrics=(CORE_S, Count()),
-        sort=("-n_jobs",),
-    ),
-    _OF_200 + "Wall-clock time × cores of jobs whose state is failed or cancelled.",
-    fields=(
-        Entry("site", "Queue", "name", "label"),
-        Entry("core_s", "Core-hours lost", "number", "x"),
-    ),
-    most=(25,),
-    empty="No job of the chosen time and filters failed, or the index of jobs lacks a field of a filter.",
-)
-
-ENDS = Panel(
-    "efficiency-ends",
-    "Share of jobs that failed or were cancelled by queue, the largest first",
+    "Core-hours lost in jobs that failed, by queue and how they ended; cancelled beside",
     "ends",
     SECTION,
     View(
         JOBS.name,
-        where=(Where("state"),),
+        where=(Where("state", (*FAILED, *CANCELLED)), Where("wall_s"), Where("cores", above=0)),
         by=("site", "state"),
-        metrics=(Count(),),
+        metrics=(CORE_S, Count()),
         sort=("-n_jobs",),
     ),
-    _OF_200 + "Of the jobs whose state is known; queues with five jobs or more.",
-    fields=(Entry("site", "Queue", "name", "label"), Entry("state", "Share of jobs", "name", "x")),
+    _OF_200 + "Wall-clock time × cores. What was cancelled is not lost, and told apart.",
+    fields=(
+        Entry("site", "Queue", "name", "label"),
+        Entry("core_s", "Core-hours", "number", "x"),
+    ),
     most=(25,),
     empty="No job of the chosen time and filters failed, or the index of jobs lacks a field of a filter.",
 )
 
+_AGAINST_REST = (
+    "By the lower end of 95 % intervals, which take jobs for independent: those of one task are not quite. "
+    "Queues with five jobs or more."
+)
+
+ENDS = Panel(
+    "efficiency-ends",
+    "Share of jobs that failed by queue, the surely highest first (dashed: all of them)",
+    "rates",
+    SECTION,
+    View(
+        JOBS.name,
+        where=(Where("state", (*FINISHED, *FAILED)),),
+        by=("site", "state"),
+        metrics=(Count(),),
+        sort=("-n_jobs",),
+    ),
+    _OF_200 + "Of the jobs that finished or failed. " + _AGAINST_REST,
+    fields=(Entry("site", "Queue", "name", "label"), Entry("state", "Share of jobs", "name", "x")),
+    most=(25,),
+    empty="No job of the chosen time and filters finished or failed, or the index of jobs lacks a field of a "
+    "filter.",
+)
+
 WAITING = Panel(
     "efficiency-waiting",
-    "Mean waiting of a job between submission and start by queue, h",
-    "amounts",
+    "Mean waiting of a job between submission and start by queue, h (dashed: all of them)",
+    "rates",
     SECTION,
     View(
         JOBS.name,
         where=(Where("queue_s"),),
         by=("site",),
-        metrics=(Sum("queue_s", "queue_s"), Count()),
+        metrics=(Sum("queue_s", "queue_s"), SumProduct("queue_s", "queue_s", "queue_s_sq"), Count()),
         sort=("-n_jobs",),
     ),
-    _OF_200 + "A mean over jobs: a few that waited for days raise it.",
+    _OF_200 + "A mean over jobs: a few that waited for days raise it. " + _AGAINST_REST,
     fields=(
         Entry("site", "Queue", "name", "label"),
         Entry("queue_s", "Mean waiting, h", "number", "x", per="n_jobs"),
@@ -204,8 +211,8 @@ READ_ME = Panel(
         ),
         (
             "Lost and wasted",
-            "Lost: core-hours of jobs that failed or were cancelled. Wasted: core-hours without CPU time, "
-            "whatever became of the job.",
+            "Lost: core-hours of jobs that failed, ran into a limit or lost their node; cancelled jobs are "
+            "told apart. Wasted: core-hours without CPU time, whatever became of the job.",
         ),
     ),
 )

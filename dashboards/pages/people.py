@@ -1,7 +1,7 @@
 """The page of projects and users: who used what, how well, and which jobs are behind it."""
 
 from dashboards.panels.efficiency import RANKINGS
-from dashboards.spec import Choice, Entry, Page, Panel, View, Where, stacked
+from dashboards.spec import WASTED_IS, Choice, Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Sum
 
 SECTION = "Projects and users"
@@ -27,7 +27,7 @@ def _wasted(by: str, heading: str) -> Panel:
             metrics=(Sum("wasted_core_hours", "wasted_core_hours"),),
             sort=("-wasted_core_hours",),
         ),
-        "Wall-clock time × cores less CPU time, of scored jobs that say all three.",
+        f"Of scored jobs. {WASTED_IS}",
         fields=(
             Entry(by, heading, "text", "label"),
             Entry("wasted_core_hours", "Core-hours", "count", "x"),

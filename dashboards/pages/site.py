@@ -5,13 +5,14 @@ from dashboards.panels.columns import JOBS as N_JOBS
 from dashboards.panels.columns import LEVEL, NAME, RC_SITE, TASKS, VERDICT, K
 from dashboards.spec import JOBS, Choice, Entry, Join, Mean, Page, Panel, Tile, View, Where, stacked
 from esjobs.core.query import Count, Maximum, Sum
+from esjobs.core.states import FAILED, FINISHED
 
 QUEUES = Panel(
     "site-queues",
     "Queues of the chosen site: speed against declared corepower (±: one standard error)",
     "table",
     "One site",
-    View("flags", level="site", sort=("-deviation",)),
+    View("flags", level="site", sort=("rank",)),
     fields=(
         NAME,
         RC_SITE,
@@ -35,7 +36,8 @@ HOW_MANY = Panel(
     QUEUES.view,
     tiles=(
         Tile(
-            "queues are chosen. Choose a WLCG site or a queue above, or write it into the search bar.",
+            "queues are chosen; charts over time draw 8 at most. Choose a WLCG site or a queue above, or in "
+            "the search bar.",
             one="queue is chosen.",
         ),
     ),
@@ -175,11 +177,17 @@ def _beside(name: str, title: str, column: str, heading: str, show: str, view: V
 
 FAILURES = _beside(
     "site-failures",
-    "Share of jobs that failed or were cancelled, day by day: chosen queue and all jobs",
+    "Share of jobs that failed, of those that finished or failed, day by day: chosen queue and all jobs",
     "n_jobs",
-    "Failed or cancelled",
+    "Failed",
     "fraction",
-    View(JOBS.name, where=(Where("state"),), by=("state",), metrics=(Count(),), over="end_time"),
+    View(
+        JOBS.name,
+        where=(Where("state", (*FINISHED, *FAILED)),),
+        by=("state",),
+        metrics=(Count(),),
+        over="end_time",
+    ),
 )
 
 WAITING = _beside(
@@ -222,7 +230,7 @@ SITE_ROWS = Panel(
     "The verdicts behind it, of every processing type",
     "rows",
     "One site",
-    View("flags", types="every", sort=("name", "processing_type")),
+    View("flags", types="every", sort=("rank",)),
     fields=(
         Entry("name", "Name", "name", "label"),
         LEVEL,

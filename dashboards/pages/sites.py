@@ -61,7 +61,7 @@ SORTED = replace(
         where=(Where("deviation"), Where("standing", (CONFIRMED, CANDIDATE))),
         level="site",
         types="every",
-        sort=("-deviation", "name"),
+        sort=("rank",),
     ),
     fields=(*DEVIATIONS.fields, TYPE),
     most=(40,),
@@ -73,8 +73,8 @@ TO_DECLARE = Panel(
     "Confirmed deviations: what the jobs of a queue ran like (90 % interval), beside what it declares",
     "table",
     "Sites",
-    View("flags", where=(Where("confirmed", (True,)),), level="site", types="every", sort=("-deviation",)),
-    "Significant over all tests of the run and stable under every tried change: these may be sent.",
+    View("flags", where=(Where("confirmed", (True,)),), level="site", types="every", sort=("rank",)),
+    "Significant over all tests of the run and stable under every tried change.",
     fields=(
         NAME,
         RC_SITE,
@@ -97,8 +97,8 @@ HOW_MANY = Panel(
     TO_DECLARE.view,
     tiles=(
         Tile(
-            "queues run beyond the limit: confirmed, and may be sent.",
-            one="queue runs beyond the limit: confirmed, and may be sent.",
+            "queues run beyond the limit, confirmed.",
+            one="queue runs beyond the limit, confirmed.",
         ),
     ),
     empty="No deviation of a queue is confirmed for the chosen type and filters: nothing is to be sent.",
@@ -140,7 +140,7 @@ IN_WORDS = Panel(
     "Every verdict in words (90 % intervals)",
     "rows",
     "Sites",
-    View("flags", level="site", types="every", sort=("-deviation",)),
+    View("flags", level="site", types="every", sort=("rank",)),
     fields=(
         NAME,
         Entry("standing", "Standing", "name"),
@@ -173,8 +173,9 @@ OPEN = replace(
         Entry("acknowledged_until", "Acknowledged until", "time"),
         Entry("sentence", "In words", "sentence"),
     ),
-    given=(),
     empty="No flag is open for these filters.",
+    optional=False,
+    besides="",
 )
 
 HOW_MANY_OPEN = Panel(

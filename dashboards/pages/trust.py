@@ -2,40 +2,13 @@
 
 from dataclasses import replace
 
-from dashboards.panels.columns import JOBS, TASKS
+from dashboards.panels.age import LIGHT
+from dashboards.panels.columns import JOBS, UNITS
 from dashboards.panels.expert import PULLS
 from dashboards.panels.factors import COMPONENTS
 from dashboards.panels.provisioning import INDICES
-from dashboards.spec import UNFILTERED, Entry, Join, Page, Panel, View, Where, stacked
+from dashboards.spec import Entry, Page, Panel, View, Where, stacked
 from esjobs.core.query import Maximum, Sum
-
-LIGHT = Panel(
-    "trust-light",
-    "May the latest numbers be used? (newest day with jobs: 2 days green, 7 yellow)",
-    "light",
-    "Trust",
-    View("fits", level="site"),
-    fields=tuple(
-        Entry(name, name)
-        for name in ("run", "status", "reason", "minuit_valid", "n_jobs", "n_names", "jobs_share")
-    ),
-    joins=(
-        Join("runs", View("latest_runs"), "run", ("data_end",)),
-        Join(
-            UNFILTERED,
-            View(
-                "nights",
-                where=(Where("state", ("failed",)),),
-                by=("state",),
-                metrics=(Maximum("night", "failed_night"),),
-            ),
-            "state",
-            ("failed_night",),
-        ),
-    ),
-    most=(1,),
-    empty="No: there is no run in the chosen time. esjobs run makes one.",
-)
 
 PER_DAY = Panel(
     "trust-days",
@@ -127,7 +100,7 @@ FITS = Panel(
         Entry("n_names_without", "without k", "count"),
         Entry("n_jobs", "Jobs", "count"),
         Entry("jobs_share", "of the binned", "fraction"),
-        TASKS,
+        UNITS,
         Entry("dof", "dof", "count"),
         Entry("sigma_int", "σ interaction", "size"),
         Entry("pull_width", "Width of pulls", "number"),

@@ -1,6 +1,6 @@
 """Panels that give account: processing types, the books, the method, the fits, provenance."""
 
-from dashboards.panels.columns import JOBS, TASKS
+from dashboards.panels.columns import JOBS, UNITS
 from dashboards.spec import Entry, Panel, View
 from esjobs.core.query import Sum
 from esjobs.core.words import FALSE_DISCOVERY_RATE, HALF_WIDTH_90
@@ -124,7 +124,7 @@ FITS = Panel(
         Entry("status", "Status", "name"),
         Entry("n_names", "Names", "count", note="names with a speed factor"),
         Entry("n_names_without", "Without", "count", note="names without a speed factor"),
-        TASKS,
+        UNITS,
         Entry("n_buckets", "Buckets", "count"),
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),

@@ -6,7 +6,13 @@ NAME = Entry("name", "Queue", "name", "label")
 MODEL = Entry("name", "CPU model", "name", "label")
 RC_SITE = Entry("rc_site", "WLCG site", "name")
 JOBS = Entry("n_jobs", "Jobs", "count")
-TASKS = Entry("n_tasks", "Tasks", "count")
+TASKS = Entry("n_distinct_tasks", "Tasks", "count")
+UNITS = Entry(
+    "n_tasks",
+    "Units of the fit",
+    "count",
+    note="task × core class × processing type: more than there are tasks",
+)
 ORIGIN = Entry(
     "origin", "Origin", note="own, inherited from the WLCG site, default, changed in the window, none"
 )

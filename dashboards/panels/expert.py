@@ -139,7 +139,7 @@ ERRORS = Panel(
     View(
         "flags",
         where=(Where("verdict", JUDGED),),
-        sort=("-level", "-|deviation|", "name"),
+        sort=("-level", "rank"),
     ),
     "Above 0 ran faster than declared. Raw is the deviation before the fixed cost per job was taken out. The "
     "three parts of the error add in quadrature to one standard error; verdicts use "
@@ -248,7 +248,7 @@ ONE_TASK = Panel(
         sort=("-level", "name"),
     ),
     fields=(Entry("name", "Name", "name", "label"), LEVEL),
-    empty="Every name has at least two tasks, so that each residual tests something.",
+    empty="Every name has at least two units of the fit, so that each residual tests something.",
     on_request=True,
 )
 
@@ -357,7 +357,7 @@ UNSTABLE = Panel(
     View(
         "flags",
         where=(Where("stable", (False,)),),
-        sort=("-level", "-|deviation|", "name"),
+        sort=("-level", "rank"),
     ),
     "Each verdict is made again with other methods, limits of jobs and of tasks. These become another one "
     "under the change that is named, and should not be sent.",

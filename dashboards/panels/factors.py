@@ -10,6 +10,7 @@ from dashboards.panels.columns import (
     RC_SITE,
     RHO,
     TASKS,
+    UNITS,
     VIA,
     K,
 )
@@ -159,7 +160,7 @@ COMPONENTS = Panel(
     fields=(
         Entry("component", "Component", "count"),
         Entry("n_names", "Queues", "count"),
-        TASKS,
+        UNITS,
         JOBS,
         Entry("dof", "dof", "count", note="independent loops"),
         Entry("spread", "S", "number", note="spread of residuals in stated errors", always=True),

@@ -14,7 +14,7 @@ SINCE = Entry("since", "Since", note="night on which the deviation was first see
 
 OPEN_FLAGS = Panel(
     "open-flags",
-    "Open flags: confirmed on jobs apart, and not closed",
+    "Other open flags: confirmed on jobs apart, and not closed",
     "table",
     "What deviates",
     View(
@@ -40,7 +40,7 @@ OPEN_FLAGS = Panel(
         Entry("note", "Note", "sentence"),
         SENTENCE,
     ),
-    given=(Where("state"),),
-    empty="No flag is open.",
-    on_request=True,
+    empty="No other flag is open.",
+    optional=True,
+    besides="deviating",
 )

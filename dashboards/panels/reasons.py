@@ -3,9 +3,11 @@
 from dashboards.panels.columns import NAME
 from dashboards.spec import Entry, Panel, View, Where
 
+WHY = Entry("sentence", "Why", "sentence", table="reasons")
+
 REASONS = Panel(
     "reasons",
-    "Why queues deviate: the largest part of each deviation",
+    "Why other queues deviate: the largest part of each deviation",
     "table",
     "What deviates",
     View(
@@ -24,6 +26,7 @@ REASONS = Panel(
         Entry("share", "Share ± 90 %", "percent", error="share_err", note="of the deviation, in logarithms"),
         Entry("reason", "In words", "sentence"),
     ),
-    given=(Where("largest"),),
-    empty="No queue deviates.",
+    empty="No other queue deviates.",
+    optional=True,
+    besides="deviating",
 )

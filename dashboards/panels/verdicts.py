@@ -19,7 +19,9 @@ from dashboards.panels.columns import (
     K,
 )
 from dashboards.panels.flags import SINCE, STATE
+from dashboards.panels.reasons import WHY
 from dashboards.spec import Entry, Join, Panel, Tile, View, Where
+from esjobs.core.numbers import exact_percent
 from esjobs.core.words import CANDIDATE, CONFIRMED, FALSE_DISCOVERY_RATE, HALF_WIDTH_90, Level
 
 _STABLE = Entry("stable", "Stable", "yesno", note="the verdict is the same under every tried change")
@@ -27,7 +29,7 @@ _SIGNIFICANT = Entry(
     "significant",
     "Signif.",
     "yesno",
-    note=f"survives Benjamini-Hochberg at {100 * FALSE_DISCOVERY_RATE:.0f} % over all tests of the run",
+    note=f"survives Benjamini-Hochberg at {exact_percent(FALSE_DISCOVERY_RATE)} over all tests of the run",
 )
 _UNSTABLE_UNDER = Entry("unstable_under", "Changes under")
 _SCATTER_FIELDS = (
@@ -112,7 +114,7 @@ COUNTS = Panel(
             CONFIRMED,
             "n_confirmed",
             "confirmed",
-            "beyond the limit, errors included; significant and stable: may be sent",
+            "beyond the limit, errors included; significant and stable",
         ),
         Tile(
             f"{CANDIDATE}s",
@@ -149,44 +151,45 @@ CONCLUSION = Panel(
     empty="Nothing can be concluded: the run kept no verdicts.",
 )
 
+_RAN_LIKE = Entry(
+    "proposed_corepower",
+    "Jobs ran like",
+    "estimate",
+    error="proposed_corepower_err",
+    note="at the level of the others, with an error of at least 5 %",
+    unit="benchmark",
+)
+
 DEVIATING = Panel(
     "deviating",
     "Queues whose deviation is confirmed",
     "table",
-    "What deviates",
+    "At a glance",
     View(
         "flags",
         where=_CONFIRMED,
         level="site",
-        sort=("-|deviation|",),
+        sort=("rank",),
     ),
-    "The speed differs from what the declared corepower promises by more than the limit, errors included: "
-    "above 0 faster than declared, below it slower. Each is significant over all tests of the run and stable "
-    "under every tried change, and may be sent.",
+    "Above 0 faster than declared, below it slower, by more than the limit, errors included. Each is "
+    "significant over all tests of the run and stable under every tried change.",
     fields=(
         NAME,
         DEVIATION,
         COREPOWER,
-        Entry(
-            "proposed_corepower",
-            "Jobs ran like",
-            "estimate",
-            error="proposed_corepower_err",
-            note="at the level of the others, with an error of at least 5 %",
-            unit="benchmark",
-        ),
-        ORIGIN,
-        K,
-        RC_SITE,
+        _RAN_LIKE,
         VIA,
-        JOBS,
-        TASKS,
         STATE,
         SINCE,
+        Entry("acknowledged_by", "Acknowledged by", table="flag_states"),
+        Entry("acknowledged_until", "Until", table="flag_states"),
         FINDING,
+        WHY,
+        Entry("note", "Note", "sentence", table="flag_states"),
         ADVICE,
     ),
     empty="No deviation of a queue is confirmed.",
+    half=True,
 )
 
 DEVIATING_MODELS = Panel(
@@ -198,13 +201,21 @@ DEVIATING_MODELS = Panel(
         "flags",
         where=_CONFIRMED,
         level="cpu_model",
-        sort=("-|deviation|",),
+        sort=("rank",),
     ),
     fields=(
         MODEL,
         DEVIATION,
         REFERENCE,
-        *(field for field in DEVIATING.fields[3:] if field not in {ORIGIN, RC_SITE}),
+        _RAN_LIKE,
+        K,
+        VIA,
+        JOBS,
+        TASKS,
+        STATE,
+        SINCE,
+        FINDING,
+        ADVICE,
     ),
     given=(Where("deviation"),),
     empty="No deviation of a CPU model from its reference score is confirmed.",
@@ -214,11 +225,11 @@ CANDIDATES = Panel(
     "candidates",
     "Candidates, not confirmed",
     "table",
-    "What deviates",
+    "At a glance",
     View(
         "flags",
         where=_CANDIDATES,
-        sort=("-level", "-|deviation|", "name"),
+        sort=("-level", "rank"),
     ),
     "Beyond the limit with the error included, but not significant over all tests of the run, or not stable: "
     "perhaps chance, perhaps one task. Not to be sent; more tasks in common confirm or dismiss them.",
@@ -242,25 +253,28 @@ CANDIDATES = Panel(
     empty="There is no candidate.",
     folded=True,
     optional=True,
+    half=True,
+    stands_in="deviating",
 )
 
 SCATTER = Panel(
     "corepower-site",
     "Speed factor against declared corepower",
     "scatter-line",
-    "Speed against declaration",
+    "At a glance",
     View(
         "flags",
         where=(Where("k"), Where("corepower"), Where("component", (0, None))),
         level="site",
     ),
-    "Each mark is a queue of the largest component; bars are one standard error. The line goes through the "
-    "origin, the band is the accepted deviation. Above the band a queue runs faster than it declares, below "
-    "it slower. Confirmed deviations are named, candidates are not; default values have no part in the line.",
+    "Each mark is a queue of the largest component; bars are one standard error. The band is the accepted "
+    "deviation: above it a queue runs faster than it declares, below it slower. Confirmed deviations are "
+    "named; default values have no part in the line.",
     fields=_SCATTER_FIELDS,
     joins=_line("site"),
     band=True,
     empty="No queue has both a speed factor and a declared corepower, so there is nothing to compare.",
+    half=True,
 )
 
 SCATTER_MODEL = Panel(
@@ -291,7 +305,7 @@ DEVIATIONS = Panel(
         "flags",
         where=(Where("deviation"),),
         level="site",
-        sort=("-deviation", "name"),
+        sort=("rank",),
     ),
     "Deviation from the line fitted without the WLCG site itself: right of 0 ran faster than declared, left "
     "slower. Bars are 90 % intervals; a verdict needs the whole bar on one side of the band's edge.",
@@ -309,7 +323,7 @@ FLAGS_TABLE = Panel(
     View(
         "flags",
         level="site",
-        sort=("name",),
+        sort=("rank",),
     ),
     fields=(NAME, *_FLAG_COLUMNS),
     empty="No verdicts were made.",
@@ -326,7 +340,7 @@ UNDECIDED = Panel(
         "flags",
         where=_verdict("undecided"),
         level="site",
-        sort=("-|deviation|",),
+        sort=("rank",),
     ),
     "The 90 % interval reaches across the edge of the band. More tasks common with other queues would narrow "
     "it; more jobs of the same tasks only where statistics is the larger part of the error.",

@@ -7,7 +7,7 @@ panels, in order, are listed in :mod:`dashboards.panels`.
 """
 
 from dashboards.spec.fields import Entry, Role, Show
-from dashboards.spec.jobs import JOBS, LOST_STATES, OWN, JobsIndex, Known, lacking, multipliers
+from dashboards.spec.jobs import JOBS, OWN, WASTED_IS, JobsIndex, Known, lacking, multipliers
 from dashboards.spec.looks import EVERY_LOOK, GROUPS, LOOKS, STATES, Look, look_of
 from dashboards.spec.pages import COLUMNS, Choice, Page, Placed, hinted, stacked
 from dashboards.spec.panels import ONE_SIGMA, Kind, Panel, Tile
@@ -20,11 +20,11 @@ __all__ = [
     "GROUPS",
     "JOBS",
     "LOOKS",
-    "LOST_STATES",
     "ONE_SIGMA",
     "OWN",
     "STATES",
     "UNFILTERED",
+    "WASTED_IS",
     "Choice",
     "Entry",
     "JobsIndex",

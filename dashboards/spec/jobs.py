@@ -59,8 +59,11 @@ OWN = JobsIndex(
 """The index that esjobs keeps itself; its name follows the prefix."""
 
 
-LOST_STATES = ("failed", "cancelled")
-"""How jobs end whose core-hours are lost."""
+WASTED_IS = (
+    "Wall-clock time × cores less CPU time, over the jobs that say all three: core-hours × (1 − efficiency). "
+    "A job that says more CPU time than its cores could give counts below 0."
+)
+"""What core-hours without CPU time are, beside each panel that shows them."""
 
 
 def lacking(panel: Panel, index: JobsIndex) -> list[str]:
@@ -81,9 +84,13 @@ def lacking(panel: Panel, index: JobsIndex) -> list[str]:
 
 
 def multipliers(view: View) -> tuple[str, ...]:
-    """The whole numbers by which sums are multiplied: a group of each has sums that need no script."""
-    products = (metric for metric in view.metrics if isinstance(metric, SumProduct))
-    return tuple(dict.fromkeys(metric.right for metric in products if metric.right not in view.by))
+    """The whole numbers by which sums are multiplied: a group of each has sums that need no script.
+
+    Of squares an index knows the sum.
+    """
+    products = [metric for metric in view.metrics if isinstance(metric, SumProduct)]
+    factors = [metric.right for metric in products if metric.left != metric.right]
+    return tuple(name for name in dict.fromkeys(factors) if name not in view.by)
 
 
 def _asked(view: View) -> Iterator[str]:

@@ -41,7 +41,8 @@ class Page:
 
     ``id``: fixed, a part of its address. ``question``: what a reader learns here, in one sentence.
     ``choices``: its filters. ``leads_to``: the page that opens, filtered, when a name is clicked.
-    ``hint``: what a reader of a dashboard server has to know besides.
+    ``hint``: what a reader of a dashboard server has to know besides. ``above``: there a line above all
+    panels, which no filter reaches.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Page:
     choices: tuple[Choice, ...] = ()
     leads_to: str = ""
     hint: str = ""
+    above: Panel | None = None
 
     @property
     def given(self) -> tuple[Where, ...]:

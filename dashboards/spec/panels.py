@@ -36,8 +36,10 @@ Kind = Literal[
     "sizes",
     "statement",
     "light",
+    "as-of",
     "amounts",
     "ends",
+    "rates",
     "busy",
     "coverage",
     "beside",
@@ -67,8 +69,10 @@ column (``label``), each the lower end of ten per cent. ``tenths``: the same of 
 the sum (the other field) as area. ``trend``: a quantity with its error over time, a line per name.
 ``sizes``: an efficiency (``y``) over the number of CPUs (``x``), a line per name.
 ``statement``: texts of one row, in large letters. ``light``: green, yellow or red, may the numbers be used?
+``as-of``: the same in one line with window and run, which no filter of a page reaches.
 ``amounts``: a sum of seconds in hours (over another sum, where ``x`` has a ``per``) per name, the largest
-first. ``ends``: how jobs ended, shares of a bar per name. ``busy``: cores kept busy against cores given.
+first. ``ends``: the same of jobs that did not finish, by how they ended. ``rates``: a rate (``x``) per name
+with its interval, and who differs from the rest. ``busy``: cores kept busy against cores given.
 ``coverage``: of how many jobs each field is known. ``beside``: a quantity day by day, of what is chosen and
 of all. ``ranked``: names with the largest magnitudes of ``x``, with their sign. ``caption``: how many rows
 another panel has, as a sentence; of none, why. ``against-scores``: factors of CPU models against
@@ -116,8 +120,10 @@ class Panel:
     ``repeat``: of kind ``types`` only, the ids of the panels to repeat. ``text``: of kind ``markdown`` only,
     terms with their explanation, in which ``{limit}`` stands for the accepted deviation. ``on_request``: on
     paper only for who asks for everything. ``headline_only``: left out of the report of another method,
-    because it is kept for, or speaks of, the headline alone. ``hint``: what a reader may do with it in a
-    dashboard server, which is no part of its title elsewhere.
+    because it is kept for, or speaks of, the headline alone. ``half``: in a report half as wide as the page,
+    beside the next of these. ``besides``: the id of a panel of the report; the names of that are left out.
+    ``stands_in``: the id of another, without rows of which this one is not folded. ``hint``: what a reader
+    may do with it in a dashboard server, which is no part of its title elsewhere.
     """
 
     id: str
@@ -140,6 +146,9 @@ class Panel:
     text: tuple[tuple[str, str], ...] = ()
     on_request: bool = False
     headline_only: bool = False
+    half: bool = False
+    besides: str = ""
+    stands_in: str = ""
     hint: str = ""
 
     def entry(self, role: Role) -> Entry:

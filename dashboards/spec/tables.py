@@ -1,8 +1,8 @@
 """The tables that views are about: every result table, and the jobs themselves."""
 
 from dashboards.spec.jobs import JOBS
-from esjobs import capabilities
 from esjobs.core.tables import Table
+from esjobs.schema import catalogue as capabilities
 
 
 def table(name: str) -> Table:

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from dashboards.view.rows import Row
+from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import standing
 
 _BARS, _REACH = 20, 5.0
@@ -15,6 +16,10 @@ def brought_up(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
     for row in tables.get("flags", ()):
         row["finding"] = row["finding"] or row["sentence"]
         row["standing"] = row["standing"] or standing(str(row["verdict"]), row["confirmed"])
+    flags = tables.get("flags", ())
+    if any(row["rank"] is None for row in flags):
+        for rank, row in enumerate(sorted(flags, key=verdict_order), 1):
+            row["rank"] = rank
     if not tables.get("pulls"):
         tables["pulls"] = [bar for fit in tables.get("fits", ()) for bar in _bars(fit)]
     return tables

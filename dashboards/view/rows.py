@@ -228,12 +228,14 @@ def joined(
     """The rows with the columns that fields take from other tables of names; missing where there is no row.
 
     A row without a processing type or method of its own belongs to those that are given; a table without
-    methods says the same beside each of them.
+    methods says the same beside each of them. Of a table with several rows of a name, such as the parts of
+    its deviation, it is the ``largest``.
     """
     result = rows
     for name, columns in _borrowed(fields).items():
         keys = [key for key in _OF_NAMES if key in table(name).column_names]
-        known = {tuple(row.get(key) for key in keys): row for row in tables[name]}
+        last = sorted(tables[name], key=lambda row: row.get("largest") is True)
+        known = {tuple(row.get(key) for key in keys): row for row in last}
         given = {"processing_type": processing_type, "method": method}
         extended = []
         for row in result:

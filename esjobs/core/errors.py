@@ -8,10 +8,13 @@
     ├── InputError              a file cannot be read or lacks what it must have
     ├── NoJobsError             nothing is stored in the window; names the nearest stored span
     ├── StoreError              the store refused or failed
+    │   ├── BlockedError        an index or the cluster is blocked, until somebody lifts the block
     │   ├── StoreBusyError      another process holds the store
     │   ├── ReadOnlyError       a store that was opened for reading was asked to write
     │   ├── PartialAnswerError  a cluster answered for a part of what was asked
+    │   ├── PublishedError      aliases of a cluster and the record of what is published differ
     │   └── SchemaError         the store was laid out by another version
+    ├── ClockError              the clock of this machine runs ahead of all that the store knows
     ├── NoResultError           a step needs a result that no earlier step has published
     ├── TooLargeError           what is asked does not fit into the memory that is free
     ├── BooksError              counts that must agree do not; nothing was published
@@ -63,6 +66,10 @@ class StoreError(EsjobsError):
     """The store refused or failed; the message names it and the way out."""
 
 
+class BlockedError(StoreError):
+    """An index or the cluster is blocked for what was asked; it does not pass by itself."""
+
+
 class StoreBusyError(StoreError):
     """Another process holds the store; the message names that process."""
 
@@ -75,8 +82,16 @@ class PartialAnswerError(StoreError):
     """A cluster answered for a part of its shards, or ran out of time; asked again it may answer whole."""
 
 
+class PublishedError(StoreError):
+    """An alias and the record of what is published differ; nothing was changed, and nothing is deleted."""
+
+
 class SchemaError(StoreError):
     """The store was laid out by a version of esjobs that this one cannot read."""
+
+
+class ClockError(EsjobsError):
+    """The clock is ahead of the newest job and of the server's own time; nothing was run."""
 
 
 class NoResultError(EsjobsError):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from esjobs.core.fields import Field
+from esjobs.core.states import KNOWN
 from esjobs.core.tables import columns
 
 PERSONAL: Mapping[str, str] = MappingProxyType(
@@ -27,6 +28,9 @@ A ``host`` may be followed by a slash and the number of a core or device, which 
 program: its name stays unless it has a slash, for folders are named after people. An ``id`` stays where it is
 made of digits: HTCondor's name the machine that submitted (``crab3@host#9053.0``), CRAB's tasks who did.
 """
+
+AUTHORS = frozenset({"by", "acknowledged_by"})
+"""Columns of kind ``user`` that say who did something: their rows are about something else."""
 
 KEPT_TEXTS = frozenset({"cpu_raw"})
 """Texts that are no free ones."""
@@ -69,8 +73,8 @@ NAMING = frozenset({"user", "project", "host"})
 
 END_STATES = frozenset(
     (
-        *columns("finished failed cancelled closed timeout out_of_memory node_fail preempted deadline"),
-        *columns("boot_fail revoked merging transferring holding running completed stopped"),
+        *KNOWN,
+        *columns("revoked merging transferring holding running completed stopped"),
     )
 )
 """How jobs end, in the words of the sources."""

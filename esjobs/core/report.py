@@ -26,6 +26,8 @@ class RunReport:
     counts: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     window: str | None = None
+    fruitless: bool = False
+    """True of a load whose rows were all refused for what they are; superseded ones are not refused so."""
 
     @property
     def n_dropped(self) -> int:

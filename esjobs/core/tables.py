@@ -1,6 +1,6 @@
 """What a result table is: columns with units and meanings, who writes it, how it is shown; none of its own.
 
-Each capability names its tables in a file of its own; :mod:`esjobs.capabilities` lists them all.
+Each capability names its tables in a file of its own; :mod:`esjobs.schema.catalogue` lists them all.
 
 A table is an index in Elasticsearch (``esjobs-<name>``) and a table in DuckDB, with the same columns.
 Rows are replaced a partition at a time (a day of buckets, a run of results, a load) and become visible in
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from esjobs.core.errors import UsageError
 from esjobs.core.fields import Field, FieldType
+from esjobs.core.identity import content_id
 
 LOAD_COLUMNS = ("load_id", "import_id")
 """What a table calls the load that a row came with; the ingest step fills it."""
@@ -56,6 +57,15 @@ class Table:
             if candidate.name == name:
                 return candidate
         raise UsageError(f"table '{self.name}' has no column '{name}'; it has {', '.join(self.column_names)}")
+
+    @property
+    def layout(self) -> str:
+        """A text that moves when a column comes, goes or changes its type.
+
+        It is part of what marks a partition as up to date: rows that were written before a column was added
+        lack it, so they are written again.
+        """
+        return content_id({item.name: item.type for item in self.columns})
 
     @property
     def load_column(self) -> str | None:

@@ -93,8 +93,8 @@ class Window:
     def of(cls, value: object, now: datetime | None = None) -> "Window":
         """Read whatever the Python interface accepts: a window, its text, a pair of times, a pandas Period.
 
-        Times are texts, dates or datetimes, pandas' too; without a zone they are UTC. ``now``: see
-        :meth:`parse`. Raises :class:`WindowError` for anything else.
+        Times are texts, dates or datetimes, pandas' too; without a zone they are UTC. One date, or one
+        midnight, is its day. ``now``: see :meth:`parse`. Raises :class:`WindowError` for anything else.
 
         >>> str(Window.of((date(2018, 8, 1), "2018-09-01")))
         '2018-08-01/2018-09-01'
@@ -106,6 +106,8 @@ class Window:
         period: Any = value
         if hasattr(period, "start_time") and hasattr(period, "freq"):
             return cls.of((period.start_time, (period + 1).start_time))
+        if isinstance(value, date):
+            return cls._of_day(value)
         if not isinstance(value, tuple | list) or len(value) != 2:
             raise WindowError(f"{value!r} is not a window; {_ACCEPTED}, or a pair of times")
         for part in value:
@@ -113,6 +115,13 @@ class Window:
                 raise WindowError(f"{part!r} is not a time; expected a text, a date or a datetime")
         start, end = (parse_time(part if isinstance(part, str) else part.isoformat()) for part in value)
         return cls(start, end)
+
+    @classmethod
+    def _of_day(cls, day: date) -> "Window":
+        moment = parse_time(day.isoformat())
+        if moment.time() != time(0):
+            raise WindowError(f"{day} is one time; give two, the start and the end of a window, or a day")
+        return cls.of_days(moment.date(), moment.date())
 
     @classmethod
     def of_days(cls, first: date, last: date) -> "Window":

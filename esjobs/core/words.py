@@ -81,3 +81,11 @@ def titled(column: str) -> str:
     ('WLCG site', 'cpu model')
     """
     return "WLCG site" if column == "rc_site" else column.replace("_", " ")
+
+
+OF_LAUNCHES = frozenset(
+    f"ESJOBS_TALP_{name}" for name in ("SPOOL", "LIBRARY", "COUNTERS", "SUMMARY", "OPENMP", "ACTIVE")
+)
+"""Variables of the environment that launches under TALP read (``launch.sh``); they are no settings."""
+NOT_MEASURED = ("ESJOBS_TALP", "off")
+"""The variable and the value by which a launch is not measured; with any other it is the setting ``talp``."""

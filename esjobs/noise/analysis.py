@@ -8,17 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from esjobs.core.errors import InputError
+from esjobs.core.numbers import exact_percent, percent, signed_percent
 from esjobs.noise.recorded import GATE, Run, alike, read_runs, sound
-from esjobs.noise.statistics import (
-    Mean,
-    above,
-    cost,
-    difference_p,
-    disjoint,
-    runs_needed,
-    threshold,
-    told,
-)
+from esjobs.noise.statistics import Mean, above, cost, difference_p, disjoint, runs_needed, threshold, told
 
 LEVELS_SCHEMA = pa.schema(
     [
@@ -114,7 +106,8 @@ def _notes(clean: Mean, judged: dict[float, str], n_gated: int, gate: float) -> 
     notes.append(f"without noise the interval is ±{width:.2g} % wide; levels below that cannot be told")
     if n_gated:
         notes.append(
-            f"left out, for a rank waited for a core for more than {100 * gate:g} %: {n_gated} of the runs"
+            f"left out, for a rank waited for a core for more than {exact_percent(gate)}: "
+            f"{n_gated} of the runs"
         )
     return tuple(notes)
 
@@ -142,12 +135,12 @@ def compare(off: Path, on: Path, *, gate: float = GATE) -> Told:
             f"the times of {off} and {on} are so far apart that no cost can be told; are both in seconds?"
         ) from None
     n_gated = sum(number for _, number in sides)
-    limit = 100 * max(abs(found.low), abs(found.high))
-    span = f"{100 * found.low:.2g} to {100 * found.high:.2g} %"
+    limit = max(abs(found.low), abs(found.high))
+    span = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
     if found.seen:
-        sentence = f"the collector costs {100 * found.cost:.2g} % of the time ({span}, 99 %)"
+        sentence = f"the collector costs {percent(found.cost)} of the time ({span}, 99 %)"
     else:
-        sentence = f"what the collector costs is below what this test can see ({limit:.2g} %)"
+        sentence = f"what the collector costs is below what this test can see ({percent(limit)})"
     row = {
         "cost_frac": found.cost,
         "low_frac": found.low,

@@ -12,8 +12,8 @@ from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
 from esjobs.core.text import visible
 from esjobs.noise.recorded import GATE, read_runs
-from esjobs.noise.tables import NOISE_COSTS
-from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.schema.noise import NOISE_COSTS
 from esjobs.store.base import JobStore
 from esjobs.store.checks import writes
 

@@ -20,7 +20,7 @@ from typing import Any
 from esjobs.core.errors import EsjobsError, InputError, UsageError
 from esjobs.core.text import visible
 from esjobs.noise.recorded import COLUMNS
-from esjobs.output.destination import writing_text
+from esjobs.store.files.destination import writing_text
 
 COLLECTIVES = ("barrier", "allreduce", "alltoall")
 PROGRAMS = ("detector", "source")

@@ -12,12 +12,13 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
+from esjobs.provisioning.contacts import Rank
 from esjobs.provisioning.index import Points, area_points, index_points, points_of
 from esjobs.provisioning.measures import Measured, measured
-from esjobs.provisioning.names import AREAS
 from esjobs.provisioning.questionnaire import Input, Questionnaire
-from esjobs.provisioning.tables import QUALITY
-from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.schema.provisioning import QUALITY
+from esjobs.schema.provisioning_names import AREAS
 from esjobs.store.base import JobStore
 
 COMPARED_SCHEMA = pa.schema(
@@ -37,13 +38,13 @@ class Comparison:
     notes: tuple[str, ...]
 
 
-def assess(store: JobStore, asked: Questionnaire, now: datetime) -> RunReport:
+def assess(store: JobStore, rank: Rank, asked: Questionnaire, now: datetime) -> RunReport:
     """Make the index of a centre and publish it in place of that of the same centre and period.
 
     Missing inputs are rows with a reason and count nowhere, least of all as zero.
     """
     began = time.perf_counter()
-    answers = [_answer(store, asked, each) for each in asked.inputs]
+    answers = [_answer(store, rank, asked, each) for each in asked.inputs]
     rows = _rows(asked, answers, now)
     identity = rows[0]["assessment"]
     store.publish([store.replace(QUALITY, identity, rows_table(QUALITY, rows).to_batches())])
@@ -69,9 +70,9 @@ def assess(store: JobStore, asked: Questionnaire, now: datetime) -> RunReport:
     )
 
 
-def _answer(store: JobStore, asked: Questionnaire, each: Input) -> Measured:
+def _answer(store: JobStore, rank: Rank, asked: Questionnaire, each: Input) -> Measured:
     if each.measure is not None:
-        return measured(store, each.measure, asked.period, asked.where)
+        return measured(store, rank, each.measure, asked.period, asked.where)
     return Measured(each.value, "" if each.value is not None else "nobody entered it")
 
 

@@ -1,7 +1,7 @@
 """Who was contacted about their jobs and when, and what it changed."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -11,12 +11,12 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.efficiency.rank import BEST_IS_HIGH, rank
 from esjobs.provisioning.matching import Change, Effect, effect
-from esjobs.provisioning.names import CONTACTED
 from esjobs.provisioning.overall import Overall, overall, shared_errors
-from esjobs.provisioning.tables import CONTACTS
-from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.schema.provisioning import CONTACTS
+from esjobs.schema.provisioning_names import CONTACTED
+from esjobs.schema.scores import BEST_IS_HIGH
 from esjobs.store.base import JobStore
 
 DAYS = 28
@@ -24,6 +24,8 @@ DAYS = 28
 LEAST_JOBS = 5
 """Scored jobs of a name in each of both windows, without which it is no part of a comparison."""
 _LONGEST_TEXT = 4000
+Rank = Callable[..., Any]
+"""``rank(store, by, score, window=, top=)`` of the scores: an object with the ranked names as ``rows``."""
 
 EFFECTS_SCHEMA = pa.schema(
     [
@@ -82,7 +84,7 @@ def enter_contact(
 
 
 def effects(
-    store: JobStore, score: str = "cpu_efficiency", days: int = DAYS
+    store: JobStore, rank: Rank, score: str = "cpu_efficiency", days: int = DAYS
 ) -> tuple[pa.Table, Overall | None]:
     """What changed for every user and project that was contacted, against others like them; and together.
 
@@ -100,7 +102,7 @@ def effects(
     contacts = read_table(store, CONTACTS).to_pylist()
     if not contacts:
         raise NoResultError("nobody was contacted; enter it: esjobs provision contact")
-    pairs = _effects(store, contacts, contacts, score, days)
+    pairs = _effects(store, rank, contacts, contacts, score, days)
     compared = [(row, found) for row, found in pairs if found is not None]
     found = [each for _, each in compared]
     kinds = [_kind(row) for row, _ in compared]
@@ -108,18 +110,23 @@ def effects(
     return _table(pairs), overall(found, shared)
 
 
-def contact_effects(store: JobStore, period: Window) -> pa.Table:
+def contact_effects(store: JobStore, rank: Rank, period: Window) -> pa.Table:
     """The same of the contacts of a period, on CPU efficiency; no rows where nobody was contacted."""
     contacts = read_table(store, CONTACTS).to_pylist()
     inside = [row for row in contacts if period.first_day <= row["contacted_on"] <= period.last_day]
-    return _table(_effects(store, inside, contacts, "cpu_efficiency", DAYS))
+    return _table(_effects(store, rank, inside, contacts, "cpu_efficiency", DAYS))
 
 
 def _effects(
-    store: JobStore, asked: list[dict[str, Any]], contacts: list[dict[str, Any]], score: str, days: int
+    store: JobStore,
+    rank: Rank,
+    asked: list[dict[str, Any]],
+    contacts: list[dict[str, Any]],
+    score: str,
+    days: int,
 ) -> list[tuple[dict[str, Any], Effect | None]]:
     asked.sort(key=lambda row: (row["contacted_on"], row["contact"]))
-    return [_effect(store, each, contacts, score, days) for each in asked]
+    return [_effect(store, rank, each, contacts, score, days) for each in asked]
 
 
 def _table(pairs: Sequence[tuple[dict[str, Any], Effect | None]]) -> pa.Table:
@@ -131,13 +138,18 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 
 def _effect(
-    store: JobStore, contact: Mapping[str, Any], contacts: list[dict[str, Any]], score: str, days: int
+    store: JobStore,
+    rank: Rank,
+    contact: Mapping[str, Any],
+    contacts: list[dict[str, Any]],
+    score: str,
+    days: int,
 ) -> tuple[dict[str, Any], Effect | None]:
     kind = _kind(contact)
     name, on = contact[kind], contact["contacted_on"]
     span = timedelta(days=days)
-    before = _scores(store, kind, score, Window.of_days(on - span, on - timedelta(days=1)))
-    after = _scores(store, kind, score, Window.of_days(on + timedelta(days=1), on + span))
+    before = _scores(store, rank, kind, score, Window.of_days(on - span, on - timedelta(days=1)))
+    after = _scores(store, rank, kind, score, Window.of_days(on + timedelta(days=1), on + span))
     changes = {
         each: Change(each, before[each]["score"], after[each]["score"], _hours(before[each], after[each]))
         for each in before
@@ -174,7 +186,7 @@ def _hours(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
     return float(before["node_hours"] + after["node_hours"])
 
 
-def _scores(store: JobStore, kind: str, score: str, window: Window) -> dict[str, dict[str, Any]]:
+def _scores(store: JobStore, rank: Rank, kind: str, score: str, window: Window) -> dict[str, dict[str, Any]]:
     """The weighted scores of the names that have enough jobs in a window."""
     try:
         rows = rank(store, kind, score, window=window, top=None).rows.to_pylist()

@@ -10,7 +10,7 @@ from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.provisioning.assessment import Comparison, assess, compare, indexed
-from esjobs.provisioning.contacts import DAYS, effects, enter_contact
+from esjobs.provisioning.contacts import DAYS, Rank, effects, enter_contact
 from esjobs.provisioning.overall import Overall
 from esjobs.provisioning.questionnaire import read_questionnaire
 from esjobs.provisioning.waiting import lost, used, waiting
@@ -23,11 +23,13 @@ class Provisioning:
 
     ``by``: site, queue, project, user, application, or size (of jobs, in cores). ``window``: None is all that
     is stored. ``where``: conditions as :meth:`Session.query` takes them as texts.
+    ``rank``: how names are ranked by their scores.
     """
 
-    def __init__(self, store: JobStore, clock: Clock, *, read_only: bool = False) -> None:
+    def __init__(self, store: JobStore, clock: Clock, *, rank: Rank, read_only: bool = False) -> None:
         self._store = store
         self._clock = clock
+        self._rank = rank
         self.read_only = read_only
 
     def waiting(self, by: str, *, window: str | None = None, where: Sequence[str] = ()) -> pa.Table:
@@ -49,7 +51,7 @@ class Provisioning:
         ``s.show("quality")`` has its rows. Raises :class:`InputError` for a file that is wrong.
         """
         now = self._clock()
-        return assess(self._store, read_questionnaire(Path(file), now), now)
+        return assess(self._store, self._rank, read_questionnaire(Path(file), now), now)
 
     def indexed(self, assessment: str) -> pa.Table:
         """The rows of an index in the columns that people read, the index first, then area by area."""
@@ -87,7 +89,7 @@ class Provisioning:
         self, score: str = "cpu_efficiency", *, days: int = DAYS
     ) -> tuple[pa.Table, Overall | None]:
         """Both of these, for the price of one."""
-        return effects(self._store, score, days)
+        return effects(self._store, self._rank, score, days)
 
     def _window(self, window: str | None) -> Window | None:
         return None if window is None else Window.of(window, self._clock())

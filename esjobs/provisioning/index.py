@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from esjobs.provisioning.names import AREAS
 from esjobs.provisioning.questionnaire import Input
+from esjobs.schema.provisioning_names import AREAS
 
 
 @dataclass(frozen=True)

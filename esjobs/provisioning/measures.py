@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.query import Days, In
 from esjobs.core.window import Window
-from esjobs.jobs.query import METRICS, Question, ask, metric
-from esjobs.provisioning.contacts import contact_effects
-from esjobs.provisioning.tables import CONTACTS
-from esjobs.runs.publication import finite, read_table
+from esjobs.provisioning.contacts import Rank, contact_effects
+from esjobs.publish.publication import finite, read_table
+from esjobs.records.jobs.query import METRICS, Question, ask, metric
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NOTES
+from esjobs.schema.provisioning import CONTACTS
 from esjobs.store.base import JobStore
-from esjobs.watch.tables import FLAG_EVENTS, FLAG_NOTES
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class Measured:
     reason: str = ""
 
 
-def flags_answered(store: JobStore, period: Window) -> Measured:
+def flags_answered(store: JobStore, rank: Rank, period: Window) -> Measured:
     """Of the flags that opened in a period, the part about which somebody entered something since."""
+    del rank
     opened = {
         (row["level"], row["name"], row["night"])
         for row in read_table(
@@ -44,24 +45,25 @@ def flags_answered(store: JobStore, period: Window) -> Measured:
     return Measured(len(answered) / len(opened))
 
 
-def contacts_acknowledged(store: JobStore, period: Window) -> Measured:
+def contacts_acknowledged(store: JobStore, rank: Rank, period: Window) -> Measured:
     """Of the contacts of a period, the part that was acknowledged."""
+    del rank
     contacts = read_table(store, CONTACTS, [Days.of_window(period, "contacted_on")]).to_pylist()
     if not contacts:
         return Measured(None, "nobody was contacted in the period")
     return Measured(sum(row["acknowledged_on"] is not None for row in contacts) / len(contacts))
 
 
-def contacts_improved(store: JobStore, period: Window) -> Measured:
+def contacts_improved(store: JobStore, rank: Rank, period: Window) -> Measured:
     """Of the contacts of a period whose effect on CPU efficiency has an interval, the part that improved."""
-    rows = contact_effects(store, period).to_pylist()
+    rows = contact_effects(store, rank, period).to_pylist()
     told = [row for row in rows if row["verdict"] in ("improved", "worse", "no change seen")]
     if not told:
         return Measured(None, "no contact of the period has an effect that can be told")
     return Measured(sum(row["verdict"] == "improved" for row in told) / len(told))
 
 
-REACTIONS: Mapping[str, Callable[[JobStore, Window], Measured]] = {
+REACTIONS: Mapping[str, Callable[[JobStore, Rank, Window], Measured]] = {
     "flags_answered": flags_answered,
     "contacts_acknowledged": contacts_acknowledged,
     "contacts_improved": contacts_improved,
@@ -82,13 +84,13 @@ def require_measure(name: str, place: str = "") -> None:
         ) from None
 
 
-def measured(store: JobStore, name: str, period: Window, where: Sequence[str] = ()) -> Measured:
+def measured(store: JobStore, rank: Rank, name: str, period: Window, where: Sequence[str] = ()) -> Measured:
     """The value of a measure over the jobs of a period; missing, with the reason, where no job tells."""
     reaction = REACTIONS.get(name)
     if reaction is not None:
         if where:
             return Measured(None, "where chooses jobs, and this is not about jobs")
-        return reaction(store, period)
+        return reaction(store, rank, period)
     try:
         table = ask(store, Question((), (name,), tuple(where), period)).table
     except NoJobsError:

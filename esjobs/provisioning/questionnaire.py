@@ -11,7 +11,7 @@ from typing import Any
 from esjobs.core.errors import InputError, UsageError
 from esjobs.core.window import Window
 from esjobs.provisioning.measures import require_measure
-from esjobs.provisioning.names import AREAS, PRIORITY_WEIGHTS
+from esjobs.schema.provisioning_names import AREAS, PRIORITY_WEIGHTS
 
 _LARGEST_FILE = 256 << 10
 _MOST_INPUTS = 500

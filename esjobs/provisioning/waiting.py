@@ -9,9 +9,9 @@ import pyarrow as pa
 from esjobs.core.errors import UsageError
 from esjobs.core.states import FAILED
 from esjobs.core.window import Window
-from esjobs.jobs.query import Question, ask
-from esjobs.provisioning.names import BY
 from esjobs.provisioning.trend import Trend, trend
+from esjobs.records.jobs.query import Question, ask
+from esjobs.schema.provisioning_names import BY
 from esjobs.store.base import JobStore
 
 SIZES = (2, 9, 65, 513)
@@ -28,6 +28,7 @@ SOFTENING_S = 60.0
 LEAST_JOBS_A_DAY = 5
 """Jobs of a day without which its median is no point of a trend."""
 
+_LOST = ("failed", "lost_core_h", "lost_share")
 _PERCENTILES = ("median:queue_s", "p90:queue_s", "p99:queue_s")
 
 WAITING_SCHEMA = pa.schema(
@@ -130,10 +131,11 @@ def lost(store: JobStore, by: str, *, window: Window | None = None, where: Seque
     """Core-hours of failed jobs per name and reason: the state that a job ended with, and its exit code.
 
     ``lost_share``: over the core-hours of the jobs of the name that finished or failed. A name without losses
-    has one row, without a reason. The largest losses come first. Raises :class:`NoJobsError` when there are
+    has one row, without a reason; null where no state of its jobs is known. The largest losses come first.
+    Raises :class:`NoJobsError` when there are
     no jobs.
     """
-    total = {row["name"]: row for row in _asked(store, by, ("lost_core_h", "lost_share"), where, window)}
+    total = {row["name"]: row for row in _asked(store, by, _LOST, where, window)}
     parts = _asked(store, by, ("jobs", "core_h"), where, window, also=("state", "exit_code"))
     rows: list[dict[str, Any]] = []
     for part in parts:
@@ -153,7 +155,12 @@ def lost(store: JobStore, by: str, *, window: Window | None = None, where: Seque
         )
     losers = {row["name"] for row in rows}
     rows += [
-        {"name": name, "n_jobs": 0, "lost_core_h": 0.0, "lost_share": row["lost_share"]}
+        {
+            "name": name,
+            "n_jobs": row["failed"],
+            "lost_core_h": row["lost_core_h"],
+            "lost_share": row["lost_share"],
+        }
         for name, row in total.items()
         if name not in losers
     ]

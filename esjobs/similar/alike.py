@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
-from esjobs.jobs.resolution import select
+from esjobs.records.jobs.resolution import select
 from esjobs.similar.programs import Programs, similarity_of
 from esjobs.store.base import JobStore
 

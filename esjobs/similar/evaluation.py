@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from esjobs.core.errors import NoResultError
+from esjobs.schema.similar import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
 from esjobs.similar.alike import NONE_KNOWN, Alike, alike
 from esjobs.similar.calibration import LEVELS, calibrated
 from esjobs.similar.knowledge import KnowledgeBase, knowledge_base
@@ -16,7 +17,6 @@ from esjobs.similar.leaving_out import LeftOut, left_out, limits_of, near_each, 
 from esjobs.similar.limits import FAR_APART
 from esjobs.similar.neighbours import Limits, told_limit
 from esjobs.similar.settings import SimilarSettings
-from esjobs.similar.tables import AGGREGATIONS, APPROACHES, PREDICTED_NAMES
 from esjobs.store.base import JobStore
 
 LEFT_OUT = ("run", "user")

@@ -13,15 +13,15 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.metrics import METRICS, metric
 from esjobs.core.query import Days, Filter
 from esjobs.core.window import Window
-from esjobs.efficiency.tables import SCORES
-from esjobs.jobs.resolution import select
-from esjobs.runs.publication import read_table
-from esjobs.series.blocks import blocks
+from esjobs.publish.publication import read_table
+from esjobs.records.jobs.resolution import select
+from esjobs.records.series.blocks import blocks
+from esjobs.schema.scores import SCORES
+from esjobs.schema.similar import PREDICTED_NAMES
 from esjobs.similar.comparable import BAND, DURATION, LEAST_S, node_class
 from esjobs.similar.prepared import PreparedJob, measured, prepared
 from esjobs.similar.scaling import Scale, scale_of
 from esjobs.similar.settings import SimilarSettings
-from esjobs.similar.tables import PREDICTED_NAMES
 from esjobs.store.base import JobStore
 from fitters import WarpedSeries
 

@@ -8,12 +8,7 @@ import numpy.typing as npt
 
 from esjobs.core.errors import NoResultError
 from esjobs.similar.knowledge import KnowledgeBase, Near
-from esjobs.similar.limits import (
-    TOLERATED_COARSE,
-    TOLERATED_FINE,
-    farthest_alike,
-    least_static,
-)
+from esjobs.similar.limits import TOLERATED_COARSE, TOLERATED_FINE, farthest_alike, least_static
 from esjobs.similar.neighbours import Limits, neighbours, predicted
 from esjobs.similar.settings import SimilarSettings
 

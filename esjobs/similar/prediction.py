@@ -14,8 +14,9 @@ from esjobs.core.identity import content_id
 from esjobs.core.query import Count, Days, Query
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.runs.publication import finite, rows_table, tidy
-from esjobs.series.blocks import blocks
+from esjobs.publish.publication import finite, rows_table, tidy
+from esjobs.records.series.blocks import blocks
+from esjobs.schema.similar import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.similar.alike import Alike, alike
 from esjobs.similar.calibration import Calibration, calibrated
 from esjobs.similar.comparable import LEAST_S, node_class
@@ -24,7 +25,6 @@ from esjobs.similar.leaving_out import left_out, limits_of, near_each, spaced, w
 from esjobs.similar.neighbours import Limits, neighbours, predicted, told_limit
 from esjobs.similar.prepared import PreparedJob, prepared
 from esjobs.similar.settings import SimilarSettings
-from esjobs.similar.tables import PREDICTED_NAMES, PREDICTED_SCORES
 from esjobs.store.base import Change, JobStore, Retired
 
 _CALIBRATED = 1000

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from esjobs.core.metrics import metric
-from esjobs.series.blocks import Block
+from esjobs.records.series.blocks import Block
 
 N_SAMPLES = 500
 """Samples of every job that is compared."""

@@ -15,12 +15,12 @@ import pyarrow as pa
 from esjobs.core.errors import NoResultError, StoreError, UsageError
 from esjobs.core.query import In
 from esjobs.core.window import Window
-from esjobs.efficiency.tables import SCORES
-from esjobs.jobs.resolution import select
-from esjobs.runs.publication import read_table
+from esjobs.publish.publication import read_table
+from esjobs.records.jobs.resolution import select
+from esjobs.schema.scores import SCORES
+from esjobs.schema.similar import EXECUTABLES
 from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.static import StaticSimilarity
-from esjobs.similar.tables import EXECUTABLES
 from esjobs.store.base import JobStore
 
 _RECORD = ("user", "project", "application", "executable")

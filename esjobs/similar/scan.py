@@ -15,9 +15,9 @@ from esjobs.core.errors import InputError, UsageError
 from esjobs.core.identity import content_id
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
-from esjobs.runs.publication import read_table, rows_table, tidy
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.schema.similar import EXECUTABLES
 from esjobs.similar.symbols import NoProgramError, Symbols, read_symbols
-from esjobs.similar.tables import EXECUTABLES
 from esjobs.store.base import JobStore
 
 _AT_ONCE = 100

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from esjobs.setting_types import Count, no_flag
+from esjobs.core.setting_types import Count, no_flag
 
 _Distance = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1e6)]
 _Fraction = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)]

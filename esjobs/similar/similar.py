@@ -12,11 +12,11 @@ from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.metrics import METRICS, metric
 from esjobs.core.query import Filter, In
 from esjobs.core.window import Window
-from esjobs.efficiency.tables import SCORES
-from esjobs.jobs.resolution import select
-from esjobs.runs.publication import read_table
-from esjobs.series.blocks import blocks
-from esjobs.series.tables import SERIES
+from esjobs.publish.publication import read_table
+from esjobs.records.jobs.resolution import select
+from esjobs.records.series.blocks import blocks
+from esjobs.schema.scores import SCORES
+from esjobs.schema.series import SERIES
 from esjobs.similar.comparable import BAND, DURATION, LEAST_S, node_class
 from esjobs.similar.prepared import PreparedJob, measured, prepared
 from esjobs.similar.scaling import scale_of

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.records.tasks.sums import FloatArray, TaskSums
 from esjobs.speed.fixed_costs import Corrected
-from esjobs.speed.task_sums import FloatArray, TaskSums
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from esjobs.core.clock import Clock
 from esjobs.core.report import RunReport
-from esjobs.jobs.aggregate import Progress, aggregate
-from esjobs.runs.publication import Outcome
-from esjobs.runs.publisher import Publisher
+from esjobs.publish.publication import Outcome
+from esjobs.publish.publisher import Publisher
+from esjobs.records.jobs.aggregate import Progress, aggregate
 from esjobs.speed.question import SpeedQuestion
 from esjobs.store.base import JobStore
 

@@ -17,15 +17,17 @@ from esjobs.core.errors import NoResultError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import LEVELS
-from esjobs.declared.values import declared_values, imported_sites
-from esjobs.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
-from esjobs.jobs.conditions import bucket_filters, job_filters, parse_conditions
-from esjobs.jobs.job_counts import count_jobs, counts_of_books, last_day
-from esjobs.runs.finding import made_last, read_results
-from esjobs.runs.latest import latest_run
-from esjobs.runs.publication import Outcome, tidy
-from esjobs.runs.publisher import Publisher
-from esjobs.runs.stored import StoredRun, stored_runs
+from esjobs.publish.finding import made_last, read_results
+from esjobs.publish.latest import latest_run
+from esjobs.publish.publication import Outcome, tidy
+from esjobs.publish.publisher import Publisher
+from esjobs.publish.stored import StoredRun, stored_runs
+from esjobs.records.declared.values import declared_values, imported_sites
+from esjobs.records.jobs.aggregate import Progress, days_behind, require_buckets, require_rules
+from esjobs.records.jobs.conditions import bucket_filters, job_filters, parse_conditions
+from esjobs.records.jobs.job_counts import count_jobs, counts_of_books, last_day
+from esjobs.records.tasks.sums import read_sums
+from esjobs.schema.speed import FACTORS, FITS, SPEED, VARIANTS
 from esjobs.speed.bucketing import make_buckets
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
@@ -35,8 +37,6 @@ from esjobs.speed.judging.moved import moved_declarations
 from esjobs.speed.line import Declarations, correlate
 from esjobs.speed.mixed_tasks import CheckedBuckets, check_buckets
 from esjobs.speed.question import SpeedQuestion
-from esjobs.speed.tables import FACTORS, FITS, SPEED, VARIANTS
-from esjobs.speed.task_sums import read_sums
 from esjobs.store.base import JobStore
 
 

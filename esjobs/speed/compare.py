@@ -13,10 +13,10 @@ from esjobs.core.query import Filter, In
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.core.words import JUDGED
-from esjobs.runs.finding import find_run, run_before
-from esjobs.runs.publication import read_table
-from esjobs.runs.stored import StoredRun
-from esjobs.speed.tables import FACTORS, FLAGS, SPEED
+from esjobs.publish.finding import find_run, run_before
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun
+from esjobs.schema.speed import FACTORS, FLAGS, SPEED
 from esjobs.store.base import JobStore
 
 _KEY = ("level", "processing_type", "method", "name")

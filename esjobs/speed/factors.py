@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.records.tasks.keys import TaskKeys
+from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.judging.verdicts import FEW_JOBS_BRIDGE
 from esjobs.speed.shared_effects import SharedEffects, shared_effects
-from esjobs.speed.task_keys import TaskKeys
-from esjobs.speed.task_sums import FloatArray
 
 HESSE_LIMIT = 100
 """Up to so many names Minuit's HESSE works out the errors of a fit again; its time grows with their cube."""

@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 
 import fitters
 from esjobs.core.errors import InputError, UsageError
-from esjobs.output.destination import writing_text
+from esjobs.store.files.destination import writing_text
 
 _RESULT = (
     ("name", pa.string()),

@@ -11,8 +11,9 @@ from esjobs.core import tables
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES
-from esjobs.names.sites import rc_site
-from esjobs.runs.publication import Outcome, rows_table
+from esjobs.publish.publication import Outcome, rows_table
+from esjobs.records.names.sites import rc_site
+from esjobs.schema.speed import COMPONENTS, FACTORS, FITS, MIXES, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
 from esjobs.speed.factors import Factors, Fit, sigma_type_of, solve, with_company
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.fit_rows import component_rows, factor_rows, fit_rows
@@ -21,7 +22,6 @@ from esjobs.speed.mixed_tasks import MAX_JOBS_READ, CheckedBuckets
 from esjobs.speed.mixes import Predicted, mix_rows, predicted
 from esjobs.speed.residual_rows import pull_rows, residual_rows
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import COMPONENTS, FACTORS, FITS, MIXES, PULLS, RESIDUALS, TASK_RESULTS, VARIANTS
 from esjobs.speed.task_rows import task_rows, with_accounts
 from esjobs.speed.variants import variant_rows
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.records.tasks.keys import TaskKeys
+from esjobs.records.tasks.sums import FloatArray, TaskSums, WindowSums
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.fixed_costs import common_error, correct
 from esjobs.speed.name_costs import NameCosts, name_costs, rho_of_rows
 from esjobs.speed.odd_records import FoundCosts, costs_without_odd_records
-from esjobs.speed.task_keys import TaskKeys
-from esjobs.speed.task_sums import FloatArray, TaskSums, WindowSums
 from fitters import Labels
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.names.sites import rc_site
-from esjobs.runs.publication import finite
+from esjobs.publish.publication import finite
+from esjobs.records.names.sites import rc_site
+from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.factors import METHODS, Fit, fitted_or_all
 from esjobs.speed.links import what_would_link
 from esjobs.speed.residual_rows import pull_columns
-from esjobs.speed.task_sums import FloatArray
 from fitters import Components, Units
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.speed.task_sums import FloatArray, TaskSums
+from esjobs.records.tasks.sums import FloatArray, TaskSums
 from fitters import CostTable, Labels
 
 _PIECE_ROWS = 32_768

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import fitters
+from esjobs.records.tasks.sums import FloatArray, TaskSums
 from esjobs.speed.fixed_costs import correct
-from esjobs.speed.task_sums import FloatArray, TaskSums
 
 FEW_JOBS = 5
 """Jobs of a queue in a task below which they are compared together with those of other such queues."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from esjobs.core.numbers import percent
 from esjobs.core.words import noun
 from esjobs.speed.factors import METHODS, Fit
 
@@ -20,7 +21,8 @@ def why_left_out(fit: Fit) -> str:
     if fit.data.n_jobs_unnamed < total and used < _LITTLE * total:
         why = ", ".join(f"{count:,} {reason}" for reason, count in unused.items() if count)
         names = noun(fit.data.level)
-        return f"{used:,} of {total:,} jobs ({used / total:.0%}) are in the fit of {names}; not in it: {why}"
+        share = percent(used / total)
+        return f"{used:,} of {total:,} jobs ({share}) are in the fit of {names}; not in it: {why}"
     return _tasks_left_out(fit)
 
 

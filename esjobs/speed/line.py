@@ -11,11 +11,11 @@ import fitters
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import noun
-from esjobs.declared.origin import Declared
-from esjobs.runs.publication import Outcome, finite, rows_table
+from esjobs.publish.publication import Outcome, finite, rows_table
+from esjobs.records.declared.origin import Declared
+from esjobs.schema.speed import LINES
 from esjobs.speed.factors import Factors
 from esjobs.speed.judging.verdicts import MIN_LINE_SITES
-from esjobs.speed.tables import LINES
 
 Declarations = Mapping[str, Mapping[str, Declared]]
 """Level, then name, to what the name declares."""

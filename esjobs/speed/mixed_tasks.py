@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import fitters
 from esjobs.core.query import DropRule, Filter, In
 from esjobs.core.window import Window
-from esjobs.jobs.resolution import select
+from esjobs.records.jobs.resolution import select
+from esjobs.records.tasks.keys import KEY, TaskKeys
+from esjobs.records.tasks.sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
 from esjobs.speed.bucket_variances import bucket_variances
 from esjobs.speed.fixed_costs import correct
 from esjobs.speed.jobs_of_tasks import units_of_enough_jobs, without_worst
 from esjobs.speed.odd_records import FoundCosts, costs_without_odd_records
-from esjobs.speed.task_keys import KEY, TaskKeys
-from esjobs.speed.task_sums import SUMS, FloatArray, TaskSums, WindowSums, joined, renumbered
 from esjobs.store.base import JobStore
 from fitters import Labels
 

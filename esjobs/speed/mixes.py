@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from esjobs.core.words import ALL_TYPES
-from esjobs.names.sites import rc_site
-from esjobs.runs.publication import finite
+from esjobs.publish.publication import finite
+from esjobs.records.names.sites import rc_site
 from esjobs.speed.factors import Factors
 
 Mix = Mapping[tuple[str, str | None], Mapping[str, float]]
@@ -29,11 +29,14 @@ class Predicted:
 def mix_rows(
     mix: Mix, fits: Sequence[Factors], imported_sites: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
-    """A row per queue and CPU model."""
-    known = comparable(fits, "cpu_model")
+    """A row per queue and CPU model; factors of models are on the scale of queues, as what they predict.
+
+    A queue outside of the largest component has a scale of its own, on which its models have none.
+    """
+    known, queues, scale = comparable(fits, "cpu_model"), comparable(fits, "site"), _scale(mix, fits)
     totals = _totals(mix, "core_s")
     for (name, model), sums in mix.items():
-        k, k_err = known.get(model or "", (None, None))
+        k, k_err = known.get(model or "", (None, None)) if scale and name in queues else (None, None)
         yield {
             "level": "site",
             "name": name,
@@ -42,8 +45,8 @@ def mix_rows(
             "n_jobs": int(sums["n_jobs"]),
             "core_s": sums["core_s"],
             "share": sums["core_s"] / totals[name] if totals[name] > 0 else None,
-            "k": k,
-            "k_err": k_err,
+            "k": None if k is None or scale is None else k * scale,
+            "k_err": None if k_err is None or scale is None else k_err * scale,
         }
 
 
@@ -52,10 +55,26 @@ def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
 
     Events per CPU time add up by CPU time, so that the factor of a mix is the mean of those of its models,
     each by its share of the CPU time. The factors of both levels have scales of their own: that of the
-    prediction is set so that the median queue of the largest component runs as predicted.
+    prediction is set so that the median queue of the largest component runs as predicted. A queue outside
+    that component has a factor on yet another scale, so nothing is predicted for it.
     """
-    models, queues = comparable(fits, "cpu_model"), comparable(fits, "site")
-    totals = _totals(mix, "cpu_s")
+    queues, scale = comparable(fits, "site"), _scale(mix, fits)
+    return {
+        name: _scaled(each, scale if name in queues else None) for name, each in _unscaled(mix, fits).items()
+    }
+
+
+def _scale(mix: Mix, fits: Sequence[Factors]) -> float | None:
+    """What makes factors of CPU models those of queues; None where no queue has both."""
+    queues = comparable(fits, "site")
+    ratios = [
+        queues[name][0] / each.k for name, each in _unscaled(mix, fits).items() if each.k and name in queues
+    ]
+    return median(ratios) if ratios else None
+
+
+def _unscaled(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
+    models, totals = comparable(fits, "cpu_model"), _totals(mix, "cpu_s")
     told: dict[str, list[tuple[float, float, float]]] = {name: [] for name in totals}
     for (name, model), sums in mix.items():
         if (model or "") in models and sums["cpu_s"] > 0:
@@ -70,9 +89,7 @@ def predicted(mix: Mix, fits: Sequence[Factors]) -> dict[str, Predicted]:
         k = math.fsum(cpu_s * k for cpu_s, k, _ in parts) / weight
         k_err = math.sqrt(math.fsum((cpu_s * k_err) ** 2 for cpu_s, _, k_err in parts)) / weight
         raw[name] = Predicted(k, k_err, share)
-    ratios = [queues[name][0] / each.k for name, each in raw.items() if each.k and name in queues]
-    scale = median(ratios) if ratios else None
-    return {name: _scaled(each, scale) for name, each in raw.items()}
+    return raw
 
 
 def _scaled(each: Predicted, scale: float | None) -> Predicted:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
-from esjobs.speed.task_sums import FloatArray, TaskSums
+from esjobs.records.tasks.sums import FloatArray, TaskSums
 
 ASSUMED_SCATTER = 0.1
 """Scatter of ln(fixed cost) between names where their jobs are too few to tell."""

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.core.numbers import percent
+from esjobs.records.tasks.sums import FloatArray, TaskSums
 from esjobs.speed.bucket_variances import BucketVariances, bucket_variances
 from esjobs.speed.fixed_costs import Corrected, correct, fixed_costs
 from esjobs.speed.name_costs import rho_of_rows, slopes_of_rows
-from esjobs.speed.task_sums import FloatArray, TaskSums
 
 FAR = 4.0
 """Robust standard deviations beyond which the slope of a bucket, or of a name, is not that of its task."""
@@ -136,6 +137,7 @@ def _wide_names(rows: TaskSums, known: BucketVariances, found: Corrected) -> npt
     reason = np.full(n_names, "", object)
     for code in np.flatnonzero(doubt):
         reason[code] = (
-            f"jobs of one task scatter by {here[code]:.0%} here, by {elsewhere[code]:.0%} elsewhere"
+            f"jobs of one task scatter by {percent(float(here[code]))} here, by "
+            f"{percent(float(elsewhere[code]))} elsewhere"
         )
     return reason

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from esjobs.runs.publication import finite
+from esjobs.publish.publication import finite
 from esjobs.speed.factors import METHODS, Fit
 from fitters import Labels
 

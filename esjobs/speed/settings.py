@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from esjobs.core.setting_types import Count, no_flag
 from esjobs.core.words import DEVIATION_LIMIT, Method
-from esjobs.setting_types import Count, no_flag
 
 
 def _distinct(methods: tuple[Method, ...]) -> tuple[Method, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 import fitters
+from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.fit_input import FitInput
-from esjobs.speed.task_sums import FloatArray
 
 _LEAST_BUCKETS = 10
 _MOST_SCATTER = 2.0

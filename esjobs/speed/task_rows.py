@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 import fitters
-from esjobs.runs.publication import finite
+from esjobs.publish.publication import finite
+from esjobs.records.tasks.keys import TaskKeys
+from esjobs.records.tasks.sums import TaskSums
 from esjobs.speed.mixed_tasks import MixedTask
-from esjobs.speed.task_keys import TaskKeys
-from esjobs.speed.task_sums import TaskSums
 
 _ESTIMATES = ("rho", "rho_err", "slope", "slope_err", "share", "share_err")
 _DECISIONS = {"apply": "corrected", "set aside": "fixed cost unknown"}

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 import fitters
 from esjobs.core.words import VARIED
-from esjobs.runs.publication import finite
+from esjobs.publish.publication import finite
+from esjobs.records.tasks.sums import FloatArray
 from esjobs.speed.factors import METHODS, Fit, of_other_objective
-from esjobs.speed.task_sums import FloatArray
 
 _OBJECTIVE, _FIXED_COST, _ONE_TYPE, _ONE_CORE_CLASS, _TASK_LEFT_OUT = VARIED
 RHO_ERRORS = 2.0

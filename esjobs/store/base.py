@@ -152,6 +152,15 @@ class Capabilities:
     """Documents in the place of the jobs that have no end time: they belong to no day, and count nowhere."""
 
 
+@dataclass(frozen=True)
+class Ailment:
+    """Something in the place of the store that keeps it from working: what, how it is, what to do."""
+
+    what: str
+    text: str
+    to_do: str
+
+
 class JobStore(Protocol):
     """Where jobs and results live. Not safe for use from several threads."""
 
@@ -227,8 +236,11 @@ class JobStore(Protocol):
     def check_fields(self) -> list[FieldState]:
         """Every stored field, in the order of the catalogue, as the place of the jobs has it now."""
 
-    def set_up(self, *, dry_run: bool = False) -> Preparation:
-        """Make what the store lacks before anything is written, or only say what; again: nothing is left."""
+    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+        """Make what the store lacks before anything is written, or only say what; again: nothing is left.
+
+        ``mend``: also put right what readers see, where somebody else has changed it.
+        """
 
     def close(self) -> None:
         """Release the store; further calls raise."""
@@ -243,6 +255,14 @@ class Foreseeing(Protocol):
 
 
 @runtime_checkable
+class Ailing(Protocol):
+    """A store that others can damage or block while it is not used."""
+
+    def ailments(self) -> Sequence[Ailment]:
+        """All that is wrong with it; empty if nothing is."""
+
+
+@runtime_checkable
 class Forgetting(Protocol):
     """A store whose jobs may go because they are old, without anybody having taken them back."""
 
@@ -252,6 +272,33 @@ class Forgetting(Protocol):
 
     def forgotten(self, days: Collection[date]) -> set[date]:
         """Of some days that have no jobs, those whose jobs went so, as far as can be told."""
+
+
+Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""Gives versions of jobs with other texts: as many, in the same order, columns of ``PUT_SCHEMA``."""
+
+
+@runtime_checkable
+class Erasing(Protocol):
+    """A store that can change texts of stored jobs, and free what was deleted."""
+
+    def rewrite_jobs(self, containing: str, rewrite: Rewrite) -> int:
+        """Rewrite every version of a job, visible or not, in which a text stands, in any case.
+
+        ``rewrite`` may leave rows as they are. The number of versions that it changed. A run that was broken
+        off may have changed some of them; the next one changes the others.
+        """
+
+    def erase(self) -> str:
+        """Free what was deleted and is not visible any more; a sentence: what became of it."""
+
+
+@runtime_checkable
+class ServerClock(Protocol):
+    """A store on a server, whose clock is a second opinion about the time."""
+
+    def server_time(self) -> datetime | None:
+        """The time there, to the second or better; None where nothing tells it."""
 
 
 @runtime_checkable

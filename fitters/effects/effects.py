@@ -34,7 +34,9 @@ class Effects:
     """Effects in ln; positive is faster.
 
     ``unit``: relative to the median unit of the largest component, shape (n_units,); ``of_class``: up to a
-    common constant, shape (n_classes,). NaN outside that component: there nothing tells the two apart.
+    common constant, shape (n_classes,). NaN outside that component, whose units are linked both by tasks and
+    by classes: units without a common task have no common scale, and without a common class nothing tells
+    the two kinds of effects apart.
     ``interaction``: scatter of buckets beyond that of jobs. ``residual``: of each bucket, what its value is
     beyond the level of its task and both effects; ``weight``: 1 / variance of it, 0 for buckets left out.
     """
@@ -88,8 +90,7 @@ def fit_effects(
 def _fitted(
     task: Codes, unit: Codes, of_class: Codes, value: Floats, variance: Floats, n_units: int, n_classes: int
 ) -> Effects:
-    inside = _largest(unit, of_class, n_units, n_classes)
-    kept = inside[unit]
+    kept = _comparable(task, unit, of_class)
     rejected = 0
     interaction = _ASSUMED_INTERACTION
     solution, residual, weight = _solved(
@@ -118,17 +119,31 @@ def _fitted(
     )
 
 
-def _largest(unit: Codes, of_class: Codes, n_units: int, n_classes: int) -> NDArray[np.bool_]:
-    """Units of the largest set that classes in common connect; a set of one unit tells nothing."""
-    links = sparse.coo_matrix(
-        (np.ones(len(unit)), (unit, n_units + of_class)), shape=(n_units + n_classes,) * 2
-    )
-    _, label = csgraph.connected_components(links, directed=False)
-    present = np.unique(unit)
-    size = np.bincount(label[present])
+def _comparable(task: Codes, unit: Codes, of_class: Codes) -> NDArray[np.bool_]:
+    """Mask of buckets in the largest set of units that tasks link and classes link; one unit is none.
+
+    Dropping units that one kind of link does not reach may cut the other kind, so both are taken in turn.
+    """
+    kept = np.ones(len(unit), np.bool_)
+    while True:
+        before = int(kept.sum())
+        for links in (task, of_class):
+            kept[kept] = _largest(unit[kept], links[kept])
+        if int(kept.sum()) == before:
+            return kept
+
+
+def _largest(unit: Codes, link: Codes) -> NDArray[np.bool_]:
+    """Mask of the buckets of the most units that are connected; none where that is a single unit."""
+    if not len(unit):
+        return np.zeros(0, np.bool_)
+    n_units, n_links = int(unit.max()) + 1, int(link.max()) + 1
+    graph = sparse.coo_matrix((np.ones(len(unit)), (unit, n_units + link)), shape=(n_units + n_links,) * 2)
+    _, label = csgraph.connected_components(graph, directed=False)
+    size = np.bincount(label[np.unique(unit)])
     if size.max() < 2:
-        return np.zeros(n_units, np.bool_)
-    return np.asarray(label[:n_units] == int(np.argmax(size)), np.bool_)
+        return np.zeros(len(unit), np.bool_)
+    return np.asarray(label[unit] == int(np.argmax(size)), np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

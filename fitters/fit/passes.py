@@ -2,14 +2,7 @@
 
 import numpy as np
 
-from fitters.fit.kernels import (
-    GAMMA,
-    PAPER,
-    cost_and_gradient,
-    hessian_and_scores,
-    mirror,
-    sweep,
-)
+from fitters.fit.kernels import GAMMA, PAPER, cost_and_gradient, hessian_and_scores, mirror, sweep
 from fitters.fit.outer_sums import dense_sums, is_dense, laplacian, symmetric_sums
 from fitters.layout.arrays import Floats
 from fitters.layout.components import Part

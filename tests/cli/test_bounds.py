@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.own_process import bounded
+from esjobs.cli.rlimits import bounded
 from tests.cli.running import run_apart
 
 SLOW = "select levenshtein(repeat('x', 300000), repeat('y', 300000)) as n"

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.cli.main import main
+from esjobs.cli.terminal import print_report
 from esjobs.core.report import RunReport
-from esjobs.terminal import print_report
 from tests.cli.running import job_file, run, run_apart
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from esjobs.bundles import TARGETS, bundle_of
-from esjobs.cli import main
+from esjobs.cli.main import main
+from esjobs.render.bundles import TARGETS, bundle_of
 from tests.dashboards.servers.stand_in import StandIn, standing_in
 
 

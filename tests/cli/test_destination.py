@@ -19,7 +19,7 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import InputError
-from esjobs.output.destination import UNFINISHED, writing, writing_text
+from esjobs.store.files.destination import UNFINISHED, writing, writing_text
 from tests.cli.running import run
 from tests.cli.terminal import on_terminal
 
@@ -230,7 +230,7 @@ def test_a_full_disk_leaves_the_old_file(filled: Path, tmp_path: Path, there: bo
 
 WAITS = """
 import signal, sys, time
-from esjobs.output.destination import writing
+from esjobs.store.files.destination import writing
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
 with writing(sys.argv[1]) as stream:
     stream.write(b"half")

@@ -9,7 +9,7 @@ import pytest
 
 import esjobs
 from tests.cli.running import run
-from tests.detect.made_jobs import made_series, put_records, put_series, record
+from tests.issues.made_jobs import made_series, put_records, put_series, record
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import fitters
-from esjobs.cli import main
+from esjobs.cli.main import main
 
 SPEEDS = {f"s{number:02}": speed for number, speed in enumerate(np.linspace(0.7, 1.4, 14))}
 

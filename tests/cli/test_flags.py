@@ -9,7 +9,7 @@ import pytest
 
 import esjobs
 from tests.cli.running import job_file, run
-from tests.watch.verdict_nights import VerdictNights, night, verdict
+from tests.flags.verdict_nights import VerdictNights, night, verdict
 
 ESCAPE = "\x1b[31mRED"
 
@@ -53,7 +53,7 @@ def test_a_name_has_one_line_and_the_state_of_its_first_flag(watched: Path) -> N
     assert heading.split()[0] == "name"
     assert len(lines) == 1
     assert lines[0].split("  ")[0] == "A"
-    assert "-35 % (-38 to -32 %)" in lines[0]
+    assert "−35 % (−38 % to −32 %)" in lines[0]
     assert lines[0].endswith("all, simul")
     assert run("flags", "--state", "new", store=watched).stdout.splitlines()[0].startswith("1 new")
     rows = list(csv.DictReader(io.StringIO(run("flags", "--format", "csv", store=watched).stdout)))

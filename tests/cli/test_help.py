@@ -11,8 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from esjobs import cli
-from esjobs.commands.help import examples_of
+from esjobs.cli import main as cli
+from esjobs.cli.help import examples_of
 from tests.cli.running import run
 
 
@@ -107,7 +107,7 @@ READING = (
     ),
     *("nights", "doctor", "fit-file", "line-file", "dashboards", "rules", "notify preview", "notify log"),
 )
-CHANGES = ("flags ack", "flags answer")
+CHANGES = ("flags ack", "flags answer", "nights forget")
 
 
 def reads(line: str) -> bool:

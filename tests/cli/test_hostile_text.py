@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.cli.log_lines import LogLines
 from esjobs.core.errors import EsjobsError, InputError
 from esjobs.core.text import visible
-from esjobs.log_lines import LogLines
 from tests.cli.running import JOBS, run
 from tests.cli.terminal import on_terminal
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.core.errors import InputError
-from esjobs.output.folders import write_folder
+from esjobs.store.files.folders import write_folder
 
 MARK = "<!-- ours -->"
 

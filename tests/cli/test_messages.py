@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from esjobs.cli import main
+from esjobs.cli.main import main
 from tests.cli.running import job_file
 
 
@@ -348,7 +348,7 @@ def test_an_interrupt_inside_an_import_is_one(monkeypatch: pytest.MonkeyPatch) -
     def interrupted(*_: object) -> object:
         raise RuntimeError("Error calling __set_name__ on 'Field' instance") from causes.pop(0)
 
-    monkeypatch.setattr("esjobs.doctor.examine", interrupted)
+    monkeypatch.setattr("esjobs.cli.doctor.examine", interrupted)
     result = run("doctor")
     assert result.exit_code == 130
     assert "interrupted; results published" in result.stderr

@@ -11,8 +11,8 @@ from click.testing import Result
 
 import esjobs
 from tests.cli.running import run, run_apart
-from tests.notify.made_up import NIGHT, SECRET, TOKEN, event, events
-from tests.notify.servers import MailServer, free_port, mail_server
+from tests.scheduler.notifications.made_up import NIGHT, SECRET, TOKEN, event, events
+from tests.scheduler.notifications.servers import MailServer, free_port, mail_server
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def config(tmp_path: Path, server: MailServer) -> Path:
     path.write_text(
         f"""
         [notify]
+        sites_from = 2020-01-01
         within_days = 100000
         give_up_days = 100000
         attempts = 1

@@ -137,7 +137,7 @@ def test_a_lack_of_memory_is_one_line(
     path = tmp_path / "jobs.csv"
     path.write_text("job_id,site,end_time\n1,A,2018-08-10\n")
     # where a block is read: memory cannot be made scarce at a place of one's choice
-    monkeypatch.setattr("esjobs.ingest.reading.lines.LineFeed._read", fails)
+    monkeypatch.setattr("esjobs.records.ingest.reading.lines.LineFeed._read", fails)
     done = run("ingest", "jobs", str(path), store=tmp_path / "jobs.duckdb")
     assert done.exit_code == 1
     assert done.stderr.startswith("esjobs: out of memory; nothing half-written is visible")

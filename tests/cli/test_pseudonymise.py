@@ -14,14 +14,14 @@ import pyarrow.parquet
 import pytest
 from click.testing import Result
 
-from esjobs.accounting.tables import ACCOUNTING
-from esjobs.capabilities import TABLES
 from esjobs.core import fields
 from esjobs.core.arrow import schema_of, table_schema
 from esjobs.core.fields import JOB_FIELDS
 from esjobs.core.personal import is_free_text, kind_of_names
-from esjobs.output.pseudonyms import Pseudonyms
-from esjobs.series.tables import SERIES
+from esjobs.records.export.pseudonyms import Pseudonyms
+from esjobs.schema.accounting import ACCOUNTING
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.series import SERIES
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import run
 from tests.contract.jobs import job, put

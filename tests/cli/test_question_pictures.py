@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.demo.grid import Grid
-from esjobs.output.text_chart import heat_map, line
+from esjobs.records.demo.grid import Grid
+from esjobs.render.text.chart import heat_map, line
 
 HOSTILE = '</script><script>alert(1)</script>"\x1b[31m'
 

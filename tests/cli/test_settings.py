@@ -7,9 +7,9 @@ import pytest
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules
+from esjobs.core.words import OF_LAUNCHES
+from esjobs.pop.wrapper import SCRIPT
 from esjobs.settings import Settings, load
-from esjobs.talp.settings import OF_LAUNCHES
-from esjobs.talp.wrapper import SCRIPT
 from tests.cli.running import run
 
 REFUSED = (

@@ -12,7 +12,7 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.shown_tables import compared_for_people, for_people
+from esjobs.render.columns import compared_for_people, for_people
 from esjobs.speed.compare import verdict_changed
 from tests.cli.running import job_file, run
 

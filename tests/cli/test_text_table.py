@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.output.text_table import write_text_table
+from esjobs.render.text.table import write_text_table
 from tests.cli.terminal import on_terminal
 
 COLUMNS = ("name", "n_tasks", "method_sigmas", "reason")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import duckdb
 
-from esjobs.capabilities import TABLES
 from esjobs.core.tables import Table
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.base import JobStore
 from esjobs.store.duck.schema import latest_name
 from esjobs.store.duck.store import DuckStore
@@ -59,9 +59,9 @@ def variable(product: str) -> str:
 
 
 def _views(store: JobStore, _: Path) -> Latest:
-    cursor = store._connection._open().cursor()  # type: ignore[attr-defined]
-
     def read(table: Table, length: str) -> list[str] | None:
+        # a file is made by the first write, so that a cursor of before it would see another database
+        cursor = store._connection._open().cursor()  # type: ignore[attr-defined]
         try:
             found = cursor.table(latest_name(table, length)).project("name").fetchall()
         except duckdb.CatalogException:

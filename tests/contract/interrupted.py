@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.speed import FACTORS
 from tests.contract.engines import ENGINES
 from tests.contract.jobs import batch, job, table_batch
 

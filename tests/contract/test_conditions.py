@@ -10,8 +10,8 @@ import pytest
 
 from esjobs.core.conditions import quoted
 from esjobs.core.errors import UsageError
-from esjobs.jobs.conditions import job_filters
-from esjobs.jobs.query import query_jobs
+from esjobs.records.jobs.conditions import job_filters
+from esjobs.records.jobs.query import query_jobs
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
 from tests.contract.model import value
@@ -239,7 +239,7 @@ REFUSED: Sequence[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("condition", "message"), REFUSED)
 def test_what_makes_no_sense_is_refused_in_one_line(condition: str, message: str) -> None:
-    from esjobs.jobs.conditions import parse_conditions
+    from esjobs.records.jobs.conditions import parse_conditions
 
     with pytest.raises(UsageError, match=re.escape(message)) as caught:
         parse_conditions([condition])

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
-from tests.detect.made_jobs import made_series, put_records, put_series, record
+from tests.issues.made_jobs import made_series, put_records, put_series, record
 
 TABLES = ("issues", "measures", "footprints", "detected_days")
 OTHERS = '[rule.cpu-idle]\nlimits.idle = "60 %"\n[rule.low-efficiency]\nlimits.used = "20 %"\n'

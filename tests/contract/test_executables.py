@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session

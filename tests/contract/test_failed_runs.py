@@ -2,8 +2,8 @@
 
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.contract.jobs import job, put

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
-from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.contract.jobs import batch, hours, job
 

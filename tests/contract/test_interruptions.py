@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from esjobs.core.query import Count, Query, Select
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.speed import FACTORS
 from esjobs.store.base import JobStore
 from tests.contract import interrupted
 from tests.contract.engines import Engine

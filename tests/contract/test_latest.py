@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from esjobs.core.errors import StoreError, UsageError
-from esjobs.jobs.tables import DAYS
-from esjobs.speed.tables import FACTORS, FLAGS
+from esjobs.schema.jobs import DAYS
+from esjobs.schema.speed import FACTORS, FLAGS
 from esjobs.store.base import Change, JobStore, Pointed, Retired
 from tests.contract.engines import Engine, Latest
 from tests.contract.test_results import factor, names, write

@@ -11,15 +11,15 @@ import pytest
 from esjobs.core.query import In
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.runs.account import entry, record
-from esjobs.runs.finding import find_run, retired_results
-from esjobs.runs.kinds import Kind
-from esjobs.runs.latest import latest_run, publish
-from esjobs.runs.publication import Outcome, count_rows, read_table, rows_table
-from esjobs.runs.publisher import Publisher
-from esjobs.runs.question import Question
-from esjobs.runs.tables import LATEST_RUNS, RUNS
-from esjobs.speed.tables import FACTORS, FLAGS
+from esjobs.publish.account import entry, record
+from esjobs.publish.finding import find_run, retired_results
+from esjobs.publish.latest import latest_run, publish
+from esjobs.publish.publication import Outcome, count_rows, read_table, rows_table
+from esjobs.publish.publisher import Publisher
+from esjobs.publish.question import Question
+from esjobs.schema.kinds import Kind
+from esjobs.schema.runs import LATEST_RUNS, RUNS
+from esjobs.schema.speed import FACTORS, FLAGS
 from esjobs.store.base import JobStore
 from tests.contract.engines import Engine, Latest
 

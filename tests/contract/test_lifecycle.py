@@ -7,7 +7,7 @@ import pytest
 
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Count, Query, Select
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.speed import FACTORS
 from esjobs.store.base import JobStore
 from tests.contract.engines import Engine
 from tests.contract.jobs import job, put, selected

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from esjobs.core.errors import UsageError
-from esjobs.jobs.streams import listed_jobs
+from esjobs.records.jobs.streams import listed_jobs
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put
 from tests.contract.model import value

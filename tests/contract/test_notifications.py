@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from esjobs.core.errors import StoreBusyError
-from esjobs.notify.step import notify_night
 from esjobs.store.base import JobStore
+from scheduler.notifications.step import notify_night
 from tests.contract.engines import Engine
-from tests.notify.made_up import (
+from tests.scheduler.notifications.made_up import (
     NIGHT,
     Clock,
     coordinator,
@@ -24,7 +24,7 @@ from tests.notify.made_up import (
     site,
     states,
 )
-from tests.notify.servers import mail_server
+from tests.scheduler.notifications.servers import mail_server
 
 DAY = timedelta(days=1)
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
-from tests.detect.made_jobs import START
+from tests.issues.made_jobs import START
 from tests.similar.made_families import jobs_of, put_families
 
 WINDOW = f"{START:%Y-%m-%d}/2026-03-02"

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session

@@ -9,10 +9,10 @@ import pytest
 from esjobs.core import fields
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.window import Window
-from esjobs.jobs.conditions import job_filters
-from esjobs.jobs.corepower import import_corepower
-from esjobs.jobs.query import query_jobs
-from esjobs.jobs.resolution import resolvers
+from esjobs.records.jobs.conditions import job_filters
+from esjobs.records.jobs.corepower import import_corepower
+from esjobs.records.jobs.query import query_jobs
+from esjobs.records.jobs.resolution import resolvers
 from esjobs.store.base import JobStore
 from tests.contract.jobs import Row, hours, job, put, selected
 

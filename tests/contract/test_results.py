@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import EsjobsError, StoreError, UsageError
 from esjobs.core.query import Either, In, Missing, NotLike, Present, Range
 from esjobs.core.tables import Table
-from esjobs.jobs.tables import BUCKETS, DAYS
-from esjobs.runs.tables import RUNS
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import BUCKETS, DAYS
+from esjobs.schema.runs import RUNS
+from esjobs.schema.speed import FACTORS
 from esjobs.store.base import Generation, JobStore, Retired
 from tests.contract.engines import Engine
 from tests.contract.jobs import Row, day, hours, table_batch, visible

@@ -35,7 +35,7 @@ from esjobs.core.query import (
     SumWhere,
 )
 from esjobs.core.window import Window
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.speed import FACTORS
 from esjobs.store.base import Generation, JobStore
 from tests.contract.jobs import Row, day, hours, table_batch
 from tests.contract.made_up import MADE_UP

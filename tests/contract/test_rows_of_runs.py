@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.schema.speed import FLAGS, SPEED
 from esjobs.settings import Settings
-from esjobs.speed.tables import FLAGS, SPEED
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.core.window import Window
-from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import memory_session
 from tests.contract.jobs import START, Row, job
-from tests.efficiency.made_jobs import detected, made_jobs, put_all
+from tests.scores.made_jobs import detected, made_jobs, put_all
 
 BY = ("user", "project", "site", "application", "processing_type", "cpu_model")
 SCORES = ("score_cpu", "score_mem", "score_io", "cpu_efficiency", "sum")

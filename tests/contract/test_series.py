@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from esjobs.core.arrow import table_schema
 from esjobs.core.window import Window
-from esjobs.series.blocks import blocks
-from esjobs.series.rows import Series, rows_of
-from esjobs.series.tables import SERIES
+from esjobs.records.series.blocks import blocks
+from esjobs.records.series.rows import Series, rows_of
+from esjobs.schema.series import SERIES
 from esjobs.store.base import JobStore
 from tests.contract.jobs import visible
 

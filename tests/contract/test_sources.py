@@ -12,11 +12,11 @@ import pytest
 from esjobs.core.arrow import PUT_SCHEMA, given_schema
 from esjobs.core.errors import InputError, NoResultError, UsageError
 from esjobs.core.tables import Table
-from esjobs.ingest.base import Parsed, Reject
-from esjobs.ingest.reading.inputs import Input
-from esjobs.jobs.ingest import ingest
-from esjobs.jobs.tables import LOAD_TABLES, LOADS, REJECTS
-from esjobs.jobs.undo import undo
+from esjobs.records.ingest.base import Parsed, Reject
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.jobs.ingest import ingest
+from esjobs.records.jobs.undo import undo
+from esjobs.schema.jobs import LOAD_TABLES, LOADS, REJECTS
 from esjobs.store.base import JobStore
 from tests.contract.engines import HELD
 from tests.contract.jobs import job, selected, visible

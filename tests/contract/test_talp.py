@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session
-from tests.talp.reports import as_report, minimal, put_job, real_reports, written
+from tests.pop.reports import as_report, minimal, put_job, real_reports, written
 
 TABLES = ("pop", "orphans", "scaling", "pop_changes", "talp_reports")
 

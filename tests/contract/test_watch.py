@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from esjobs.runs.publication import read_table
+from esjobs.flags.notes import acknowledge, answer
+from esjobs.flags.overview import flag_history, open_flags
+from esjobs.publish.publication import read_table
+from esjobs.schema.flags import FLAG_STATES, WATCH_TABLES
 from esjobs.store.base import JobStore
-from esjobs.watch.notes import acknowledge, answer
-from esjobs.watch.overview import flag_history, open_flags
-from esjobs.watch.tables import FLAG_STATES, WATCH_TABLES
 from tests.conftest import memory_session
-from tests.watch.verdict_nights import LONG, SETTINGS, VerdictNights, night, verdict
+from tests.flags.verdict_nights import LONG, SETTINGS, VerdictNights, night, verdict
 
 NOW = datetime(2025, 3, 1, 9, tzinfo=UTC)
 BAD, GOOD = -0.35, 0.01

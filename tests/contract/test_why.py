@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.window import Window
-from esjobs.demo.grid import LAST_DAY, Grid
-from esjobs.session import Session
+from esjobs.records.demo.grid import LAST_DAY, Grid
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore
 from tests.conftest import NOW, memory_session

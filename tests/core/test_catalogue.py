@@ -4,14 +4,14 @@ from typing import get_args
 
 import pytest
 
-from esjobs import capabilities
-from esjobs.capabilities import TABLES
 from esjobs.core import errors, fields
 from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, table_schema
 from esjobs.core.identity import content_id
 from esjobs.core.query import Count, In, Query, SumProduct, filter_fields, metric_fields
 from esjobs.core.rules import CleaningRules
-from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.schema import catalogue as capabilities
+from esjobs.schema.catalogue import TABLES
 from tests.contract.made_up import MADE_UP
 
 CONTRACT = {

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,3 +73,11 @@ def test_of_accepts_what_python_offers() -> None:
     assert Window.of(("2018-08-01", "2018-09-01")) == expected
     assert Window.of((date(2018, 8, 1), date(2018, 9, 1))) == expected
     assert Window.of(expected) is expected
+
+
+def test_one_midnight_is_its_day_and_another_time_is_no_window() -> None:
+    expected = Window.parse("2018-08-01/2018-08-02")
+    for day in (date(2018, 8, 1), datetime(2018, 8, 1, tzinfo=UTC), pd.Timestamp("2018-08-01", tz="UTC")):
+        assert Window.of(day) == expected
+    with pytest.raises(WindowError):
+        Window.of(datetime(2018, 8, 1, 12, tzinfo=UTC))

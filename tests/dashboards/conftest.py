@@ -13,9 +13,9 @@ import pytest
 
 from dashboards.targets.html.profile import Columns, Curve, Dot, Fold, Label, Part, Point, Tick, Whiskers
 from dashboards.targets.html.report import ReportData
-from esjobs.capabilities import table
 from esjobs.core.text import visible
 from esjobs.core.words import Verdict
+from esjobs.schema.catalogue import table
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
 from tests.dashboards.browser import without

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import esjobs
-from esjobs.runs.publication import rows_table
-from esjobs.session import Session
-from esjobs.similar.tables import PREDICTED_SCORES
+from esjobs.api.session import Session
+from esjobs.publish.publication import rows_table
+from esjobs.schema.pop import ORPHANS, POP, SCALING
+from esjobs.schema.similar import PREDICTED_SCORES
 from esjobs.store.base import Change
-from esjobs.talp.tables import ORPHANS, POP, SCALING
-from tests.talp.reports import minimal, put_job, written
+from tests.pop.reports import minimal, put_job, written
 
 _S = 10**9
 

@@ -119,9 +119,13 @@ def _of_aggregations(page: str, name: str, index: str, state: Line, query: Any) 
             filters = [(one["label"], one["input"]["query"]) for one in each["params"]["filters"]]
         else:
             params = each["params"]
-            keys.append(
-                (params["field"], params["size"], params["orderBy"], params["order"], params["missingBucket"])
-            )
+            order = params["orderBy"]
+            if order == "custom":
+                least = params["orderAgg"]
+                order = least["id"]
+                assert least["schema"] == "orderAgg"
+                metrics.append((order, least["type"], least["params"]["field"]))
+            keys.append((params["field"], params["size"], order, params["order"], params["missingBucket"]))
     if filters:
         return _counts(page, name, index, query, filters)
     return _groups(page, name, index, query, keys, metrics)
@@ -191,6 +195,7 @@ def _of_lens(page: str, name: str, index: str, attributes: Line, pills: list[Any
         if column["operationType"] == "terms":
             params = column["params"]
             order = params["orderBy"].get("columnId", "_key")
+            assert order == "_key" or order in columns
             keys.append(
                 (
                     column["sourceField"],

@@ -8,10 +8,10 @@ import pytest
 
 from dashboards.pages.issues import FOREMOST, JOBS_TABLE
 from dashboards.view.ask import asked
-from esjobs.detect.tables import ISSUES
-from esjobs.html_pages import pages_of
-from esjobs.runs.publication import rows_table
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.publish.publication import rows_table
+from esjobs.render.html_pages import pages_of
+from esjobs.schema.issues import ISSUES
 
 SEVERITIES = ("info", "minor", "major", "critical")
 

@@ -82,7 +82,7 @@ def test_scatter_band_is_the_limit_of_the_data(data: ReportData) -> None:
         (drawn,) = lines(picture, name)
         found = [linear(y, *up) / linear(x, *across) for x, y in drawn]
         assert (min(found), max(found)) == pytest.approx((min(slopes), max(slopes)), rel=1e-4)
-    assert [row["label"] for row in drawing.datasets["edges"]] == ["+30%", "−30%"]
+    assert [row["label"] for row in drawing.datasets["edges"]] == ["+30 %", "−30 %"]
 
 
 def test_tooltips_tell_what_a_coordinator_asks(data: ReportData) -> None:

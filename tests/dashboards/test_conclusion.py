@@ -9,10 +9,12 @@ import pytest
 from dashboards.panels import REPORT, panel
 from dashboards.panels.columns import COREPOWER, VERDICT
 from dashboards.spec import LOOKS
-from dashboards.targets.html.cells import declared, estimate, number, read
+from dashboards.targets.html.cells import read
 from dashboards.targets.html.compose import Composer
 from dashboards.targets.html.parts import Block, FigurePart, TablePart, TextPart, TilesPart, TypePart
 from dashboards.targets.html.report import ReportData, render
+from esjobs.core.numbers import declared, estimate, number
+from esjobs.core.verdict_order import verdict_order
 
 
 def block_of(data: ReportData, identity: str) -> Block:
@@ -124,7 +126,7 @@ def test_declared_values_keep_their_digits_and_proposals_those_of_their_error() 
 
 
 def test_numbers_lose_digits_that_their_error_makes_idle() -> None:
-    assert (number(1910.0, 1323.0), number(0.0, 13542.0)) == ("1900 ± 1300", "0 ± 14000")
+    assert (number(1910.0, 1323.0), number(0.0, 13542.0)) == ("1,900 ± 1,300", "0 ± 14,000")
     assert (number(-1e-15), number(-0.0), number(0.99999)) == ("0.00", "0.00", "1.00")
 
 
@@ -152,7 +154,7 @@ def test_reference_scores_are_no_declarations_of_sites(data: ReportData) -> None
     (figure,) = block_of(models_with_scores(data), "corepower-cpu-model").parts
     assert isinstance(figure, FigurePart)
     assert "from the reference scores of 25 CPU models." in figure.caption
-    assert "5 %, the least that is assumed" in figure.caption
+    assert "5.0 %, the least that is assumed" in figure.caption
     (sites,) = block_of(data, "corepower-site").parts
     assert isinstance(sites, FigurePart)
     assert "declared values of" in sites.caption
@@ -200,8 +202,12 @@ def test_readers_are_told_which_side_is_faster(identity: str) -> None:
     assert "faster" in panel(identity).description
 
 
-def test_deviations_come_from_the_fastest_down(data: ReportData) -> None:
-    found = [row["deviation"] for row in Composer(data).rows(panel("deviation-site"), "all")]
-    assert found == sorted(found, reverse=True)
+@pytest.mark.parametrize("identity", ["deviation-site", "flags-site-table", "deviating", "undecided"])
+def test_verdicts_come_in_one_order(data: ReportData, identity: str) -> None:
+    rows = Composer(data).rows(panel(identity), "all")
+    assert rows == sorted(rows, key=verdict_order)
+
+
+def test_a_deviation_is_told_with_its_interval(data: ReportData) -> None:
     tables = [part for part in block_of(data, "deviating").parts if isinstance(part, TablePart)]
     assert "Deviation ± 90 %" in [heading.text for heading in tables[0].headings]

@@ -15,13 +15,7 @@ from dashboards.panels import REPORT, panel
 from dashboards.panels.expert import MATRIX, METHOD_SHIFT, PULLS, SIBLINGS, TASK_CURVES, UNSTABLE, WORST
 from dashboards.targets.html.charts import siblings
 from dashboards.targets.html.compose import Composer
-from dashboards.targets.html.expert_charts import (
-    matrix,
-    matrix_rows,
-    pulls,
-    task_curve,
-    task_label,
-)
+from dashboards.targets.html.expert_charts import matrix, matrix_rows, pulls, task_curve, task_label
 from dashboards.targets.html.parts import Block, FigurePart, TablePart, TermsPart, TextPart
 from dashboards.targets.html.report import ReportData, render
 from dashboards.targets.html.scales import log_axis

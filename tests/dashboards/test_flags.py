@@ -16,10 +16,11 @@ def data(make_data: MakeData) -> ReportData:
     return make_data(12, types=("all", "evgen"))
 
 
-def with_states(data: ReportData, state: str) -> ReportData:
-    """The same with one flag, of a queue that deviates."""
+def with_states(data: ReportData, state: str, *, confirmed: bool = True) -> ReportData:
+    """The same with one flag, of a queue whose deviation is confirmed, or is not."""
     flags: Any = data.flags
-    row = flags[(flags["level"] == "site") & (flags["verdict"] == "deviates")].iloc[0]
+    chosen = flags["confirmed"].eq(True) if confirmed else flags["verdict"].eq("ok")
+    row = flags[(flags["level"] == "site") & chosen].iloc[0]
     states = {
         "level": "site",
         "processing_type": "all",
@@ -38,21 +39,32 @@ def with_states(data: ReportData, state: str) -> ReportData:
     return replace(data, more={**data.more, "flag_states": frame("flag_states", [states])})
 
 
-def test_what_stands_open_is_listed_and_stands_beside_the_verdict(data: ReportData) -> None:
+def part_of(page: str, panel: str) -> str:
+    section = page[page.index(f'id="{panel}"') :]
+    return section[: section.index("</table>")]
+
+
+def test_the_flag_of_a_confirmed_queue_stands_beside_its_verdict_alone(data: ReportData) -> None:
     page = render(with_states(data, "open"))
-    section = page[page.index('id="open-flags"') :]
-    section = section[: section.index("</table>")]
-    assert "2018-07-04" in section
-    assert "28" in section
-    assert "ann &lt;b&gt;" in section
-    deviating = page[: page.index('id="open-flags"')]
+    deviating = part_of(page, "deviating")
     assert ">open<" in deviating
     assert "2018-07-04" in deviating
+    assert "ann &lt;b&gt;" in deviating
+    assert 'id="open-flags"' not in page
+
+
+def test_what_else_stands_open_is_listed(data: ReportData) -> None:
+    page = render(with_states(data, "open", confirmed=False))
+    section = part_of(page, "open-flags")
+    assert "2018-07-04" in section
+    assert ">28<" in section
+    assert "ann &lt;b&gt;" in section
+    assert ">open<" not in part_of(page, "deviating")
 
 
 def test_what_is_resolved_is_not_open(data: ReportData) -> None:
     page = render(with_states(data, "resolved"))
-    assert "No flag is open." in page
+    assert 'id="open-flags"' not in page
     assert ">resolved<" in page
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.text import visible
-from esjobs.session import Session
 from tests.dashboards.conftest import HOSTILE
 from tests.dashboards.opened_pages import again, open_file
 

@@ -9,8 +9,8 @@ import pytest
 
 import esjobs
 from dashboards.panels.efficiency import SCORES
-from esjobs.efficiency.tables import SCORE_NAMES
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.schema.scores import SCORE_NAMES
 from tests.dashboards.opened_pages import again, open_file
 
 if TYPE_CHECKING:

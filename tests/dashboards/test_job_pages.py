@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
-from esjobs.demonstration import demonstrate
-from esjobs.job_pages import FOLDER, job_pages
-from esjobs.session import Session
+from esjobs.api.session import Session
+from esjobs.cli.demo import demonstrate
+from esjobs.cli.main import main
+from esjobs.render.job_pages import FOLDER, job_pages
 from tests.dashboards.opened_pages import open_file
 
 if TYPE_CHECKING:

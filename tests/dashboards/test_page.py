@@ -204,7 +204,8 @@ def test_an_address_leads_to_a_queue_and_a_type(
     page = opened.page
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = false; })")
     start = page.url
-    name = page.locator("#flags-site-table tbody td:first-child").all_text_contents()[3]
+    names = page.locator("#flags-site-table tbody td:first-child").all_text_contents()
+    name = next(each for each in names if sum(each in other for other in names) == 1)
     page.goto(f"{start}#{urlencode({'queue': name, 'type': 'simul'})}")
     shown = (
         "[...document.querySelectorAll('{} tbody:not([hidden])')].map((e) => e.rows[0].cells[0].textContent)"
@@ -273,3 +274,23 @@ def test_no_script_but_ours_may_run(opened: Opened) -> None:
     assert ran is False
     assert len(opened.complaints) == 1
     assert "Content Security Policy" in opened.complaints.pop()
+
+
+def test_chart_and_table_stand_on_the_first_screen(
+    browser: "Browser", data: ReportData, tmp_path: Path
+) -> None:
+    page = open_page(browser, data, tmp_path, width=1400).page
+    chart = page.locator("#corepower-site .chart svg").first.bounding_box()
+    table = page.locator("#deviating table").bounding_box()
+    assert chart is not None
+    assert table is not None
+    assert chart["y"] + chart["height"] <= 900
+    assert table["y"] < chart["y"] + 100
+    assert chart["x"] + chart["width"] <= table["x"]
+
+
+def test_words_fit_a_telephone(browser: "Browser", data: ReportData, tmp_path: Path) -> None:
+    page = open_page(browser, data, tmp_path, width=400).page
+    widths = page.locator("#deviating .said").evaluate_all("(all) => all.map((each) => each.clientWidth)")
+    assert widths
+    assert max(widths) < 400

@@ -8,8 +8,8 @@ import pytest
 from dashboards.panels import REPORT, panel
 from dashboards.panels.columns import NAME, K
 from dashboards.spec import GROUPS, LOOKS, Entry, Panel, Role, Tile, Where
-from esjobs.capabilities import table
 from esjobs.core.words import VERDICTS, Verdict
+from esjobs.schema.catalogue import table
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.verdicts import is_confirmed
 

@@ -19,7 +19,7 @@ def part(name: str, **given: Any) -> dict[str, Any]:
         "share": 0.9,
         "share_err": 0.02,
         "largest": True,
-        "reason": f"{name} -38 %, nearly all <i>cpu mix</i>.",
+        "reason": f"{name} −38 %, nearly all <i>cpu mix</i>.",
     }
     return row | given
 
@@ -38,6 +38,22 @@ def test_the_largest_part_of_each_deviation_is_told(make_data: MakeData) -> None
     assert "nearly all &lt;i&gt;cpu mix&lt;/i&gt;" in section
     assert "rest" not in section
     assert "Nothing to explain." not in page
+
+
+def test_the_reason_of_a_confirmed_queue_stands_with_its_verdict(make_data: MakeData) -> None:
+    """Sentence, flag and reason of a queue are in one place, and nowhere else before the first chart."""
+    data = make_data(12, types=("all", "evgen"))
+    flags: Any = data.flags
+    name = flags[(flags["level"] == "site") & flags["confirmed"].eq(True)].iloc[0]["name"]
+    rows = [
+        part(name, sentence="its <i>mix</i> is slow"),
+        part(name, part="rest", largest=False, sentence="what is left"),
+    ]
+    page = render(replace(data, more={**data.more, "reasons": frame("reasons", rows)}))
+    section = page[page.index('id="deviating"') :]
+    assert "Why: its &lt;i&gt;mix&lt;/i&gt; is slow." in section[: section.index("</table>")]
+    assert "what is left" not in page
+    assert 'id="reasons"' not in page
 
 
 def test_without_reasons_nothing_is_said(make_data: MakeData) -> None:

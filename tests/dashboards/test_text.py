@@ -2,6 +2,8 @@
 
 import math
 from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -9,13 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dashboards.targets.html
 from dashboards.spec import Entry, View, Where, look_of
-from dashboards.targets.html.cells import moment, number, percent, read, readable_json
+from dashboards.targets.html.cells import moment, percent, read, readable_json, unbroken
 from dashboards.targets.html.labels import place_labels
 from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_ticks
 from dashboards.view.rows import Row, records, relative_to_siblings, rows_of, select, siblings_of, sort_rows
-from esjobs.capabilities import table
+from esjobs.core import numbers
+from esjobs.core.numbers import number
 from esjobs.core.text import visible
+from esjobs.schema.catalogue import table
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.mark.parametrize(
@@ -37,8 +45,9 @@ def test_number(value: float | None, error: float | None, text: str) -> None:
 
 def test_percent_has_its_interval_and_a_real_minus() -> None:
     assert percent(-0.372, 0.03).replace("\u202f", " ") == "−37 ± 5 %"
-    assert percent(0.001).replace("\u202f", " ") == "0 %"
-    assert percent(57.0).replace("\u202f", "") == "+5700%"
+    assert percent(0.001).replace("\u202f", " ") == "+0.1 %"
+    assert percent(0.0001).replace("\u202f", " ") == "0 %"
+    assert percent(57.0).replace("\u202f", "") == "+5,700%"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(min_value=0, max_value=1e300))
@@ -178,3 +187,31 @@ def test_labels_leave_each_other_alone() -> None:
     (edge,) = place_labels([(1.0, 1.0)], [(0, "edge")], Axis(0, 1), Axis(0, 1), 400)
     assert (edge.text, edge.side) == ("edge", "left")
     assert place_labels([], [], Axis(0, 1), Axis(0, 1), 400) == []
+
+
+def test_charts_write_numbers_as_texts_do(browser: "Browser") -> None:
+    """The locale that charts are embedded with, asked of the library that draws them."""
+    library = Path(dashboards.targets.html.__file__).parent
+    page = browser.new_page()
+    for name in ("library/vega.js", "shared.js"):
+        page.add_script_tag(content=(library / name).read_text(encoding="utf-8"))
+    ask = """async ([form, values]) => {
+        const spec = {
+            data: { values: values.map((value, place) => ({ value, place })) },
+            mark: "text",
+            encoding: {
+                y: { field: "place", type: "ordinal" },
+                text: { field: "value", type: "quantitative", format: form },
+            },
+        };
+        const shown = document.body.appendChild(document.createElement("div"));
+        await vegaEmbed(shown, spec, SHARED.options);
+        return [...shown.querySelectorAll("g.mark-text.marks text")].map((each) => each.textContent);
+    }"""
+    changes = [-0.372, -0.1, 0.25, 0.999, 1.5]
+    assert page.evaluate(ask, ["+.0%", changes]) == [percent(value) for value in changes]
+    shares = [0.004, 0.0512]
+    assert page.evaluate(ask, [".1%", shares]) == [unbroken(numbers.percent(value)) for value in shares]
+    counts = [0, 7, 1234, 13012, -1234567]
+    assert page.evaluate(ask, [",d", counts]) == [numbers.count(value) for value in counts]
+    page.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dashboards.pages.trust import LIGHT
+from dashboards.panels.age import LIGHT
 from dashboards.targets.vegalite.charts import from_rows
 from tests.dashboards.drawn import svg, written
 

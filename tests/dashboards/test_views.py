@@ -14,9 +14,9 @@ from dashboards.targets.vegalite.charts import CHARTS, from_index, from_rows
 from dashboards.targets.vegalite.index import MOST_ROWS, body
 from dashboards.view.ask import asked, filters
 from dashboards.view.rows import Row, records, select
-from esjobs.capabilities import table
+from esjobs.api.session import Session
 from esjobs.core.query import Count, Maximum, Minimum, Sum, SumProduct
-from esjobs.session import Session
+from esjobs.schema.catalogue import table
 from tests.conftest import memory_session
 from tests.steps.grids import grid_jobs, load
 

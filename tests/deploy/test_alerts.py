@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()

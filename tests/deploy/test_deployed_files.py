@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.settings import load
 from scheduler.calendar import Calendar
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import esjobs
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, write_jobs

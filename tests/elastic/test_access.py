@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.cli.doctor import examine
 from esjobs.core.errors import EsjobsError, StoreError
-from esjobs.doctor import examine
 from esjobs.settings import load, secret
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.setup import role

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Count, Filter, In, Maximum, NotLike, Query, Range, Select, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.jobs.field_check import check_fields
+from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.records.jobs.field_check import check_fields
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.elastic.asking import aggregation, composite, cuts, reading
 from esjobs.store.elastic.fields.field_map import load_field_map

@@ -3,7 +3,7 @@
 import functools
 import json
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -11,38 +11,42 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 import pytest
 import vl_convert
 
 import esjobs
 from dashboards.pages import HEADLINE, PAGES
-from dashboards.spec import JOBS, LOST_STATES, Page, Panel, View, Where
+from dashboards.panels.age import AS_OF
+from dashboards.spec import JOBS, Page, Panel, View, Where
 from dashboards.targets.html.pages.pools import shown_view
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
 from dashboards.targets.portable.visualizations import columns_of_table
-from dashboards.targets.vegalite.job_charts import FEW_JOBS
 from dashboards.targets.vegalite.sums import HOUR_S
 from dashboards.view.ask import asked as asked_of_store
 from dashboards.view.rows import Row, keeps
-from esjobs.capabilities import TABLES
+from esjobs.api.session import Session
+from esjobs.core.clock import system_clock
 from esjobs.core.query import Count, Present, Query
-from esjobs.detect.tables import ISSUES
-from esjobs.efficiency.tables import SCORES
-from esjobs.nights.ledger import Ledger
-from esjobs.reasons.tables import REASON
-from esjobs.runs.kinds import Kind
-from esjobs.runs.publication import rows_table
-from esjobs.session import Session
+from esjobs.core.rates import FEW_JOBS, INTERVAL_SIGMAS, wilson
+from esjobs.core.states import FAILED, UNFINISHED_KINDS
+from esjobs.publish.publication import rows_table
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.decomposition import REASON
+from esjobs.schema.issues import ISSUES
+from esjobs.schema.kinds import Kind
+from esjobs.schema.scores import SCORES
+from esjobs.schema.speed import SPEED
 from esjobs.settings import ClusterSettings, Settings
-from esjobs.speed.tables import SPEED
 from esjobs.store.base import Pointed
+from scheduler.ledger import Ledger
 from tests.dashboards.answers import UNSCORED, answered
 from tests.dashboards.drawn import NEWEST, OLDEST, marks, svg, written
 from tests.dashboards.made_runs import add_runs
 from tests.dashboards.questions import Chart, Question, asked
-from tests.efficiency.made_jobs import made_jobs, put_all
+from tests.scores.made_jobs import made_jobs, put_all
 from tests.servers.plugin import server_params
 from tests.servers.pool import Servers
 from tests.servers.server import Server
@@ -54,11 +58,11 @@ BUNDLES = {
 }
 PANELS: dict[str, tuple[Page, Panel]] = {
     placed.panel.id: (page, placed.panel) for page in PAGES for placed in page.places
-}
+} | {AS_OF.id: (PAGES[0], AS_OF)}
 SEARCHES = [
     (target, each) for target, found in BUNDLES.items() for each in found if isinstance(each, Question)
 ]
-CHARTS = [each for each in BUNDLES["portable"] if isinstance(each, Chart)]
+CHARTS = list({each.panel: each for each in BUNDLES["portable"] if isinstance(each, Chart)}.values())
 PRODUCTS = server_params("elasticsearch8", "elasticsearch9", "opensearch3")
 
 ONE_OF_EACH_VENDOR = pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         session.run("2025-06-01/2025-06-25")
         session.watch("2025-06-30")
         session.reasons()
-        ledger = Ledger(session.store)
+        ledger = Ledger(session.store, system_clock)
         ledger.write({"night": date(2025, 6, 29), "state": "done", "jobs": 1_000, "seconds": 3.5}, [])
         ledger.write({"night": date(2025, 6, 30), "state": "failed", "reason": "no room", "attempt": 2}, [])
         models = session.show("factors", level="cpu_model", method=HEADLINE).dropna(subset=["k"])
@@ -247,7 +251,8 @@ def test_a_panel_shows_what_the_store_holds(
         assert len(rows) == min(len(wanted), 500)
         column = panel.view.sort[0].lstrip("-")
         best = [row[column] for row in wanted if row[column] is not None]
-        assert same(rows[0][column], max(best) if panel.view.sort[0].startswith("-") else min(best))
+        first = answer["hits"]["hits"][0]["_source"][column]
+        assert same(first, max(best) if panel.view.sort[0].startswith("-") else min(best))
     elif panel.kind == "table":
         columns = [column for columns in columns_of_table(panel) for column, _ in columns]
         assert len(rows) == len(wanted)
@@ -255,6 +260,8 @@ def test_a_panel_shows_what_the_store_holds(
         known = {row[label]: row for row in wanted}
         for row in rows:
             assert all(same(row[column], known[row[label]][column]) for column in columns), row
+        if panel.view.sort[0] == "rank":
+            assert [row[label] for row in rows] == [row[label] for row in wanted]
     else:
         value, label = panel.entry("x").column, panel.entry("label").column
         named = {row[label]: row[value] for row in wanted if row[label] is not None}
@@ -304,13 +311,17 @@ def test_a_chart_draws_what_the_store_holds(
         assert ("".join(panel.empty.split()) in "".join(text.split())) == (panel.id in UNSCORED)
         assert ("No CPU model here" in text) == (panel.id == "models-hs06")
         if panel.kind == "caption":
-            assert f"{len(expected(panel, page, demo))} {panel.tiles[0].label}".split() == text.split()
+            said = f"{len(expected(panel, page, demo))} {panel.tiles[0].label}"
+            assert "".join(said.split()) == "".join(text.split())  # a line ends where the panel does
         elif panel.kind == "statement":
             (row,) = expected(panel, page, demo)
             words = str(row["sentence"]).split()
             assert all(word in text for word in words)
         else:
             assert drawn == wanted_marks(panel, page, demo)
+        if panel.kind == "as-of":
+            assert latest(demo) in text
+            assert "Newestdaywithjobs:2025-06-30" in "".join(text.split())
 
 
 NOWHERE = [each for each in asked(portable(PAGES, HEADLINE, "nowhere")) if isinstance(each, Chart)]
@@ -326,7 +337,7 @@ def test_a_chart_on_an_index_that_is_not_there_says_what_is_missing(server: Serv
 
 def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
     """How many marks a chart has to have."""
-    if panel.kind == "light":
+    if panel.kind in ("light", "as-of"):
         return 1
     if panel.kind == "coverage":
         return len(panel.fields)
@@ -339,7 +350,9 @@ def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
         # without any score the marks stay, unseen: an axis wants a range
         return sum(row["name"] in scored for row in rows) or len(rows)
     if panel.kind == "ends":
-        return len(lost_shares(panel, rows))
+        return sum(map(len, ended_hours(panel, rows).values()))
+    if panel.kind == "rates":
+        return len(rates_of(panel, rows))
     if panel.view.over:
         return len(moments(panel.view, demo, panel.most[0]))
     if panel.kind in ("distribution", "tenths"):
@@ -352,22 +365,37 @@ def wanted_marks(panel: Panel, page: Page, demo: Session) -> int:
     return min(len(shown), panel.most[0]) if panel.most else len(shown)
 
 
-def lost_shares(panel: Panel, rows: list[Row]) -> dict[tuple[str, str], float]:
-    """Share of the jobs of a queue that is lost, by queue and how they ended, as a page shows them."""
-    counts: Counter[str] = Counter()
+def ended_hours(panel: Panel, rows: list[Row]) -> dict[str, dict[str, float]]:
+    """Hours of a queue by how its jobs ended, of the queues that are shown, the most lost first."""
+    hours: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:
-        counts[row["site"]] += row["n_jobs"]
-    found = {
-        (row["site"], row["state"]): row["n_jobs"] / counts[row["site"]]
-        for row in rows
-        if row["state"] in LOST_STATES and counts[row["site"]] >= FEW_JOBS
-    }
-    of_name: dict[str, float] = defaultdict(float)
-    for (name, _), share in found.items():
-        of_name[name] += share
-    ranks = sorted({(-share, name) for name, share in of_name.items()})
-    shown = {name for _, name in ranks[: panel.most[0]]}
-    return {key: share for key, share in found.items() if key[0] in shown}
+        kind = next(kind for kind, states in UNFINISHED_KINDS.items() if row["state"] in states)
+        hours[row["site"]][kind] += row["core_s"] / HOUR_S
+    places = sorted(hours, key=lambda name: (-_lost(hours[name]), -sum(hours[name].values()), name))
+    return {name: hours[name] for name in places[: panel.most[0]]}
+
+
+def _lost(of_kinds: dict[str, float]) -> float:
+    return sum(hours for kind, hours in of_kinds.items() if kind != "cancelled")
+
+
+def rates_of(panel: Panel, rows: list[Row]) -> list[float]:
+    """The rates of the names that are shown: of those with most jobs for sure, by the lower end of each."""
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for row in rows:
+        one = sums[row["site"]]
+        over = row["queue_s"] / HOUR_S if "queue_s" in row else row["n_jobs"] * (row["state"] in FAILED)
+        square = row["queue_s_sq"] / HOUR_S**2 if "queue_s" in row else over
+        sums[row["site"]] = [one[0] + over, one[1] + square, one[2] + row["n_jobs"]]
+    shown = []
+    for over, square, n_jobs in sums.values():
+        if n_jobs < FEW_JOBS:
+            continue
+        mean = over / n_jobs
+        error = np.sqrt(max(square / n_jobs - mean**2, 0.0) / (n_jobs - 1))
+        low = wilson(np.array([mean]), np.array([n_jobs]))[0][0]
+        shown.append((max(mean - INTERVAL_SIGMAS * error, 0.0) if "queue_s" in rows[0] else low, mean))
+    return [mean for _, mean in sorted(shown, reverse=True)[: panel.most[0]]]
 
 
 def moments(view: View, demo: Session, most: int) -> dict[tuple[Any, Any], list[Row]]:
@@ -391,7 +419,7 @@ NUMBERED = [
     each
     for each in CHARTS
     if PANELS[each.panel][1].kind
-    in ("shares", "waste", "weighted", "distribution", "amounts", "busy", "ends", "coverage")
+    in ("shares", "waste", "weighted", "distribution", "amounts", "busy", "ends", "rates", "coverage")
 ]
 
 
@@ -423,10 +451,14 @@ def drawn_numbers(panel: Panel, rows: list[Row], demo: Session) -> list[str]:
         ]
         return [percent(found.table.to_pylist()[0]["some"] / jobs, 1) for found in having]
     if panel.kind == "ends":
-        shares: dict[str, float] = defaultdict(float)
-        for (name, _), share in lost_shares(panel, rows).items():
-            shares[name] += share
-        return [percent(share, 1) for share in shares.values()]
+        told = []
+        for kinds in ended_hours(panel, rows).values():
+            lost, cancelled = _lost(kinds), kinds.get("cancelled", 0.0)
+            told.append(f"{lost:,.0f}" + (f" + {cancelled:,.0f} cancelled" if cancelled >= 0.5 else ""))
+        return told
+    if panel.kind == "rates":
+        of_hours = "queue_s" in rows[0]
+        return [f"{rate:,.1f}" if of_hours else percent(rate, 1) for rate in rates_of(panel, rows)]
     if panel.kind == "busy":
         return [percent(row["cpu_s"] / row["wall_s"] / row["cores"]) for row in rows]
     field, label = panel.entry("x"), panel.entry("label").column

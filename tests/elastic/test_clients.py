@@ -9,7 +9,7 @@ import elasticsearch
 import opensearchpy
 import pytest
 
-from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.core.errors import BlockedError, StoreError
 from esjobs.store.elastic.transport.access import Access, split_user
 from esjobs.store.elastic.transport.cluster import RefusedError, UnreachableError, refusal
 from esjobs.store.elastic.transport.elasticsearch_client import ElasticsearchCluster
@@ -85,7 +85,7 @@ def test_an_answer_is_classified_by_its_type() -> None:
     for reason, disk in ((full, True), ("index [x] blocked by: [FORBIDDEN/8/index write (api)];", False)):
         error = {"error": {"type": "cluster_block_exception", "reason": reason}}
         blocked = refusal("here", "PUT", "/x", 429 if disk else 403, error)
-        assert isinstance(blocked, StoreBusyError)
+        assert isinstance(blocked, BlockedError)
         assert ("is a disk too full" in str(blocked)) is disk
         assert ("lift the block" in str(blocked)) is not disk
     inner = {

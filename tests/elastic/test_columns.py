@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreError
-from esjobs.jobs.tables import DAYS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import DAYS
 from esjobs.store.elastic.asking.hits import Reader
 from esjobs.store.elastic.jobs.stamps import identities, stamped
 from esjobs.store.elastic.results.lines import create_lines

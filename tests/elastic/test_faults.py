@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError
-from esjobs.session import Session
 from tests.elastic.faults import SCENES, Fault
 from tests.elastic.stage import Stage, act, assert_after, assert_before, opened, visible
 from tests.elastic.table import PRODUCTS

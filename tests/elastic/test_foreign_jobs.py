@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import esjobs
-from esjobs.cli import main
+from esjobs.api.session import Session
+from esjobs.cli.main import main
 from esjobs.core.errors import SettingsError, StoreError, UsageError
 from esjobs.core.query import Count, In, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
-from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
-from esjobs.session import Session
+from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.settings import ClusterSettings, Settings
 from esjobs.store.elastic.asking import aggregation
 from esjobs.store.elastic.fields.field_map import bundled, load_field_map

@@ -12,7 +12,7 @@ from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import JobsIndex
 from dashboards.targets.kibana.bundle import kibana
 from dashboards.targets.portable.bundle import portable
-from esjobs.bundles import jobs_of
+from esjobs.render.bundles import jobs_of
 from tests.dashboards.answers import answered
 from tests.dashboards.drawn import svg, written
 from tests.dashboards.questions import Chart, asked

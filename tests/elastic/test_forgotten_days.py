@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError
 from esjobs.core.report import RunReport
-from esjobs.jobs.tables import BUCKETS
-from esjobs.session import Session
+from esjobs.schema.jobs import BUCKETS
 from esjobs.settings import ClusterSettings, Settings
 from tests.contract.jobs import Row, batch, job
 from tests.elastic.foreign import CATALOGUE, make_index, plain

@@ -14,13 +14,13 @@ from dashboards.pages import HEADLINE, PAGES
 from dashboards.spec import OWN, Page
 from dashboards.targets.html.pages.pools import pools_of
 from dashboards.view.rows import Row
-from esjobs.capabilities import KINDS
-from esjobs.demonstration import demonstrate
-from esjobs.html_pages import Stored, pages_of
-from esjobs.job_pages import job_pages
-from esjobs.runs.latest import latest_run
-from esjobs.session import Session
-from esjobs.speed.tables import SPEED
+from esjobs.api.session import Session
+from esjobs.cli.demo import demonstrate
+from esjobs.publish.latest import latest_run
+from esjobs.render.html_pages import Stored, pages_of
+from esjobs.render.job_pages import job_pages
+from esjobs.schema.catalogue import KINDS
+from esjobs.schema.speed import SPEED
 from tests.dashboards.made_runs import add_runs
 from tests.servers.plugin import server_params
 from tests.servers.pool import Servers

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from esjobs.jobs.tables import BUCKETS
+from esjobs.schema.jobs import BUCKETS
 from esjobs.store.base import Retired
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore

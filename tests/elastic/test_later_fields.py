@@ -4,7 +4,7 @@ import pytest
 
 from esjobs.core import fields
 from esjobs.core.query import Count, In, Query
-from esjobs.jobs.tables import BUCKETS
+from esjobs.schema.jobs import BUCKETS
 from esjobs.store.elastic.layout import Names, jobs_index
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Iterable
 
-from esjobs.capabilities import TABLES
-from esjobs.runs.latest import latest_run
-from esjobs.speed.tables import FACTORS
+from esjobs.publish.latest import latest_run
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.speed import FACTORS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreBusyError, StoreError
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore

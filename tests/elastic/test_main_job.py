@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import esjobs
-from esjobs.session import Session
+from esjobs.api.session import Session
 from esjobs.settings import ClusterSettings, Settings
 from tests.servers.server import Server
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from esjobs.core.report import RunReport
-from esjobs.runs.account import entry, record
-from esjobs.runs.kinds import Kind
-from esjobs.runs.latest import publish
-from esjobs.runs.publication import Outcome, rows_table
-from esjobs.runs.retention import Keep, prune
-from esjobs.runs.tables import ACCOUNT, LATEST_RUNS
-from esjobs.speed.tables import FACTORS
+from esjobs.publish.account import entry, record
+from esjobs.publish.latest import publish
+from esjobs.publish.publication import Outcome, rows_table
+from esjobs.publish.retention import Keep, prune
+from esjobs.schema.kinds import Kind
+from esjobs.schema.runs import ACCOUNT, LATEST_RUNS
+from esjobs.schema.speed import FACTORS
 from esjobs.store.base import Change
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore

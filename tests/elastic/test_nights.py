@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from esjobs.api.session import open as open_session
+from esjobs.cli.nightly import Trigger
 from esjobs.core.errors import StoreBusyError, StoreError
-from esjobs.nightly import Trigger
-from esjobs.nights.nights import Nights
-from esjobs.nights.steps import NIGHT_STEPS
-from esjobs.nights.work import NightAccount, NightWork
-from esjobs.session import open as open_session
 from esjobs.settings import Settings
 from esjobs.store.lease import Lease
-from tests.nights.rows import visible_rows
-from tests.nights.stage import FIRST, Hands, Stage, days, settings_of, staged
-from tests.notify.servers import mail_server
+from scheduler.nights import Nights
+from scheduler.steps import NIGHT_STEPS
+from scheduler.work import NightAccount, NightWork
+from tests.scheduler.notifications.servers import mail_server
+from tests.scheduler.rows import visible_rows
+from tests.scheduler.stage import FIRST, Hands, Stage, days, settings_of, staged
 from tests.servers.plugin import server_params
 from tests.servers.proxy import Proxy, Request, answers
 from tests.servers.server import Server

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.core.errors import EsjobsError, StoreBusyError
+from esjobs.core.errors import BlockedError, EsjobsError
 from tests.elastic.faults import FACTORS, writes_jobs
 from tests.elastic.stage import Stage, act, assert_after, assert_before, opened, visible
 from tests.elastic.table import BEFORE, SAME, scene
@@ -74,7 +74,7 @@ def test_a_disk_is_full(server: Server, rare_looks_at_the_disk: None, stage: Sta
                     block(True)
                 with pytest.raises(EsjobsError, match="is a disk too full") as raised:
                     act(session, step, file)
-                assert isinstance(raised.value, StoreBusyError)
+                assert isinstance(raised.value, BlockedError)
                 assert "\n" not in str(raised.value)
                 assert_before(visible(session), before, after)
             assert filled.hits == 1

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import esjobs
-from esjobs.capabilities import TABLES
+from esjobs.api.session import Session
+from esjobs.cli.demo import demonstrate
 from esjobs.core.errors import ReadOnlyError, UsageError
-from esjobs.demonstration import demonstrate
-from esjobs.session import Session
+from esjobs.schema.catalogue import TABLES
 from esjobs.settings import ClusterSettings, Settings
 from tests.servers.plugin import server_params
 from tests.servers.server import Server

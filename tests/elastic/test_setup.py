@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError
 from esjobs.core.query import Count, Query
 from esjobs.core.tables import Table
 from esjobs.core.window import Window
-from esjobs.jobs.tables import BUCKETS
-from esjobs.speed.tables import FLAGS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import BUCKETS
+from esjobs.schema.speed import FLAGS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.store import ElasticStore
 from esjobs.store.elastic.transport.access import Access

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from esjobs.core.query import Count, DropRule, Filter, In, Missing, NotLike, Query, Range, Sum, SumWhere
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
+from esjobs.records.jobs.aggregate import BUCKET_KEYS, BUCKET_METRICS
 from esjobs.store.elastic.asking import aggregation, composite, cuts
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs

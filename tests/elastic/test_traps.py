@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import PartialAnswerError, StoreError
 from esjobs.core.query import Count, Query, Select, Sum
 from esjobs.core.rules import CleaningRules
-from esjobs.jobs.tables import BUCKETS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import BUCKETS
 from esjobs.store.elastic.asking import cuts
 from esjobs.store.elastic.fields.field_map import load_field_map
 from esjobs.store.elastic.layout import Names

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.core.tables import Table
-from esjobs.jobs.tables import BUCKETS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import BUCKETS
 from esjobs.store.elastic.layout import Names
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.store import ElasticStore

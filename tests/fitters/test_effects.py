@@ -78,6 +78,30 @@ def test_a_unit_with_classes_of_its_own_alone_is_not_told_from_them() -> None:
     assert np.isfinite(found.unit[:11]).all()
 
 
+def test_units_without_a_common_task_have_no_common_scale() -> None:
+    """The classes are the same, but nothing says how fast the units of one set are beside the other."""
+    rng = np.random.default_rng(7)
+    codes, value, variance, units, _ = toy(rng, n_units=12)
+    few, slower, more, _, _ = toy(rng, n_tasks=30, n_units=6)
+    joined = {
+        "task": np.concatenate([codes["task"], few["task"] + 60]),
+        "unit": np.concatenate([codes["unit"], few["unit"] + 12]),
+        "of_class": np.concatenate([codes["of_class"], few["of_class"]]),
+    }
+    found = fit_effects(
+        **joined,
+        value=np.concatenate([value, slower]),
+        variance=np.concatenate([variance, more]),
+        n_units=18,
+        n_classes=5,
+    )
+    assert np.isnan(found.unit[12:]).all()
+    assert found.unit[:12] - found.unit[:12].mean() == pytest.approx(units - units.mean(), abs=0.1)
+    assert not found.weight[len(value) :].any()
+    alone = fit_effects(**codes, value=value, variance=variance, n_units=12, n_classes=5)
+    assert found.unit[:12] == pytest.approx(alone.unit)
+
+
 def test_a_bucket_that_is_far_off_moves_nothing() -> None:
     codes, value, variance, _, _ = toy(np.random.default_rng(4))
     clean = fit_effects(**codes, value=value, variance=variance, n_units=12, n_classes=5)

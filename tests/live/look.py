@@ -23,7 +23,7 @@ from typing import Any
 import requests
 from playwright.sync_api import Page, sync_playwright
 
-from esjobs.dashboard_servers import import_dashboards
+from esjobs.api.dashboard_servers import import_dashboards
 from esjobs.settings import Settings
 
 PANELS = """() => [...document.querySelectorAll(

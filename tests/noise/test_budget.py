@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import InputError, ReadOnlyError, UsageError
 from esjobs.noise.budget import NoiseBudget
-from esjobs.session import Session
 from tests.cli.running import run
 from tests.conftest import NOW
-from tests.efficiency.made_jobs import made_jobs, put_all
 from tests.noise.runs import recorded
+from tests.scores.made_jobs import made_jobs, put_all
 
 CONFIGURED = "level,seconds,collective,bytes,count,ranks\n"
 
@@ -47,7 +47,7 @@ def test_a_cost_is_replaced_by_that_of_the_same_configuration(
     assert rows[0]["low_frac"] < 0.01 < rows[0]["high_frac"]
     assert rows[0]["entered_at"] == NOW
     told = session.noise.sentences()
-    assert told[0].startswith("ldms: the collector costs 1 % of the time (")
+    assert told[0].startswith("ldms: the collector costs 1.0 % of the time (")
     assert told[0].endswith(", timed by alltoall of 2,048 B on 28 ranks")
     assert "below what this test can see" in told[1]
 
@@ -63,7 +63,7 @@ def test_it_is_told_beside_scores(
     assert "cost of monitoring" not in before.stderr
     kept = run("noise", "compare", *map(str, files), "--collector", "ldms")
     assert kept.exit_code == 0, kept.stderr
-    line = "cost of monitoring: ldms: the collector costs 1 % of the time"
+    line = "cost of monitoring: ldms: the collector costs 1.0 % of the time"
     for command in (("rank", "--by", "user"), ("show", "scores")):
         told = run(*command)
         assert told.exit_code == 0, told.stderr

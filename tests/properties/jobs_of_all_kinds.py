@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from esjobs.api.session import Session
 from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.session import Session
 
 MODELS: dict[str | None, str | None] = {
     "s+Intel(R) Xeon(R) CPU           E5-2650 v2 @ 2.60GHz 20480 KB": "Intel Xeon E5-2650 v2",

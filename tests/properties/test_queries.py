@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from esjobs.api.session import Session
 from esjobs.core.conditions import quoted
 from esjobs.core.errors import NoJobsError
 from esjobs.core.window import Window
-from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.properties.jobs_of_all_kinds import FIRST, JOBS, N_DAYS, frame_of_jobs, put
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from esjobs.jobs.questions.round_bins import round_bins
+from esjobs.records.jobs.questions.round_bins import round_bins
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

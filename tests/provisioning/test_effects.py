@@ -5,9 +5,9 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
 from esjobs.provisioning.matching import Change, effect
-from esjobs.session import Session
 from tests.contract.jobs import START, job, put
 
 
@@ -111,17 +111,18 @@ def test_from_jobs_to_a_verdict(session: Session) -> None:
 def test_contacts_are_measures_of_an_index(session: Session) -> None:
     from esjobs.core.window import Window
     from esjobs.provisioning.measures import measured
+    from esjobs.scores.rank import rank
 
     august = Window.parse("2018-08")
-    assert measured(session.store, "contacts_acknowledged", august).value is None
+    assert measured(session.store, rank, "contacts_acknowledged", august).value is None
     desk = session.provisioning
     desk.contact("user", "a", on=date(2018, 8, 2), by="ann")
     desk.contact("project", "b", on=date(2018, 8, 2), by="ann", acknowledged=date(2018, 8, 3))
     desk.contact("project", "b", on=date(2018, 9, 2), by="ann")
-    assert measured(session.store, "contacts_acknowledged", august).value == 0.5
-    assert "effect" in measured(session.store, "contacts_improved", august).reason
+    assert measured(session.store, rank, "contacts_acknowledged", august).value == 0.5
+    assert "effect" in measured(session.store, rank, "contacts_improved", august).reason
     desk.contact("user", "a", on=date(2018, 8, 2), by="ann", acknowledged=date(2018, 8, 3))
-    assert measured(session.store, "contacts_acknowledged", august).value == 1.0
+    assert measured(session.store, rank, "contacts_acknowledged", august).value == 1.0
     assert session.arrow.show("contacts").num_rows == 3
 
 

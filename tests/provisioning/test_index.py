@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoResultError, ReadOnlyError
 from esjobs.provisioning.index import area_points, index_points
-from esjobs.provisioning.names import AREAS
 from esjobs.provisioning.questionnaire import Input, read_questionnaire
-from esjobs.session import Session
+from esjobs.schema.provisioning_names import AREAS
 from tests.cli.running import run
 from tests.conftest import NOW
 from tests.contract.jobs import START, job, put

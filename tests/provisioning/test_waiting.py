@@ -5,9 +5,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoJobsError, UsageError
 from esjobs.core.fields import field
-from esjobs.session import Session
 from tests.contract.jobs import START, Row, job, put
 
 N_DAYS = 28

@@ -9,8 +9,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError
-from esjobs.session import Session
 from esjobs.settings import ClusterSettings, Settings
 
 WINDOW = "2018-08-10/2018-08-12"
@@ -36,9 +36,14 @@ ENTERING = frozenset({"ingest", "undo", "corepower"})
 _CONTEXT = mp.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        *("tests.races.commands", "tests.steps.warm", "esjobs.speed.chain", "esjobs.jobs.ingest"),
-        *("esjobs.jobs.undo", "esjobs.jobs.corepower", "esjobs.runs.retention", "esjobs.wiring"),
-        *("esjobs.ingest.formats.sources", "esjobs.store.duck.store", "esjobs.store.elastic.store"),
+        *("tests.races.commands", "tests.steps.warm", "esjobs.speed.chain", "esjobs.records.jobs.ingest"),
+        *(
+            "esjobs.records.jobs.undo",
+            "esjobs.records.jobs.corepower",
+            "esjobs.publish.retention",
+            "esjobs.api.factory",
+        ),
+        *("esjobs.records.ingest.formats.sources", "esjobs.store.duck.store", "esjobs.store.elastic.store"),
         *("esjobs.store.elastic.transport.elasticsearch_client", "pandas", "requests"),
     ]
 )

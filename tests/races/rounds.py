@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from esjobs.api.session import Session
 from esjobs.core.errors import BooksError, EsjobsError, NoResultError
 from esjobs.core.window import Window
-from esjobs.jobs.aggregate import require_buckets
-from esjobs.session import Session
+from esjobs.records.jobs.aggregate import require_buckets
 from tests.conftest import memory_session
 from tests.races.commands import COMMANDS, ENTERING, WINDOW, Ended, Place, Working
 from tests.races.gate import Gate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.jobs.tables import BUCKETS
+from esjobs.schema.jobs import BUCKETS
 from tests.races.commands import Place
 from tests.races.rounds import Installation
 

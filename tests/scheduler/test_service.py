@@ -12,10 +12,12 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from esjobs.core.errors import StoreError
-from esjobs.nights.condition import Condition
+from esjobs.core.errors import ClockError, StoreError
 from scheduler.calendar import Calendar
-from scheduler.metrics import Endpoint, Metrics
+from scheduler.clock_watch import ClockWatch
+from scheduler.condition import Condition
+from scheduler.endpoint import Endpoint
+from scheduler.metrics import Metrics
 from scheduler.service import Service, Tended, serve
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -235,3 +237,108 @@ def test_a_second_signal_does_not_cut_the_end_short(monkeypatch: pytest.MonkeyPa
 
     serve(Service(DAILY, night, Installation().clock, Metrics(), NOON - timedelta(days=1)), DAILY)
     assert len(ended) == 1
+
+
+def ahead(unwritten: str | None) -> Tended:
+    del unwritten
+    raise ClockError("the night lies 60 days after the newest job; set the clock")
+
+
+def test_a_clock_that_was_ahead_once_delays_nothing() -> None:
+    """Accepted, where a store has no evidence against it."""
+    installation = Installation()
+    service = installation.service()
+    installation.now += timedelta(days=60)
+    assert service.tick()
+    installation.now = NOON + timedelta(minutes=5)
+    assert service.tick()
+    assert not service.tick()
+    installation.tick_for(service, 48)
+    assert len(installation.began) == 4
+
+
+def test_a_trigger_that_is_refused_because_of_the_clock_is_tried_again_and_forgotten_with_it() -> None:
+    installation = Installation()
+    passed = 0.0
+    service = Service(DAILY, ahead, installation.clock, Metrics(), timer=lambda: passed)
+    installation.now += timedelta(days=60)
+    assert service.tick()
+    well, said = service.health()
+    assert not well
+    assert "60 days" in said["failure"]
+    assert not service.tick()
+    passed = 601.0
+    assert service.tick()
+    installation.now -= timedelta(days=60)
+    service.clock_moved(timedelta(days=-60))
+    assert not service.tick()
+    well, said = service.health()
+    assert well
+    assert said["clock"].startswith("moved by -5184000 s")
+
+
+def test_the_loop_ticks_by_itself_and_schedules_anew_when_the_clock_was_set() -> None:
+    """The scheduler alone would sleep until the day that the clock showed once."""
+    installation = Installation()
+    passed = [0.0]
+    watch = ClockWatch(installation.clock, lambda: passed[0])
+    moments: list[datetime] = []
+
+    class Ticked(Service):
+        def tick(self) -> bool:
+            moments.append(installation.now)
+            match len(moments):
+                case 1:
+                    installation.now += timedelta(days=60)
+                case 2:
+                    installation.now -= timedelta(days=60)
+                case 3:
+                    installation.now += timedelta(hours=15, minutes=31)
+                    passed[0] += 15.6 * 3600
+                case 5:
+                    os.kill(os.getpid(), signal.SIGTERM)
+            return super().tick()
+
+    service = Ticked(DAILY, installation, installation.clock, Metrics())
+    serve(service, DAILY, watch=watch, heartbeat_s=0.05)
+    assert [each.date().isoformat() for each in moments[:4]] == [
+        *("2025-06-01", "2025-07-31", "2025-06-01", "2025-06-02")
+    ]
+    assert service.health()[1]["clock"].startswith("moved by -51837")
+    # for the wrong clock, for the right one again, and the next morning
+    assert [each.date().isoformat() for each in installation.began] == [
+        *("2025-07-31", "2025-06-01", "2025-06-02")
+    ]
+
+
+def test_slewing_and_late_ticks_are_no_jump() -> None:
+    now, passed = NOON, 0.0
+    watch = ClockWatch(lambda: now, lambda: passed)
+    now, passed = now + timedelta(seconds=3600), 3560.0
+    assert watch.jump() is None
+    now, passed = now + timedelta(seconds=30), passed + 3600
+    assert watch.jump() == timedelta(seconds=-3570)
+    assert watch.jump() is None
+
+
+def test_the_service_is_not_well_until_the_store_has_answered_once() -> None:
+    installation = Installation()
+    unreachable: list[Exception] = [StoreError("the cluster cannot be reached; start it")]
+
+    def look() -> tuple[Condition, datetime | None]:
+        if unreachable:
+            raise unreachable[0]
+        return installation.condition, NOON - timedelta(hours=1)
+
+    service = Service(DAILY, installation, installation.clock, Metrics(), look=look)
+    with Endpoint("127.0.0.1", 0, Metrics(), service.health) as endpoint:
+        for words in ("not answered yet", "cannot be reached"):
+            status, text = ask(endpoint.address, "/health")
+            assert (status, json.loads(text)["ok"]) == (503, False)
+            assert words in json.loads(text)["starting"]
+            service.tick()
+        unreachable.clear()
+        service.tick()
+        status, text = ask(endpoint.address, "/health")
+        assert (status, json.loads(text)["starting"]) == (200, None)
+        assert json.loads(text)["last_night"] == "2025-05-31"

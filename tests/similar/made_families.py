@@ -9,10 +9,10 @@ import numpy as np
 
 import esjobs
 from esjobs.core.arrow import table_schema
-from esjobs.efficiency.tables import SCORES
-from esjobs.runs.publication import rows_table
-from esjobs.series.rows import Series
-from tests.detect.made_jobs import START, N, put_series, series
+from esjobs.publish.publication import rows_table
+from esjobs.records.series.rows import Series
+from esjobs.schema.scores import SCORES
+from tests.issues.made_jobs import START, N, put_series, series
 
 END = START + timedelta(hours=4)
 NOISE = 1.5

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.similar.alike import alike
 from esjobs.similar.knowledge import knowledge_base
 from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
 from tests.contract.jobs import job, put
-from tests.detect.made_jobs import START, put_series
+from tests.issues.made_jobs import START, put_series
 from tests.similar.made_families import END, NOISE, MadeJob, behaviour, put_scores, row_of
 from tests.similar.programs import elf
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from esjobs.cli import main
+from esjobs.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "similar.md"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
-from esjobs.session import Session
 from esjobs.settings import Settings
 from esjobs.similar.learned import LearnedSimilarity
 from esjobs.similar.settings import SimilarSettings

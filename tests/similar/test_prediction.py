@@ -8,16 +8,16 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.api.session import Session
+from esjobs.cli.main import main
 from esjobs.core.errors import NoResultError, SettingsError, UsageError
-from esjobs.detect.many_jobs import job_stories
-from esjobs.session import Session
+from esjobs.issues.many_jobs import job_stories
 from esjobs.settings import Settings, load
 from esjobs.similar.alike import NONE_KNOWN
 from esjobs.similar.knowledge import knowledge_base
 from esjobs.similar.settings import SimilarSettings
 from tests.conftest import memory_session
-from tests.detect.made_jobs import START, put_series, series
+from tests.issues.made_jobs import START, put_series, series
 from tests.similar.made_families import NOISE, MadeJob, behaviour, jobs_of, put_families, put_scores, row_of
 
 FAMILIES = 5

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.core.errors import NoResultError, UsageError
 from tests.conftest import memory_session
-from tests.detect.made_jobs import put_records, record
+from tests.issues.made_jobs import put_records, record
 from tests.similar.programs import compiled
 
 HOSTILE = "<b>\x1b[31mjob"

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.series.rows import Series
+from esjobs.records.series.rows import Series
 from esjobs.similar.prepared import resampled
-from tests.detect.made_jobs import START, N, put_records, put_series, record, series
+from tests.issues.made_jobs import START, N, put_records, put_series, record, series
 
 FAMILIES = ("solver", "reader", "stepper")
 MEMBERS = 6

@@ -121,7 +121,8 @@ def test_counts_add_up_and_the_text_is_never_at_odds_with_them(flags: Sequence[F
     assert number["n_names"] == number["n_comparable"] + number["n_undeclared"] + number["n_others"]
     assert number["n_on_one_task"] <= number["n_comparable"]
     assert (", confirmed: " in str(found["sentence"])) == (number["n_confirmed"] > 0)
-    assert ("may be sent" in str(found["evidence"])) == (number["n_confirmed"] > 0)
+    assert ("significant over all" in str(found["evidence"])) == (number["n_confirmed"] > 0)
+    assert "may be sent" not in str(found["evidence"])  # that depends on how old it is when it is read
     assert (found["evidence"] is None) == (number["n_deviates"] == 0)
 
 

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from esjobs.declared.origin import Declared
+from esjobs.records.declared.origin import Declared
+from esjobs.records.tasks.sums import Adder
 from esjobs.speed.factors import solve
 from esjobs.speed.fit_input import FitInputs
 from esjobs.speed.judging.flag import judge
 from esjobs.speed.judging.verdicts import Estimate
 from esjobs.speed.line import compare_with_declared
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.task_sums import Adder
 from tests.conftest import memory_session
 from tests.steps.grids import grid_jobs, load, site_names
 from tests.steps.test_toys import Toy, toy
@@ -109,7 +109,7 @@ def test_everyone_with_evidence_has_an_estimate_the_same_in_table_and_sentence(t
     with memory_session() as session:
         load(session, jobs[~few], tmp_path)
         session.run()
-        flags = session.flags(level="site", type="all", method="gamma").set_index("name")
+        flags = session.flags(level="site", type="all", method="gamma").set_index("name").sort_index()
     assert flags["verdict"].loc["SITE00":"SITE03"].tolist() == [
         *("undeclared", "deviates", "undeclared", "too few")
     ]

@@ -1,12 +1,14 @@
 """What queues ran on: shares of core time, and the factor that follows from those of their CPU models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
+from esjobs.cli.demo import demonstrate
 from esjobs.core.words import ALL_TYPES
-from esjobs.demonstration import demonstrate
-from esjobs.session import Session
 from esjobs.speed.factors import Factors
 from esjobs.speed.mixes import mix_rows, predicted
 
@@ -74,14 +76,27 @@ def test_no_factor_no_prediction() -> None:
     }
 
 
+def test_a_queue_of_another_component_has_no_prediction() -> None:
+    queues = factors("site", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
+    apart = replace(queues, component=np.array([0, 0, 1]), n_components=2)
+    found = predicted(MIX, [apart, MODELS])
+    assert (found["old"].k, found["old"].k_err, found["old"].share) == (None, None, 1.0)
+    assert [found[name].k for name in ("half", "new")] == pytest.approx([2.0, 3.0])
+
+
 def test_shares_of_core_time_add_up() -> None:
-    rows = list(mix_rows(MIX, [MODELS], {"new": "THE-SITE"}))
+    queues = factors("site", {"half": (2.0, 0.1), "new": (3.0, 0.1), "old": (0.5, 0.1)})
+    rows = list(mix_rows(MIX, [queues, MODELS], {"new": "THE-SITE"}))
     assert len(rows) == len(MIX)
     for name in {row["name"] for row in rows}:
         assert sum(float(str(row["share"])) for row in rows if row["name"] == name) == pytest.approx(1.0)
     by_key = {(row["name"], row["cpu_model"]): row for row in rows}
     assert by_key["new", "fast"]["rc_site"] == "THE-SITE"
-    assert (by_key["new", "fast"]["k"], by_key["unknown", None]["k"]) == (1.5, None)
+    assert (by_key["new", "fast"]["k"], by_key["unknown", None]["k"]) == (3.0, None)
+    # a queue of one model alone is predicted to have the factor that its only row shows
+    found = predicted(MIX, [queues, MODELS])
+    for name, model in (("new", "fast"), ("old", "slow")):
+        assert (by_key[name, model]["k"], by_key[name, model]["k_err"]) == (found[name].k, found[name].k_err)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +112,9 @@ def test_the_demo_runs_as_its_cpu_models_promise(demo: Session) -> None:
     chosen = shown[(shown["level"] == "site") & shown["mix_k"].notna() & shown["component"].eq(0)]
     off = chosen["k"] / chosen["mix_k"] - 1
     assert len(chosen) > 30
+    apart = shown[(shown["level"] == "site") & shown["component"].gt(0)]
+    assert len(apart)
+    assert apart["mix_k"].isna().all()
     assert off.abs().median() < 0.03
     assert set(chosen["method"]) == {"gamma"}
     assert set(chosen["processing_type"]) == {ALL_TYPES}

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from esjobs.core.arrow import table_schema
 from esjobs.core.window import Window
 from esjobs.core.words import VERDICTS, Verdict
-from esjobs.runs.finding import made_last, read_results
-from esjobs.runs.publication import rows_table
+from esjobs.publish.finding import made_last, read_results
+from esjobs.publish.publication import rows_table
+from esjobs.schema.speed import SPEED, VARIANTS
 from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import survives
-from esjobs.speed.tables import SPEED, VARIANTS
 from tests.conftest import memory_session
 from tests.speed.test_verdicts import GOOD
 from tests.steps.grids import Floats, grid_jobs, load
@@ -39,7 +39,7 @@ def test_the_first_change_that_a_verdict_does_not_survive_is_named() -> None:
     lost = {"change": "task left out", "k_low": 1.4, "k_high": 1.6, "lost_under": "without task 7"}
     moved = {"change": "one type", "k_low": 1.05, "low_under": "evgen only", "k_high": 9.0}
     assert under("deviates", kept) is None
-    assert under("deviates", lost, moved, kept) == "evgen only: +5 %"
+    assert under("deviates", lost, moved, kept) == "evgen only: +5.0 %"
     assert under("deviates", kept, lost) == "without task 7: no factor"
     assert under("undecided", lost, moved) is None
     assert changes_of(pa.Table.from_batches([], schema=table_schema(VARIANTS))) == {}

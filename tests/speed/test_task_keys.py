@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from esjobs.speed.task_keys import KEY, TaskKeys
+from esjobs.records.tasks.keys import KEY, TaskKeys
 
 part = st.one_of(st.none(), st.sampled_from(["", "a", "a|b", "|", "b", "\x1f", "a\x1fb", "ä"]))
 rows = st.lists(

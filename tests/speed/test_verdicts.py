@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esjobs.core.words import VERDICTS
-from esjobs.declared.origin import Declared
+from esjobs.records.declared.origin import Declared
 from esjobs.speed.judging.proposals import Proposal, propose, share_among_siblings
 from esjobs.speed.judging.sentences import Told, told
 from esjobs.speed.judging.verdicts import Estimate, Evidence, compare, decide, is_confirmed

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from esjobs.api.session import Session
 from esjobs.core.arrow import JOB_SCHEMA
-from esjobs.session import Session
 
 Floats = NDArray[np.float64]
 DAY = pd.Timestamp("2018-08-10T12:00:00Z")

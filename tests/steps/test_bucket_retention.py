@@ -5,11 +5,12 @@ from datetime import date
 
 import pytest
 
+from esjobs.api.session import Session
+from esjobs.core.clock import system_clock
 from esjobs.core.errors import UsageError
-from esjobs.drift.tables import DAILY_FACTORS
-from esjobs.nights.ledger import Ledger
-from esjobs.runs.publication import rows_table
-from esjobs.session import Session
+from esjobs.publish.publication import rows_table
+from esjobs.schema.drift import DAILY_FACTORS
+from scheduler.ledger import Ledger
 from tests.conftest import memory_session
 from tests.contract.jobs import START, batch, hours, job
 
@@ -56,7 +57,7 @@ def test_what_else_is_kept_per_day_goes_with_the_buckets(session: Session) -> No
 
 
 def test_nights_and_flags_do_not_go_with_the_buckets(session: Session) -> None:
-    Ledger(session.store).write({"night": date(2018, 7, 30), "state": "done", "attempt": 1}, [])
+    Ledger(session.store, system_clock).write({"night": date(2018, 7, 30), "state": "done", "attempt": 1}, [])
     session.prune(bucket_months=1)
     assert len(session.show("nights")) == 1
 

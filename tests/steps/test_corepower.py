@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import InputError, UsageError
-from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.steps.grids import grid_jobs, load, site_names
 
@@ -210,7 +210,7 @@ def table_of(values: Mapping[str, Any], columns: str = "benchmark", rest: str = 
 
 def site_flags(session: Session) -> pd.DataFrame:
     session.run()
-    return session.flags(level="site", type="all", method="gamma").set_index("name")
+    return session.flags(level="site", type="all", method="gamma").set_index("name").sort_index()
 
 
 HONEST = dict(zip(site_names(12), DECLARED, strict=True))
@@ -227,7 +227,8 @@ def test_the_newest_value_valid_at_the_end_of_the_window_counts(session: Session
     np.testing.assert_allclose(flags["corepower"], DECLARED)
     assert set(flags["verdict"]) == {"ok"}
     session.run(day := "2018-08-10/2018-08-11")
-    earlier = session.flags(level="site", type="all", method="gamma", window=day).set_index("name")
+    earlier = session.flags(level="site", type="all", method="gamma", window=day)
+    earlier = earlier.set_index("name").sort_index()
     np.testing.assert_allclose(earlier["corepower"], DECLARED / 2)
 
 

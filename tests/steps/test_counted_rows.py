@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.query import In, Query, Sum
 from esjobs.core.words import STANDINGS, standing
-from esjobs.runs.tables import RUN_COUNTS
-from esjobs.session import Session
-from esjobs.speed.tables import PULLS
+from esjobs.schema.runs import RUN_COUNTS
+from esjobs.schema.speed import PULLS
 from tests.steps.grids import grid_jobs, load
 
 

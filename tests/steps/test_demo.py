@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import esjobs
-from esjobs.cli import main
-from esjobs.demo import Grid
-from esjobs.demonstration import Demonstration, demonstrate
+from esjobs.cli.demo import Demonstration, demonstrate
+from esjobs.cli.main import main
+from esjobs.records.demo import Grid
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from tests.steps.grids import grid_jobs, write_jobs
 
 SITES = 14

@@ -5,12 +5,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.query import Select
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
-from esjobs.jobs.tables import LOADS
-from esjobs.runs.publication import read_table
-from esjobs.session import Session
+from esjobs.publish.publication import read_table
+from esjobs.schema.jobs import LOADS
 
 ROWS = 5
 FULL = (

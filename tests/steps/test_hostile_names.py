@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from esjobs.cli import main
+from esjobs.cli.main import main
 from esjobs.core.conditions import quoted
 from tests.steps.grids import grid_jobs, site_names, write_jobs
 

@@ -9,15 +9,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES
+from esjobs.api.session import Session
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import BooksError, NoJobsError, NoResultError
 from esjobs.core.query import In, Query
 from esjobs.core.rules import CleaningRules
-from esjobs.jobs.tables import BUCKETS
-from esjobs.session import Session
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import BUCKETS
+from esjobs.schema.speed import VARIANTS
 from esjobs.settings import Settings
-from esjobs.speed.tables import VARIANTS
 from esjobs.store.base import Aggregate, Retired
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import memory_session

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import esjobs
-from esjobs.session import Session
+from esjobs.api.session import Session
 from tests.steps.grids import grid_jobs, write_jobs
 from tests.steps.victims import Action, finish, kill_after, start
 from tests.steps.visible import RESULTS, Contents, at, contents, same
@@ -306,7 +306,7 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from esjobs.core.arrow import PUT_SCHEMA
-from esjobs.session import open as open_session
+from esjobs.api.session import open as open_session
 
 def rows():
     yield pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)

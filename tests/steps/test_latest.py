@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.report import report_data
-from esjobs.session import Session
+from esjobs.render.report import report_data
 from tests.conftest import NOW, memory_session
 from tests.steps.grids import grid_jobs, load
 
@@ -49,9 +49,9 @@ def session(filled: Session) -> Iterator[Session]:
 
 
 def _forget(session: Session, run: str) -> None:
-    from esjobs.runs.finding import retired_results
-    from esjobs.runs.latest import publish
-    from esjobs.speed.tables import SPEED
+    from esjobs.publish.finding import retired_results
+    from esjobs.publish.latest import publish
+    from esjobs.schema.speed import SPEED
 
     steps = session.show("runs", run=run)["step"].tolist()
     publish(session.store, SPEED, retired_results(SPEED, run, steps))

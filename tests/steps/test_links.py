@@ -3,11 +3,11 @@
 import numpy as np
 
 import fitters
+from esjobs.records.tasks.keys import TaskKeys
 from esjobs.speed.factors import solve
 from esjobs.speed.fit_input import FitInput
 from esjobs.speed.fit_rows import component_rows
 from esjobs.speed.links import what_would_link
-from esjobs.speed.task_keys import TaskKeys
 
 
 def columns(*rows: tuple[str, str, int]) -> FitInput:

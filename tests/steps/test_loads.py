@@ -8,13 +8,13 @@ from typing import Any, cast
 import pytest
 
 import esjobs
-from esjobs.capabilities import TABLES
+from esjobs.api.session import Session
 from esjobs.core.errors import InputError, NoResultError, StoreError
-from esjobs.ingest.refusals import LISTED
-from esjobs.jobs.tables import LOADS
-from esjobs.jobs.undo import undo
-from esjobs.runs.publication import read_table
-from esjobs.session import Session
+from esjobs.publish.publication import read_table
+from esjobs.records.ingest.refusals import LISTED
+from esjobs.records.jobs.undo import undo
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import LOADS
 from esjobs.store.base import Change, JobStore
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file

@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import TooLargeError
 from esjobs.core.window import Window
-from esjobs.jobs import tables as job_tables
-from esjobs.runs.publication import rows_table
+from esjobs.publish.publication import rows_table
+from esjobs.records.tasks.memory import ROW_B, free_memory_b, require_room
+from esjobs.records.tasks.sums import read_sums
+from esjobs.schema import jobs as job_tables
+from esjobs.schema.catalogue import TABLES
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
-from esjobs.speed.memory import ROW_B, free_memory_b, require_room
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.task_sums import read_sums
 from esjobs.store.duck.store import DuckStore
 
 SITES = 500
@@ -113,7 +113,7 @@ def test_the_limit_of_the_process_counts() -> None:
     code = (
         "import resource\n"
         "from pathlib import Path\n"
-        "from esjobs.speed.memory import free_memory_b\n"
+        "from esjobs.records.tasks.memory import free_memory_b\n"
         "size = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size + 50_000_000, resource.RLIM_INFINITY))\n"
         "print(free_memory_b())\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from tests.steps.grids import grid_jobs, load, site_names
 
 SPEED = np.linspace(8.0, 12.0, 12)

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, WindowError
 from esjobs.core.window import Window
-from esjobs.demo import Grid
-from esjobs.output.frames import frame_of
-from esjobs.session import Session
+from esjobs.records.demo import Grid
+from esjobs.render.frames import frame_of
 
 JULY = Window.parse("2025-07-01/2025-08-01")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, NoResultError
-from esjobs.session import Session
 from esjobs.speed import chain
 from tests.steps.grids import grid_jobs, load
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 import esjobs
-from esjobs.capabilities import TABLES
+from esjobs.api.session import Session
 from esjobs.core.arrow import JOB_SCHEMA, PUT_SCHEMA, given_schema
 from esjobs.core.errors import NoResultError, UsageError
-from esjobs.declared.tables import COREPOWER
-from esjobs.ingest.base import Parsed, Reject
-from esjobs.ingest.given import sound
-from esjobs.ingest.refusals import Refusals
-from esjobs.session import Session
+from esjobs.records.ingest.base import Parsed, Reject
+from esjobs.records.ingest.given import sound
+from esjobs.records.ingest.refusals import Refusals
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.declared import COREPOWER
 from esjobs.store.duck.store import DuckStore
 from tests.conftest import NOW
 from tests.contract.made_up import READINGS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from esjobs.session import Session
+from esjobs.api.session import Session
 from tests.conftest import memory_session
 
 FILL = ["processing_type=simul", "end_time=2018-08-15T12:00:00Z"]

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import esjobs
-from esjobs import capabilities
-from esjobs.capabilities import TABLES
+from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.window import Window
-from esjobs.session import Session
+from esjobs.schema import catalogue as capabilities
+from esjobs.schema.catalogue import TABLES
 from esjobs.settings import Settings
 from esjobs.speed.settings import FitSettings
 from tests.conftest import NOW, memory_session
@@ -130,8 +130,8 @@ def test_filters_choose_rows(ran: Session) -> None:
     everything = ran.flags()
     assert set(everything["level"]) == {"site", "cpu_model"}
     chosen = ran.flags(level="site", type="all", method="gamma", name=["SITE11", "SITE03"])
-    assert chosen["name"].tolist() == ["SITE03", "SITE11"]
-    assert chosen["verdict"].tolist() == ["undeclared", "deviates"]
+    assert chosen["name"].tolist() == ["SITE11", "SITE03"]  # confirmed first
+    assert chosen["verdict"].tolist() == ["deviates", "undeclared"]
     assert len(ran.flags(name="SITE11")) == 4  # two methods, type simul and all together
     with pytest.raises(UsageError, match="no name 'SITE%'"):  # a name is no pattern
         ran.flags(name="SITE%")

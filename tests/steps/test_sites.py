@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from esjobs.api.session import Session
 from esjobs.core.errors import UsageError
-from esjobs.session import Session
 from tests.conftest import memory_session
 from tests.steps.grids import grid_jobs, load
 

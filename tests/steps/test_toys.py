@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 import pytest
 from numpy.typing import NDArray
 
+from esjobs.api.session import Session
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoResultError
 from esjobs.core.window import Window
-from esjobs.declared.origin import Declared
-from esjobs.jobs.tables import BUCKETS
-from esjobs.runs.publication import Outcome
-from esjobs.session import Session
+from esjobs.publish.publication import Outcome
+from esjobs.records.declared.origin import Declared
+from esjobs.records.tasks.sums import Adder
+from esjobs.schema.jobs import BUCKETS
+from esjobs.schema.speed import FACTORS, FITS
 from esjobs.speed.factors import Factors
 from esjobs.speed.fit import fit
 from esjobs.speed.fit_input import FitInputs
@@ -26,8 +28,6 @@ from esjobs.speed.judging.flag import judge
 from esjobs.speed.line import compare_with_declared
 from esjobs.speed.mixed_tasks import CheckedBuckets
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import FACTORS, FITS
-from esjobs.speed.task_sums import Adder
 from tests.steps.grids import grid_jobs, load, site_names
 
 Floats = NDArray[np.float64]

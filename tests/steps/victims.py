@@ -10,8 +10,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.clock import system_clock
-from esjobs.session import Session
 
 _CONTEXT = mp.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
@@ -19,10 +19,10 @@ _CONTEXT.set_forkserver_preload(
         "tests.steps.victims",
         "tests.steps.warm",
         "esjobs.speed.chain",
-        "esjobs.jobs.ingest",
-        "esjobs.runs.retention",
-        "esjobs.report",
-        "esjobs.ingest.formats.sources",
+        "esjobs.records.jobs.ingest",
+        "esjobs.publish.retention",
+        "esjobs.render.report",
+        "esjobs.records.ingest.formats.sources",
         "esjobs.store.duck.store",
     ]
 )

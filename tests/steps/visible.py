@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from esjobs.api.session import Session
 from esjobs.core.errors import NoResultError
-from esjobs.session import Session
 
 RESULTS = ("factors", "fits", "components", "lines", "flags", "conclusions")
 _CLOCK = {"at", "seconds", "loaded_at", "imported_at"}

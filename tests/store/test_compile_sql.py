@@ -30,8 +30,8 @@ from esjobs.core.query import (
 )
 from esjobs.core.rules import CleaningRules
 from esjobs.core.window import Window
-from esjobs.runs.tables import RUNS
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.runs import RUNS
+from esjobs.schema.speed import FACTORS
 from esjobs.store.duck.compile_sql import (
     Compiled,
     compile_aggregate,

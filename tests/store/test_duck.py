@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES, table
 from esjobs.core.errors import StoreError
 from esjobs.core.query import Select
+from esjobs.schema.catalogue import TABLES, table
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs

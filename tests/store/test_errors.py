@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError, StoreBusyError, StoreError
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.duck.errors import store_error
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs
@@ -78,7 +78,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["/proc/jobs.duckdb", "/dev/null/jobs.duckdb", "/proc/new/jobs.duckdb"])
 def test_a_place_that_cannot_be_written_is_refused(place: str) -> None:
     with pytest.raises(StoreError, match=r"another one|can be written to|check the file"):
-        DuckStore(place, tables=TABLES)
+        DuckStore(place, tables=TABLES).compare_and_set("what", None, "kept")
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_second_process_learns_who_holds_the_file(tmp_path: Path) -> None:
 
 OPEN = """
 import sys
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.store import DuckStore
 try:
@@ -125,6 +125,7 @@ except StoreError as error:
 
 def test_the_same_process_may_not_open_a_file_with_other_settings(tmp_path: Path) -> None:
     store = DuckStore(tmp_path / "jobs.duckdb", tables=TABLES)
+    store.compare_and_set("what", None, "kept")
     with pytest.raises(StoreBusyError, match="close it there first"):
         DuckStore(tmp_path / "jobs.duckdb", memory_limit="2GB", tables=TABLES)
     store.close()
@@ -133,7 +134,7 @@ def test_the_same_process_may_not_open_a_file_with_other_settings(tmp_path: Path
 FILL = """
 import resource, sys
 import pyarrow as pa
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.core.errors import StoreError
 from esjobs.store.duck.store import DuckStore
 from tests.contract.interrupted import jobs

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core import fields
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.duck.store import DuckStore
 from esjobs.store.elastic.jobs.stamps import stamped
 from tests.contract.jobs import Row, batch, hours, job, put, selected

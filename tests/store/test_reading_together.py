@@ -17,11 +17,11 @@ import pyarrow as pa
 import pytest
 
 import esjobs
-from esjobs.capabilities import TABLES
 from esjobs.core.arrow import table_schema
 from esjobs.core.errors import NoJobsError, ReadOnlyError, SchemaError, StoreBusyError, StoreError, UsageError
 from esjobs.core.query import In
-from esjobs.jobs.tables import LOADS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.jobs import LOADS
 from esjobs.store.duck import recent, shared
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.holders import holders_of
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 READER = """
 import os, sys
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.core.query import Select
 from esjobs.store.duck.store import DuckStore
 path, user, streams = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "stream"
@@ -53,7 +53,7 @@ store.close()
 
 WRITER = """
 import os, signal, sys
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.duck.store import DuckStore
 from tests.cli.running import job_file, run
 from tests.contract.jobs import job, put
@@ -67,7 +67,7 @@ store.close()
 
 CROWD = """
 import sys, time
-from esjobs.capabilities import TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.store.duck.store import DuckStore
 print("reading", flush=True)
 end = time.monotonic() + float(sys.argv[2])

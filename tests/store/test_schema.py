@@ -5,10 +5,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from esjobs.capabilities import TABLES
 from esjobs.core.errors import SchemaError
 from esjobs.core.fields import JOB_FIELDS
-from esjobs.speed.tables import FACTORS
+from esjobs.schema.catalogue import TABLES
+from esjobs.schema.speed import FACTORS
 from esjobs.store.duck import schema
 from esjobs.store.duck.store import DuckStore
 from tests.contract.jobs import job, put, selected, table_batch, visible

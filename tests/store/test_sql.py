@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs.api.session import Session
 from esjobs.core.errors import EsjobsError, StoreError, UsageError
-from esjobs.session import Session
 from esjobs.settings import Settings
 from tests.contract.jobs import batch, hours, job
 
@@ -40,7 +40,7 @@ def test_every_type_becomes_one_that_is_written(session: Session) -> None:
     table = session.arrow.sql(text).read_all()
     assert table.num_rows == 1
     for form in ("csv", "json", "jsonl", "parquet", "table"):
-        from esjobs.output.rows import write_batches
+        from esjobs.render.rows import write_batches
 
         path = session.settings.place.removeprefix("duckdb:") + f".{form}"
         write_batches(session.arrow.sql(text), form, path)
@@ -119,7 +119,7 @@ def test_a_question_without_end_is_ended(session: Session) -> None:
 
 
 def test_only_the_embedded_store_speaks_sql() -> None:
-    from esjobs.answers import Answers
+    from esjobs.api.answers import Answers
     from esjobs.core.clock import system_clock
     from esjobs.core.rules import CleaningRules
 
@@ -136,3 +136,29 @@ def test_what_spills_is_bounded_by_half_of_the_free_disk(
     refused = pytest.raises(StoreError, match="half of the free disk would be needed")
     with esjobs.open(settings=settings) as session, refused:
         session.sql("SELECT i, hash(i)::VARCHAR AS h FROM range(20000000) AS t(i) ORDER BY h")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "date 'infinity'",
+        "timestamp '-infinity'",
+        "timestamptz 'infinity'",
+        "timestamp '290000-01-01'",
+        "date '290000-01-01'",
+        "[timestamp 'infinity']",
+        "map {'a': date 'infinity'}",
+    ],
+)
+def test_times_that_nobody_can_read_are_refused_in_a_line(session: Session, value: str) -> None:
+    with pytest.raises(UsageError, match="CAST"):
+        session.arrow.sql(f"SELECT {value} AS moment").read_all()
+    assert session.arrow.sql(f"SELECT CAST({value} AS VARCHAR) AS moment").read_all().num_rows == 1
+
+
+def test_the_first_and_the_last_day_are_answered(session: Session) -> None:
+    days = session.arrow.sql("SELECT date '0001-01-01' AS a, timestamp '9999-12-31 23:59:59.999999' AS b")
+    assert [str(each) for each in days.read_all().to_pylist()[0].values()] == [
+        "0001-01-01",
+        "9999-12-31 23:59:59.999999+00:00",
+    ]

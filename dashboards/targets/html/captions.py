@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dashboards.targets.html.cells import count, number
 from dashboards.view.rows import Row
+from esjobs.core.numbers import count, number, percent
 from esjobs.core.text import visible
 
 _LEAST_SCATTER = 0.05
@@ -24,7 +24,7 @@ def line_caption(line: Row | None, benchmark: Any, level: object) -> str:
         text += f", from {count(line['n_entries'])} declared values of {count(line['n_sites'])} WLCG sites."
     if line["tau"] is not None:
         least = ", the least that is assumed" if line["tau"] <= _LEAST_SCATTER else ""
-        text += f" Scatter beyond the errors: {100 * line['tau']:.0f} %{least}."
+        text += f" Scatter beyond the errors: {percent(line['tau'])}{least}."
     if line["status"] != "ok":
         text += f" Dashed, because no verdict rests on it: {visible(str(line['reason'] or line['status']))}."
     return text

@@ -1,130 +1,33 @@
 """How values read: numbers rounded sensibly, names made visible. Nothing here knows HTML or Vega."""
 
 import json
-import math
 from datetime import UTC, datetime
 from typing import Any
 
 from dashboards.spec import Entry
 from dashboards.view.rows import Row
+from esjobs.core import numbers
+from esjobs.core.numbers import MISSING, count, declared, estimate, number
 from esjobs.core.text import visible
 from esjobs.core.window import format_time
 from esjobs.core.words import HALF_WIDTH_90, noun, standing
 
-MISSING = "–"
-_MINUS, _THIN, _NARROW = "−", "\u2009", "\u202f"
+_NARROW = "\u202f"
 _UNIT_LETTERS = 16
-_ROUND_OFF = 1e-12
-"""What is no larger is what rounding left of a zero."""
-
-
-def count(value: float | None) -> str:
-    """An integer with thin spaces between thousands.
-
-    >>> count(13012).replace("\\u202f", "_"), count(None)
-    ('13_012', '–')
-    """
-    return MISSING if value is None else f"{round(value):,}".replace(",", _NARROW).replace("-", _MINUS)
-
-
-def _decimals(value: float) -> int:
-    """Places after the point that leave three significant digits, at most six."""
-    if value == 0:
-        return 2
-    return min(6, max(0, 2 - math.floor(math.log10(abs(value)))))
-
-
-def number(value: float | None, error: float | None = None) -> str:
-    """Three significant digits, with the error to the same place; fewer where the error makes them idle.
-
-    >>> number(1.0836, 0.0312), number(1.0836), number(12.345, 0.004), number(0.08, 0.01)
-    ('1.08 ± 0.03', '1.08', '12.345 ± 0.004', '0.080 ± 0.010')
-    >>> number(1296, 10226), number(1910, 1323)
-    ('1000 ± 10000', '1900 ± 1300')
-    """
-    if value is None:
-        return MISSING
-    value = value if abs(value) > _ROUND_OFF else 0.0
-    if value != 0 and not 1e-6 <= abs(value) < 1e7:
-        text = f"{value:.2e}" + (f" ± {error:.0e}" if error is not None else "")
-        return text.replace("-", _MINUS)
-    places = _decimals(float(f"{value:.3g}"))
-    if error is not None and error >= 100:
-        places = 1 - math.floor(math.log10(error))
-        value, error = round(value, places), round(error, places)
-        places = 0
-    elif error is not None and error > 0:
-        first = -math.floor(math.log10(error))
-        places = first if places < first <= places + 2 else max(0, min(places, first + 1))
-    return _fixed(value, error, places)
-
-
-def _fixed(value: float, error: float | None, places: int) -> str:
-    """So many places after the point, and no sign before a zero."""
-    text = f"{value:z.{places}f}"
-    if error is not None:
-        text += f" ± {error:.{places}f}"
-    return text.replace("-", _MINUS)
-
-
-def declared(value: float) -> str:
-    """A declared score with all its digits, and at least two after the point.
-
-    What was derived from rounded records is not a short number; it is good for two places.
-
-    >>> declared(16.35), declared(10.672), declared(10), declared(16.879691)
-    ('16.35', '10.672', '10.00', '16.88')
-    """
-    places = next((n for n in (2, 3, 4) if math.isclose(round(value, n), value, rel_tol=1e-9)), 2)
-    return _fixed(value, None, places)
-
-
-def estimate(value: float, error: float | None) -> str:
-    """A value to the place of the first digit of its error, or of the second where the first is 1.
-
-    >>> estimate(8.871, 0.4436), estimate(11.16, 0.558), estimate(9.94, 0.141)
-    ('8.9 ± 0.4', '11.2 ± 0.6', '9.94 ± 0.14')
-    """
-    if error is None or not 1e-6 < error < 10:
-        return number(value, error)
-    first = math.floor(math.log10(error))
-    leading = round(error / 10.0**first)
-    return _fixed(value, error, max(0, (1 if leading == 1 else 0) - first))
 
 
 def percent(value: float | None, error: float | None = None) -> str:
-    """A signed relative deviation in percent, with the half-width of its 90 % interval.
+    """A deviation with the half-width of its 90 % interval; it is not broken at the end of a line.
 
-    >>> percent(-0.372, 0.03).replace("\\u202f", " "), percent(0.004).replace("\\u202f", " ")
-    ('−37 ± 5 %', '0 %')
+    >>> percent(-0.372, 0.03).replace(_NARROW, " "), percent(0.004).replace(_NARROW, " ")
+    ('−37 ± 5 %', '+0.4 %')
     """
-    if value is None:
-        return MISSING
-    text = _whole_percent(value, "+")
-    if error is not None:
-        text += f" ± {_whole_percent(HALF_WIDTH_90 * error, '')}"
-    return text.replace("-", _MINUS) + _NARROW + "%"
+    return unbroken(numbers.signed_percent(value, None if error is None else HALF_WIDTH_90 * error))
 
 
-def fine_percent(value: float, sign: str = "") -> str:
-    """A small relative number in percent, with one decimal below 10 %.
-
-    >>> fine_percent(0.0042, "+").replace("\u202f", " "), fine_percent(0.127).replace("\u202f", " ")
-    ('+0.4 %', '13 %')
-    """
-    if abs(value) >= 0.0995:
-        text = _whole_percent(value, sign)
-    else:
-        text = f"{100 * value:{sign}.1f}" if abs(value) >= 0.0005 else "0.0"
-    return text.replace("-", _MINUS) + _NARROW + "%"
-
-
-def _whole_percent(value: float, sign: str) -> str:
-    """Without the sign of percent; beyond a millionfold the size alone says enough."""
-    if abs(value) > 1e6:
-        return f"{value:{sign}.0e} × 100"
-    rounded = round(100 * value)
-    return f"{rounded:{sign},d}".replace(",", _NARROW) if rounded else "0"
+def unbroken(text: str) -> str:
+    """A number whose unit does not begin a line."""
+    return text.replace(" %", f"{_NARROW}%")
 
 
 def readable_json(text: str) -> str:
@@ -230,10 +133,10 @@ def _read(value: Any, error: Any, entry: Entry) -> str:
             return count(value)
         case "declared":
             return declared(value)
-        case "fraction":
-            return percent(value).lstrip("+")
-        case "shift" | "size":
-            return fine_percent(value, "+" if entry.show == "shift" else "")
+        case "fraction" | "size":
+            return unbroken(numbers.percent(value))
+        case "shift":
+            return percent(value)
         case "yesno":
             return "yes" if value else "no"
         case "time":

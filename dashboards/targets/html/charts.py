@@ -6,7 +6,6 @@ from typing import Any
 
 from dashboards.panels.verdicts import SCATTER, SCATTER_MODEL
 from dashboards.spec import EVERY_LOOK, Panel, View
-from dashboards.targets.html.cells import number
 from dashboards.targets.html.labels import Frame, Label, place_labels
 from dashboards.targets.html.marks import (
     DENSE_FROM,
@@ -25,14 +24,16 @@ from dashboards.targets.html.scales import Axis, axis_of, ratio_axis, ratio_tick
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec
 from dashboards.view.earlier import brought_up
 from dashboards.view.rows import Row, Tabular, relative_to_siblings, rows_of, select
+from esjobs.core.numbers import number, signed_percent
 from esjobs.core.text import visible
+from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
 
-_HEIGHT, _MANY = 460, 120
+_HEIGHT, _MANY = 400, 120
 _SIBLINGS_HEIGHT, _GROUPS = 320, 12
 _SCATTER_HEIGHT = 340
 
-ROOMY, NARROW = Frame("roomy", 640.0, 24), Frame("narrow", 300.0, 6)
+ROOMY, NARROW = Frame("roomy", 440.0, 18), Frame("narrow", 300.0, 6)
 PAGE_FRAMES = (ROOMY, NARROW)
 """Names beside marks are placed once for a page and once for a telephone; the page shows what fits."""
 
@@ -142,7 +143,7 @@ def _texts(data: str, mark: Spec, fields: tuple[str, str] = ("x", "y"), name: st
 def _named(rows: Sequence[Row], column: str, axis: Axis) -> list[tuple[int, str]]:
     """Index and text of the rows whose name is written, the largest deviation first."""
     chosen = [n for n, row in enumerate(rows) if row["confirmed"] is True or not axis.holds(row[column])]
-    chosen.sort(key=lambda n: -abs(rows[n]["deviation"] or 0.0))
+    chosen.sort(key=lambda n: verdict_order(rows[n]))
     return [(n, _label(rows[n], column, axis)) for n in chosen]
 
 
@@ -168,7 +169,7 @@ def _edge_rows(slope: float | None, limit: float, across: Axis, up: Axis) -> lis
     """Where the two edges of the band leave the frame, with what they mean."""
     if not slope or slope <= 0:
         return []
-    steep = {f"+{limit:.0%}": slope * (1 + limit), f"−{limit:.0%}": slope * (1 - limit)}
+    steep = {signed_percent(side): slope * (1 + side) for side in (limit, -limit)}
     rows = []
     for label, rise in steep.items():
         x = min(across.high, up.high / rise) if rise > 0 else across.high

@@ -9,7 +9,7 @@ from typing import Any
 from dashboards.panels import REPORT, panel, tables_read
 from dashboards.spec import Panel, View
 from dashboards.targets.html.captions import line_caption
-from dashboards.targets.html.cells import count, level_name, readable_json
+from dashboards.targets.html.cells import level_name, readable_json
 from dashboards.targets.html.charts import PAGE_FRAMES, dots_axis, dots_with_errors, scatter_line, siblings
 from dashboards.targets.html.evidence import (
     curve_parts,
@@ -51,6 +51,8 @@ from dashboards.view.rows import (
     siblings_of,
     values,
 )
+from esjobs.core.freshness import Freshness
+from esjobs.core.numbers import count, exact_percent
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, CANDIDATE, CONFIRMED, DEVIATION_LIMIT, LEVELS
 
@@ -75,7 +77,7 @@ class ReportData:
     accepted deviation. ``jobs_in``: jobs stored in the window, counted independently of the books, so that a
     reader sees them balance; ``None`` when nobody counted.
     ``restriction``: tasks and conditions that the run was restricted to. ``profiles``: sites one by one.
-    ``trends``: what is known over weeks.
+    ``trends``: what is known over weeks. ``age``: of the run; None where nobody asked.
     """
 
     factors: Tabular | None = None
@@ -99,6 +101,7 @@ class ReportData:
     restriction: Sequence[str] = ()
     profiles: Sequence[Fold] = ()
     trends: LaidOut | None = None
+    age: Freshness | None = None
 
 
 class Composer:
@@ -181,6 +184,10 @@ class Composer:
         seen, names = self.seen(each.view, processing_type), self._foremost.get(processing_type)
         if names is not None and each.view.table in {"flags", "factors"}:
             seen = [row for row in seen if (row["level"], row["name"]) in names]
+        if each.besides:
+            view = panel(each.besides).view
+            elsewhere = {(row["level"], row["name"]) for row in self.seen(view, processing_type)}
+            seen = [row for row in seen if (row["level"], row["name"]) not in elsewhere]
         return joined(seen, each.fields, self.tables, processing_type, self.method)
 
     def _made_by(self, parts: Callable[[Panel, list[Row]], list[Part]]) -> Callable[[Panel, str, str], Block]:
@@ -213,6 +220,8 @@ class Composer:
 
     def _table(self, each: Panel, processing_type: str, anchor: str) -> Block:
         rows = self.rows(each, processing_type)
+        if each.stands_in and not self.seen(panel(each.stands_in).view, processing_type):
+            each = replace(each, folded=False)
         shown = rows[: each.most[0]] if each.most else rows
         parts: list[Part] = [table_part(each, shown)] if rows else []
         if len(shown) < len(rows):
@@ -321,7 +330,7 @@ class Composer:
         return Block(anchor, each, () if part is None else (TrendsPart(part),), 0 if part is None else 1)
 
     def _markdown(self, each: Panel, _type: str, anchor: str) -> Block:
-        limit = f"{100 * self.data.limit:.3g} %"
+        limit = exact_percent(self.data.limit)
         return Block(
             anchor, each, (TermsPart(tuple((t, text.replace("{limit}", limit)) for t, text in each.text)),)
         )

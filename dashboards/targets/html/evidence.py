@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from dashboards.spec import Panel
-from dashboards.targets.html.cells import count, level_name, number, read
+from dashboards.targets.html.cells import level_name, read
 from dashboards.targets.html.charts import scatter
 from dashboards.targets.html.expert_charts import (
     Taken,
@@ -21,6 +21,7 @@ from dashboards.targets.html.expert_charts import (
 from dashboards.targets.html.marks import looks_of
 from dashboards.targets.html.parts import Charts, FigurePart, Part, TermsPart, TextPart, Title, table_part
 from dashboards.view.rows import Row, task_of
+from esjobs.core.numbers import count, number
 from esjobs.core.text import visible
 
 _TITLE_LETTERS = 44

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dashboards.spec import Panel
-from dashboards.targets.html.cells import MISSING, number
 from dashboards.targets.html.charts import distinct
 from dashboards.targets.html.marks import Drawing, drawing, scale_of, told
 from dashboards.targets.html.scales import log_axis, log_ticks
 from dashboards.targets.vegalite.marks import Paint, Spec
 from dashboards.view.rows import Row, task_of
+from esjobs.core.numbers import MISSING, number
 from esjobs.core.text import visible
 
 _CURVE_HEIGHT, _CELL_HEIGHT, _PULLS_HEIGHT = 230, 17, 200

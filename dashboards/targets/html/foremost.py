@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboards.targets.html.cells import count, level_name
+from dashboards.targets.html.cells import level_name
 from dashboards.view.rows import Row
+from esjobs.core.numbers import count
 from esjobs.core.text import visible
 from esjobs.core.words import CANDIDATE, CONFIRMED, Level
 

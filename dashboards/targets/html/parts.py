@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.spec import LOOKS, Entry, Look, Panel, look_of
-from dashboards.targets.html.cells import count, numeric, read, value_of
+from dashboards.targets.html.cells import numeric, read, value_of
 from dashboards.targets.html.marks import Drawing
 from dashboards.targets.html.profile import Fold
 from dashboards.targets.html.profile import Part as LaidOut
 from dashboards.view.books import Books
 from dashboards.view.rows import Row
+from esjobs.core.numbers import count
 from esjobs.core.text import visible
 
 _LONG = {"name": 48, "sentence": 600}
@@ -273,11 +274,21 @@ def table_part(panel: Panel, rows: list[Row], *, folded: bool = False) -> TableP
     body = tuple(
         TableRow(
             tuple(_cell(row, entry) for entry in columns),
-            next((_cell(row, entry) for entry in sentences if row.get(entry.column) is not None), None),
+            _words(row, sentences),
         )
         for row in rows
     )
     return TablePart(headings, body, panel.title, folded, shared=_shared(found, rows))
+
+
+def _words(row: Row, sentences: Sequence[Entry]) -> Cell | None:
+    """What stands below a row: its sentences, those after the first behind their titles."""
+    texts = [(entry.title, _cell(row, entry)) for entry in sentences if row.get(entry.column) is not None]
+    if not texts:
+        return None
+    (_, first), *more = texts
+    said = [first.text, *(f"{title}: {cell.text.removesuffix('.')}." for title, cell in more)]
+    return Cell(" ".join(said), long=any(cell.long for _, cell in texts))
 
 
 def _shared(entries: Iterable[Entry], rows: Sequence[Row]) -> tuple[str, ...]:

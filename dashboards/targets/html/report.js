@@ -168,6 +168,7 @@
   window.addEventListener("beforeprint", toPaper);
   window.addEventListener("afterprint", toScreen);
   document.querySelectorAll(".scroll").forEach(watch);
+  SHARED.grow(document);
   drawAll();
   fromAddress();
 })();

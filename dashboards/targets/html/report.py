@@ -16,10 +16,11 @@ import jinja2
 from markupsafe import Markup
 
 from dashboards.spec import LOOKS
-from dashboards.targets.html.cells import count, moment
+from dashboards.targets.html.cells import moment
 from dashboards.targets.html.compose import Composer, ReportData
 from dashboards.targets.html.parts import BooksPart, Charts, Section
-from dashboards.targets.html.theme import SHAPES, look_names, palette_css
+from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
+from esjobs.core.numbers import count
 from esjobs.core.text import visible
 
 __all__ = ["ReportData", "render"]
@@ -45,16 +46,19 @@ def render(data: ReportData) -> str:
     )
     environment.filters["count"] = count
     environment.filters["slug"] = lambda key: key.replace(" ", "-")
-    page = environment.from_string(_read("profile_part.jinja") + _read("report.html.jinja")).render(
+    page = environment.from_string(
+        age_macro() + _read("profile_part.jinja") + _read("report.html.jinja")
+    ).render(
         sections=sections,
         facts=_facts(composer),
+        age=data.age,
         on_request=_on_request(sections),
         heading=_HEADING,
         looks=LOOKS,
         shapes=SHAPES,
         names=look_names(),
         policy=policy(scripts),
-        style=Markup(palette_css() + _read("report.css") + _read("profile.css")),  # noqa: S704 - our own files
+        style=Markup(palette_css() + series_css() + _read("report.css") + _read("profile.css")),  # noqa: S704 - our own files
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
         charts=_embedded(composer.charts),
     )

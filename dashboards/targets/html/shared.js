@@ -1,7 +1,17 @@
 "use strict";
 // What the report and the pages have in common: how charts are embedded, how long texts and wide tables behave.
 const SHARED = (function () {
+  // Numbers of charts read as those of texts do: esjobs/core/numbers.py, and a test compares them.
+  const formatLocale = {
+    decimal: ".",
+    thousands: ",",
+    grouping: [3],
+    currency: ["", ""],
+    percent: "\u202f%",
+    minus: "−",
+  };
   const options = {
+    formatLocale: formatLocale,
     renderer: "svg",
     ast: true,
     actions: false,
@@ -78,5 +88,20 @@ const SHARED = (function () {
     region.addEventListener("scroll", () => cue(region), { passive: true });
   }
 
-  return { options, hidden, shorten, reveal, watch, bringForward, compare, missing };
+  // A file grows old after it was written: its age and its light are those of now.
+  function grow(root) {
+    const line = document.querySelector(".age");
+    if (!line || !line.dataset.end) return "";
+    const days = Math.max(0, (Date.now() - Date.parse(line.dataset.end)) / 86400000);
+    const words = ["Yes", "With care", "No"];
+    const byAge = days > Number(line.dataset.stale) ? 2 : days > Number(line.dataset.fresh) ? 1 : 0;
+    line.dataset.light = words[Math.max(byAge, words.indexOf(line.dataset.best))];
+    line.querySelector("b").textContent = line.dataset.light;
+    const count = Math.round(days);
+    const ago = ", " + count + (count === 1 ? " day ago" : " days ago");
+    root.querySelectorAll(".ago").forEach((each) => { each.textContent = ago; });
+    root.querySelectorAll(".too-old").forEach((each) => { each.hidden = byAge < 2; });
+  }
+
+  return { options, grow, hidden, shorten, reveal, watch, bringForward, compare, missing };
 })();

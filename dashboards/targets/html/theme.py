@@ -1,11 +1,13 @@
 """The page's colours, light and dark, for the page itself and for the marks of its charts."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from dashboards.spec import EVERY_LOOK, GROUPS, LOOKS, STATES
 from dashboards.targets.vegalite.marks import BAND, GRID, INK, LINE, MUTED, PAPER
 from dashboards.targets.vegalite.sums import SERIES
 from dashboards.targets.vegalite.words import GREEN, RED, YELLOW
+from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
 
 _GROUND = (
     ("paper", PAPER, "#16191d"),
@@ -24,6 +26,12 @@ SHAPES = {
     "cross": "M-4.6,-1.5H-1.5V-4.6H1.5V-1.5H4.6V1.5H1.5V4.6H-1.5V1.5H-4.6Z",
 }
 """Outlines of the marks' shapes, for legends outside a chart."""
+
+
+def age_macro() -> str:
+    """The template of the line that says how old the numbers are, with the limits that it goes by."""
+    text = (Path(__file__).parent / "age.jinja").read_text(encoding="utf-8")
+    return f"{{% set fresh, stale = {FRESH_DAYS}, {STALE_DAYS} %}}{text}"
 
 
 def look_names() -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 from dashboards.spec import JOBS, OWN, Choice, JobsIndex, Known, Page, Panel, View, hinted
 from dashboards.targets.kibana.lens import bars, datatable, references, tile
 from dashboards.targets.saved_objects.boards import Board
+from dashboards.targets.saved_objects.charts import drawn
 from dashboards.targets.saved_objects.data_views import data_view
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import (
@@ -22,8 +23,8 @@ from dashboards.targets.saved_objects.searches import search
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title
 from dashboards.targets.vegalite.index import index_of
 
-LINKS_ROWS = 3
-"""Height of the line with the way to other pages."""
+LINKS_ROWS, ABOVE_ROWS = 3, 3
+"""Heights of the lines with the way to other pages, and with window, run and age."""
 COLOUR = "#2a6f97"
 
 LEADS = "page-of-name"
@@ -50,8 +51,13 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
         leads = chosen[page.leads_to] if page.leads_to not in ("", page.id) else set()
         board = Board(page, prefix)
         _links(board, pages)
+        top = LINKS_ROWS
+        if page.above is not None:
+            line = drawn(page.above, method, prefix)
+            board.add(page.above.id, "visualization", (0, top, 48, ABOVE_ROWS), line)
+            top += ABOVE_ROWS
         for placed in page.places:
-            panel, place = hinted(placed.panel), (placed.x, placed.y + LINKS_ROWS, placed.w, placed.h)
+            panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
             if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:

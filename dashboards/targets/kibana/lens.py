@@ -3,11 +3,13 @@
 from typing import Any
 
 from dashboards.spec import Entry, Panel, Tile
-from dashboards.targets.portable.visualizations import FURTHER, columns_of_table, most_names
+from dashboards.targets.portable.visualizations import FURTHER, columns_of_table, first_sort, most_names
 from dashboards.targets.saved_objects.conditions import all_of, kuery
+from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, Attributes, Reference, data_view_of
 from dashboards.targets.vegalite.index import index_of
 from dashboards.targets.vegalite.sums import BAR
+from esjobs.schema.catalogue import table
 
 LAYER = "rows"
 LAYER_REFERENCE = f"indexpattern-datasource-layer-{LAYER}"
@@ -94,11 +96,12 @@ _WIDE = {"name": 190, "rc_site": 150}
 
 def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     """A row per name, with its numbers and words."""
-    sort = panel.view.sort[0] if panel.view.sort else ""
-    wanted, direction = sort.lstrip("-"), "desc" if sort.startswith("-") else "asc"
+    wanted, direction = first_sort(panel)
     entries = {entry.column: entry for entry in panel.fields}
     keys, numbers = columns_of_table(panel)
-    by = {"columnId": wanted, "type": "column"} if wanted in dict(numbers) else {"type": "alphabetical"}
+    asked = table(panel.view.table)
+    by_number = wanted != "" and KINDS[asked.column(wanted).type][0] == "number"
+    by = {"columnId": wanted, "type": "column"} if by_number else {"type": "alphabetical"}
     named: dict[str, Column] = {}
     for name, title in keys:
         size = FURTHER if named else most_names(panel)
@@ -106,9 +109,17 @@ def datatable(panel: Panel, method: str, prefix: str = PREFIX) -> Attributes:
     for name, title in numbers:
         form = _format(entries.get(name) or _of_error(panel, name))
         named[name] = _measure(title, "max", name, params={"format": form} if form else {})
+    hidden = by_number and wanted not in named
+    if hidden:
+        named[wanted] = _measure(wanted, "min" if direction == "asc" else "max", wanted)
     shown: dict[str, Any] = {
         "columns": [
-            {"columnId": name, "isTransposed": False, **({"width": _WIDE[name]} if name in _WIDE else {})}
+            {
+                "columnId": name,
+                "isTransposed": False,
+                **({"width": _WIDE[name]} if name in _WIDE else {}),
+                **({"hidden": True} if hidden and name == wanted else {}),
+            }
             for name in named
         ],
         "layerId": LAYER,

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from dashboards.spec import JOBS, OWN, JobsIndex, Page, View, hinted
 from dashboards.targets.portable.visualizations import visualization
 from dashboards.targets.saved_objects.boards import Board
+from dashboards.targets.saved_objects.charts import drawn
 from dashboards.targets.saved_objects.data_views import data_view
 from dashboards.targets.saved_objects.jobs_view import jobs_view
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, bundle
 from dashboards.targets.saved_objects.searches import search
 from dashboards.targets.saved_objects.texts import drawn_alike, shown_title, way
 
-WAY_ROWS = 4
-"""Height of the line with the way to other pages."""
+WAY_ROWS, ABOVE_ROWS = 4, 3
+"""Heights of the lines with the way to other pages, and with window, run and age."""
 
 
 def portable(pages: Sequence[Page], method: str, prefix: str = PREFIX, jobs: JobsIndex = OWN) -> str:
@@ -24,8 +25,13 @@ def _objects(pages: Sequence[Page], method: str, prefix: str, jobs: JobsIndex) -
     for page in pages:
         board = Board(page, prefix)
         board.add("way", "visualization", (0, 0, 48, WAY_ROWS), way(pages, page, prefix))
+        top = WAY_ROWS
+        if page.above is not None:
+            line = drawn(page.above, method, prefix)
+            board.add(page.above.id, "visualization", (0, top, 48, ABOVE_ROWS), line)
+            top += ABOVE_ROWS
         for placed in page.places:
-            panel, place = hinted(placed.panel), (placed.x, placed.y + WAY_ROWS, placed.w, placed.h)
+            panel, place = hinted(placed.panel), (placed.x, placed.y + top, placed.w, placed.h)
             if panel.view.table not in ("", JOBS.name):
                 yield data_view(panel.view, prefix)
             if (alike := drawn_alike(panel, method, prefix, jobs)) is not None:

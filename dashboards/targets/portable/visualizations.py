@@ -1,5 +1,6 @@
 """Panels as visualizations of aggregations, which OpenSearch Dashboards and Kibana both draw."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from dashboards.spec import Panel
@@ -8,7 +9,7 @@ from dashboards.targets.saved_objects.data_views import KINDS
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, data_view_of, search_source, text_of
 from dashboards.targets.vegalite.index import index_of
 from dashboards.targets.vegalite.sums import BAR
-from esjobs.capabilities import table
+from esjobs.schema.catalogue import table
 
 MOST_NAMES = 500
 """Rows of a table at most."""
@@ -68,20 +69,16 @@ def _tiles(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
 def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
     """A row per name, split further by its texts: a name has one of each, and one of each number."""
     metrics: list[Aggregation] = []
-    order = "_key"
-    wanted = panel.view.sort[0].lstrip("-") if panel.view.sort else ""
     keys, numbers = columns_of_table(panel)
     for number, (column, title) in enumerate(numbers, 1):
-        if column == wanted:
-            order = str(number)
         metrics.append(_aggregation(number, "max", "metric", field=column, customLabel=title))
-    direction = "desc" if panel.view.sort and panel.view.sort[0].startswith("-") else "asc"
+    order, direction = _order(panel, [column for column, _ in numbers])
     split = [
         _aggregation(
             len(metrics) + number,
             "terms",
             "bucket",
-            **terms(column, order, direction, most_names(panel) if number == 1 else FURTHER),
+            **(terms(column, "", direction, most_names(panel) if number == 1 else FURTHER) | order),
             customLabel=title,
         )
         for number, (column, title) in enumerate(keys, 1)
@@ -97,6 +94,23 @@ def _table(panel: Panel) -> tuple[str, list[Aggregation], dict[str, Any]]:
         "totalFunc": "sum",
     }
     return "table", [*metrics, *split], params
+
+
+def _order(panel: Panel, numbers: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """What orders the rows of a table: one of its numbers, a number that it does not show, or its names."""
+    wanted, direction = first_sort(panel)
+    if not wanted or KINDS[table(panel.view.table).column(wanted).type][0] != "number":
+        return {"orderBy": "_key"}, direction
+    if wanted in numbers:
+        return {"orderBy": str(numbers.index(wanted) + 1)}, direction
+    least = _aggregation(0, "min" if direction == "asc" else "max", "orderAgg", field=wanted)
+    return {"orderBy": "custom", "orderAgg": least | {"id": f"{len(numbers) + 1}-orderAgg"}}, direction
+
+
+def first_sort(panel: Panel) -> tuple[str, str]:
+    """The first column by which a panel is sorted, or none, and in which direction."""
+    sort = panel.view.sort[0] if panel.view.sort else ""
+    return sort.lstrip("-"), "desc" if sort.startswith("-") else "asc"
 
 
 FURTHER = 5

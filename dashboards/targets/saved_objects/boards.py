@@ -4,13 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.spec import Page, View, Where
-from dashboards.targets.saved_objects.objects import (
-    PREFIX,
-    Reference,
-    SavedObject,
-    data_view_of,
-    text_of,
-)
+from dashboards.targets.saved_objects.objects import PREFIX, Reference, SavedObject, data_view_of, text_of
 from dashboards.targets.vegalite.index import index_of
 
 TIME_FROM, TIME_TO = "now-10y", "now+1y"

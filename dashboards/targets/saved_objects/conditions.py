@@ -6,8 +6,8 @@ The same text is understood by Kibana (KQL) and by OpenSearch Dashboards (DQL).
 from collections.abc import Sequence
 
 from dashboards.spec import View, Where
-from esjobs.capabilities import table
 from esjobs.core.words import ALL_TYPES
+from esjobs.schema.catalogue import table
 
 
 def kuery(view: View, method: str | None = None, processing_type: str = ALL_TYPES) -> str:

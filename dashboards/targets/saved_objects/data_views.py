@@ -9,8 +9,8 @@ from typing import Any
 from dashboards.spec import View
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
 from dashboards.targets.vegalite.index import index_of
-from esjobs.capabilities import table
 from esjobs.core.fields import Field, FieldType
+from esjobs.schema.catalogue import table
 
 KINDS: dict[FieldType, tuple[str, str, bool]] = {
     "keyword": ("string", "keyword", True),
@@ -90,7 +90,7 @@ def data_view(view: View, prefix: str = PREFIX) -> SavedObject:
 def label_of(column: Field) -> str:
     """What people read for a column: its name in words, errors as such, counts with what they count.
 
-    >>> from esjobs.capabilities import table
+    >>> from esjobs.schema.catalogue import table
     >>> [label_of(table("flags").column(name)) for name in ("deviation_err", "n_jobs", "rc_site", "k")]
     ['deviation, standard error', 'jobs (number)', 'WLCG site', 'k']
     """
@@ -127,7 +127,7 @@ _LABELS = {
 def form_of(column: Field) -> dict[str, Any] | None:
     """How the numbers and times of a column are written; None: as the server does.
 
-    >>> from esjobs.capabilities import table
+    >>> from esjobs.schema.catalogue import table
     >>> form_of(table("flags").column("deviation"))["params"]
     {'pattern': '0.0%'}
     """

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dashboards.spec import JobsIndex, Known
-from dashboards.targets.saved_objects.data_views import (
-    KINDS,
-    META_FIELDS,
-    field_entry,
-    form_of,
-    label_of,
-)
+from dashboards.targets.saved_objects.data_views import KINDS, META_FIELDS, field_entry, form_of, label_of
 from dashboards.targets.saved_objects.objects import PREFIX, SavedObject, text_of
 from esjobs.core import fields
 

@@ -7,13 +7,14 @@ from dashboards.spec import JOBS, OWN, JobsIndex, Page, Panel, lacking
 from dashboards.targets.saved_objects.charts import by_value, drawn
 from dashboards.targets.saved_objects.objects import PREFIX, identity
 from dashboards.targets.vegalite.charts import CHARTS
+from esjobs.core.numbers import exact_percent
 from esjobs.core.words import DEVIATION_LIMIT
 
 
 def markdown(panel: Panel) -> dict[str, Any]:
     """An explanation: a paragraph for each of its terms."""
     parts = [f"**{term}.** {text}" if term else text for term, text in panel.text]
-    words = "\n\n".join(parts).replace("{limit}", f"{100 * DEVIATION_LIMIT:.0f} %")
+    words = "\n\n".join(parts).replace("{limit}", exact_percent(DEVIATION_LIMIT))
     return by_value("markdown", panel.title, _params(words))
 
 

@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from dashboards.spec import JOBS, OWN, UNFILTERED, JobsIndex, Kind, Panel, View, has_levels
+from dashboards.targets.vegalite.ends import ends
 from dashboards.targets.vegalite.index import MOST_ROWS, PREFIX, count_of, hits, lines_of_types
-from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, ends, of_jobs, worst
+from dashboards.targets.vegalite.job_charts import amounts, beside, busy, coverage, of_jobs, worst
 from dashboards.targets.vegalite.jobs import coverage_of, job_groups
 from dashboards.targets.vegalite.marks import PLAIN, Paint, Spec, columns_of
 from dashboards.targets.vegalite.names import against_line, dots, siblings
+from dashboards.targets.vegalite.rates import rates
 from dashboards.targets.vegalite.scatters import against_scores, ranked, scatter
 from dashboards.targets.vegalite.sources import ROWS, Source, dataset
 from dashboards.targets.vegalite.sums import shares, sizes, trend, waste
 from dashboards.targets.vegalite.tasks import matrix, pulls, task_curves
 from dashboards.targets.vegalite.weights import distribution, tenths, weighted
-from dashboards.targets.vegalite.words import caption, light, statement
+from dashboards.targets.vegalite.words import as_of, caption, light, statement
 from esjobs.core.words import ALL_TYPES, Level
 
 Drawn = Callable[[Panel, Source, dict[str, Source], Paint], Spec]
@@ -36,11 +38,13 @@ CHARTS: Mapping[Kind, Drawn] = {
     "sizes": sizes,
     "statement": statement,
     "light": light,
+    "as-of": as_of,
     "against-scores": against_scores,
     "caption": caption,
     "ranked": ranked,
     "amounts": amounts,
     "ends": ends,
+    "rates": rates,
     "busy": busy,
     "coverage": coverage,
     "beside": beside,
@@ -101,13 +105,15 @@ def from_index(
             context=context,
         )
 
+    filtered = panel.kind != "as-of"
     joins = {
         join.name: lines_of_types(join.view, join.columns, method, prefix)
         if join.name == "line" and view.types == "every"
-        else source(join.view, (join.on, *join.columns), context=join.name != UNFILTERED)
+        else source(join.view, (join.on, *join.columns), context=filtered and join.name != UNFILTERED)
         for join in panel.joins
     }
-    return CHARTS[panel.kind](panel, source(view, columns_of(panel), few, ROWS), joins, paint)
+    rows = source(view, columns_of(panel), few, ROWS, context=filtered)
+    return CHARTS[panel.kind](panel, rows, joins, paint)
 
 
 def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
@@ -121,7 +127,7 @@ def _of_jobs(panel: Panel, paint: Paint, prefix: str, jobs: JobsIndex) -> Spec:
 
 
 _FEW: tuple[Kind, ...] = (
-    *("dots-with-errors", "trend", "shares", "waste", "statement", "light"),
+    *("dots-with-errors", "trend", "shares", "waste", "statement", "light", "as-of"),
     *("worst", "of-jobs"),
 )
 """Kinds of chart for which ``Panel.most`` is a number of names."""

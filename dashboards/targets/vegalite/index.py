@@ -7,9 +7,9 @@ from typing import Any
 
 from dashboards.spec import Mean, View, Where, table
 from dashboards.targets.vegalite.sources import ANSWER, GROUPS, Source, Step
-from esjobs.capabilities import kind_of
 from esjobs.core.query import Count, Maximum, Metric, Minimum, Sum, SumProduct, SumWhere
 from esjobs.core.words import ALL_TYPES
+from esjobs.schema.catalogue import kind_of
 
 MOST_ROWS = 1000
 """A panel asks for no more rows."""

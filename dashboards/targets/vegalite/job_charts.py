@@ -1,9 +1,9 @@
-"""Charts of jobs: how they ended, what they took, which cores they kept busy, how much is known."""
+"""Charts of jobs: what they took, which cores they kept busy, how much is known, who did worst."""
 
 import json
 from typing import Any
 
-from dashboards.spec import LOST_STATES, Entry, Panel
+from dashboards.spec import Entry, Panel
 from dashboards.targets.vegalite.marks import (
     INK,
     LINE,
@@ -16,13 +16,8 @@ from dashboards.targets.vegalite.marks import (
     valid,
 )
 from dashboards.targets.vegalite.sources import Source, Step
-from dashboards.targets.vegalite.sums import BAR, HOUR_S, SERIES, amount, largest, named_bars, names_axis
-
-ENDS: tuple[tuple[str, str], ...] = (("failed", "#9c5a6b"), ("cancelled", "#c9a227"))
-"""How jobs end whose core-hours are lost, in the order of a bar, and the colour of each."""
-
-FEW_JOBS = 5
-"""A name with fewer jobs has no share of jobs."""
+from dashboards.targets.vegalite.sums import BAR, HOUR_S, SERIES, largest, named_bars
+from esjobs.core.states import FAILED
 
 
 def amounts(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -40,71 +35,6 @@ def amounts(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     ]
     form = ",.1f" if field.per else ",.0f"
     return assembled(source, steps, named_bars(panel, field.title, "~s", form, by="value"), paint)
-
-
-def ends(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
-    """Which share of the jobs of each name was lost, by how they ended; the largest share first."""
-    label, most = panel.entry("label"), panel.most[0]
-    steps: list[Step] = [
-        *source.lifted(columns_of(panel)),
-        {"calculate": f"{_is_lost()} ? datum.n_jobs : 0", "as": "n_lost"},
-        {
-            "joinaggregate": [
-                {"op": "sum", "field": "n_jobs", "as": "n_all"},
-                {"op": "sum", "field": "n_lost", "as": "n_lost_all"},
-            ],
-            "groupby": [label.column],
-        },
-        {"filter": f"datum.n_all >= {FEW_JOBS} && datum.n_lost > 0"},
-        {"calculate": "datum.n_jobs / datum.n_all", "as": "value"},
-        {"calculate": "datum.n_lost_all / datum.n_all", "as": "lost"},
-        {
-            "window": [{"op": "dense_rank", "as": "place"}],
-            "sort": [{"field": "lost", "order": "descending"}, {"field": label.column}],
-        },
-        {"filter": f"datum.place <= {most}"},
-    ]
-    y = {**names_axis(label.column), "sort": {"field": "lost", "op": "max", "order": "descending"}}
-    words, colours = zip(*ENDS, strict=True)
-    title = panel.entry("x").title
-    bar, reach = (amount(column, title, ".1~%") for column in ("value", "lost"))
-    told = [
-        {"field": label.column, "type": "nominal", "title": label.title},
-        {"field": "state", "type": "nominal", "title": "Ended"},
-        {"field": "value", "type": "quantitative", "title": "Share", "format": ".1%"},
-        {"field": "n_jobs", "type": "quantitative", "title": "Jobs", "format": ",d"},
-        {"field": "n_all", "type": "quantitative", "title": "of", "format": ",d"},
-    ]
-    scale = {"domain": list(words), "range": list(colours)}
-    layers: list[Spec] = [
-        {
-            "name": "marks",
-            "mark": {"type": "bar", "height": {"band": 0.7}},
-            "encoding": {
-                "x": {**bar, "stack": "zero"},
-                "y": y,
-                "color": {"field": "state", "type": "nominal", "title": None, "scale": scale},
-                "tooltip": told,
-            },
-        },
-        {
-            "name": "numbers",
-            "transform": [
-                {"aggregate": [{"op": "max", "field": "lost", "as": "lost"}], "groupby": [label.column]}
-            ],
-            "mark": {"type": "text", "align": "left", "dx": 4, "color": INK, "fontSize": 10.5},
-            "encoding": {
-                "x": reach,
-                "y": dict(y),
-                "text": {"field": "lost", "type": "quantitative", "format": ".1%"},
-            },
-        },
-    ]
-    return assembled(source, steps, layers, paint)
-
-
-def _is_lost(value: str = "datum.state") -> str:
-    return f"indexof({json.dumps(list(LOST_STATES))}, {value}) >= 0"
 
 
 def busy(panel: Panel, source: Source, _joins: dict[str, Source], paint: Paint) -> Spec:
@@ -240,8 +170,9 @@ def beside(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint)
 def _daily(panel: Panel, whose: str) -> list[Step]:
     """From groups of a day to its share or mean."""
     up, time = panel.entry("y"), panel.entry("x").column
-    lost = up.column == "n_jobs"
-    over = f"{_is_lost()} ? datum.n_jobs : 0" if lost else f"datum[{json.dumps(up.column)}] / {HOUR_S}"
+    failed = up.column == "n_jobs"
+    is_failed = f"indexof({json.dumps(list(FAILED))}, datum.state) >= 0"
+    over = f"{is_failed} ? datum.n_jobs : 0" if failed else f"datum[{json.dumps(up.column)}] / {HOUR_S}"
     return [
         {"calculate": over, "as": "over"},
         {

@@ -45,7 +45,10 @@ def job_groups(
     body = {"size": 0, "query": {"bool": _query(view, index, context=context)}}
     called = {"name": name} if name else {}
     levels = list(_levels(view, index, most))
-    sums = {each.name: {"sum": {"field": place}} for each, place in _summed(view, index)}
+    sums = {
+        each.name: {"extended_stats" if _is_square(each) else "sum": {"field": place}}
+        for each, place in _summed(view, index)
+    }
     inner: dict[str, Any] = {"aggs": sums} if sums else {}
     for level in reversed(levels[1:]):
         inner = {"aggs": {GROUPS: {**level.body, **inner}}}
@@ -162,10 +165,17 @@ def _first(metric: Sum | SumProduct) -> str:
 def _value(metric: Any, group: str, factors: dict[str, float]) -> str:
     if isinstance(metric, Count):
         return f"{group}.doc_count"
-    value = f"{group}[{json.dumps(metric.name)}].value"
-    if factors[metric.name] != 1:
-        value = f"{value} * {factors[metric.name]!r}"
-    return f"{value} * datum[{json.dumps(metric.right)}]" if isinstance(metric, SumProduct) else value
+    square = _is_square(metric)
+    value = f"{group}[{json.dumps(metric.name)}].{'sum_of_squares' if square else 'value'}"
+    factor = factors[metric.name] ** (2 if square else 1)
+    if factor != 1:
+        value = f"{value} * {factor!r}"
+    is_product = isinstance(metric, SumProduct) and not square
+    return f"{value} * datum[{json.dumps(metric.right)}]" if is_product else value
+
+
+def _is_square(metric: Sum | SumProduct) -> bool:
+    return isinstance(metric, SumProduct) and metric.left == metric.right
 
 
 def _known(index: JobsIndex, column: str) -> Known:

@@ -113,6 +113,7 @@ def columns_of(panel: Panel, *, told: bool = False) -> list[str]:
 
 
 _ALSO: dict[Kind, tuple[str, ...]] = {
+    "statement": ("window_end",),
     "task-curves": ("n_jobs", "rho", "decision"),
     "matrix": ("n_jobs",),
     "pulls": ("low", "high"),

@@ -131,10 +131,9 @@ def named_bars(
     ]
 
 
-def amount(column: str, title: str, form: str) -> Spec:
-    """The axis of bars that begin at 0."""
-    # room behind the longest bar for its number
-    room = 34 if form.endswith("%") else 56
+def amount(column: str, title: str, form: str, room: int = 0) -> Spec:
+    """The axis of bars that begin at 0; ``room``: pixels behind the longest bar, else those of its number."""
+    room = room or (34 if form.endswith("%") else 56)
     scale = {"zero": True, "range": [0, {"expr": f"max(width - {room}, 60)"}]}
     return across(column, title, scale, format=form, tickCount=6, orient="top")
 

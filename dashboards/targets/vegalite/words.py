@@ -5,12 +5,10 @@ import json
 from dashboards.spec import Panel
 from dashboards.targets.vegalite.marks import INK, MUTED, Paint, Spec, assembled, columns_of
 from dashboards.targets.vegalite.sources import Source, Step
+from esjobs.core.freshness import FRESH_DAYS, STALE_DAYS
 
 WIDTHS = {16: 9.6, 13: 7.4}
 """Pixels that a letter of a size takes on average, rather too many than too few."""
-
-FRESH_DAYS, STALE_DAYS = 2, 7
-"""Up to the first age of the newest day with jobs the light is green, beyond the second red."""
 
 GREEN, YELLOW, RED = "#2a7f62", "#b8860b", "#bf3c06"
 """Of the light; each comes with a word and a shape of its own."""
@@ -30,8 +28,9 @@ def statement(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pa
         *source.lifted(columns_of(panel)),
         {"calculate": wrapped(f"({first} || '')", 16), "as": "large"},
         {"calculate": "length(split(datum.large, '\\n')) * 21 + 8", "as": "below"},
+        {"calculate": "(now() - toDate(datum.window_end)) / 86400000", "as": "age"},
         {
-            "calculate": wrapped(" + ' ' + ".join(f"({each} || '')" for each in others) or "''", 13),
+            "calculate": wrapped(" + ' ' + ".join([*(f"({each} || '')" for each in others), _STALE]), 13),
             "as": "small",
         },
     ]
@@ -40,6 +39,13 @@ def statement(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pa
         _lines("small", 13, MUTED, {"field": "below", "type": "quantitative", "scale": None, "axis": None}),
     ]
     return assembled(source, steps, layers, paint)
+
+
+_STALE = (
+    f"(datum.age > {STALE_DAYS} ? 'As of ' + utcFormat(toDate(datum.window_end) - 1, '%Y-%m-%d') + ', ' + "
+    "format(datum.age, '.0f') + ' days ago: too old to be sent.' : '')"
+)
+"""What is said of a conclusion whose window ended long ago."""
 
 
 def _lines(column: str, size: int, colour: str, y: Spec) -> Spec:
@@ -63,29 +69,18 @@ def caption(panel: Panel, source: Source, _joins: dict[str, Source], paint: Pain
     return assembled(source, steps, [{**layer, "name": "marks"}], paint)
 
 
-def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
-    """Green, yellow or red, in words as well: the age of the newest day with jobs, the fit, failed nights.
+_FAILED = "(datum.failed_night !== null && toDate(datum.failed_night) >= toDate(datum.data_end))"
+"""A night that failed counts as long as no later day is in the numbers."""
+_NEWEST = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
+_AGO = "(isValid(datum.age) ? ', ' + format(max(datum.age, 0), '.0f') + ' days ago' : '')"
 
-    A night that failed counts as long as no later day is in the numbers.
-    """
+
+def _judged(panel: Panel, source: Source, joins: dict[str, Source]) -> list[Step]:
+    """Rows with the age of the newest day with jobs, the word of the light and its colour."""
     runs, nights = panel.joins
-    failed = "(datum.failed_night !== null && toDate(datum.failed_night) >= toDate(datum.data_end))"
     red = f"datum.status !== 'ok' || !(datum.age <= {STALE_DAYS})"
-    yellow = f"datum.age > {FRESH_DAYS} || datum.minuit_valid === false || {failed}"
-    newest = "(datum.data_end ? utcFormat(toDate(datum.data_end) - 1, '%Y-%m-%d') : 'unknown')"
-    why = (
-        "datum.status !== 'ok' ? 'The fit is ' + datum.status + ': ' + (datum.reason || 'no reason given') : "
-        f"'The newest day with jobs is ' + {newest} + "
-        "(isValid(datum.age) ? ', ' + format(max(datum.age, 0), '.0f') + ' days ago' : '')"
-    )
-    rest = (
-        "'. The fit of all queues: ' + datum.status + "
-        "(datum.minuit_valid === false ? ', but Minuit does not accept its minimum' : '') + "
-        "', ' + format(datum.n_jobs, ',d') + ' jobs, ' + format(datum.jobs_share, '.0%') + "
-        "' of those in buckets, ' + datum.n_names + ' queues.' + "
-        f"({failed} ? ' The night of ' + utcFormat(toDate(datum.failed_night), '%Y-%m-%d') + ' failed.' : '')"
-    )
-    steps: list[Step] = [
+    yellow = f"datum.age > {FRESH_DAYS} || datum.minuit_valid === false || {_FAILED}"
+    return [
         *source.lifted(columns_of(panel)),
         *joins[runs.name].lookup(runs.on, runs.columns),
         {"calculate": "'failed'", "as": nights.on},
@@ -96,19 +91,64 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
             "as": "word",
         },
         {"calculate": f"{red} ? '{RED}' : {yellow} ? '{YELLOW}' : '{GREEN}'", "as": "colour"},
+    ]
+
+
+_SHAPE: Spec = {
+    "field": "word",
+    "type": "nominal",
+    "legend": None,
+    "scale": {"domain": ["Yes", "With care", "No"], "range": ["circle", "triangle-up", "diamond"]},
+}
+_FILL: Spec = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
+
+
+def as_of(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
+    """One line about a run: may its numbers be used, its window, its id, its newest day with jobs."""
+    window = " + ' to ' + ".join(
+        f"utcFormat(toDate(datum.{end}), '%Y-%m-%d')" for end in ("window_start", "window_end")
+    )
+    said = (
+        "'May these numbers be used? ' + datum.word + '. Newest day with jobs: ' + "
+        f"{_NEWEST} + {_AGO} + '. Window: ' + {window} + '. Run: ' + datum.run + '.'"
+    )
+    steps = [*_judged(panel, source, joins), {"calculate": wrapped(f"({said})", 13), "as": "said"}]
+    line = _lines("said", 13, INK, {"value": 4})
+    line["encoding"]["x"] = {"value": 26}
+    mark: Spec = {
+        "name": "marks",
+        "mark": {"type": "point", "filled": True, "size": 130, "opacity": 1},
+        "encoding": {"x": {"value": 12}, "y": {"value": 11}, "shape": _SHAPE, "color": _FILL},
+    }
+    return assembled(source, steps, [mark, line], paint)
+
+
+def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) -> Spec:
+    """Green, yellow or red, in words as well: the age of the newest day with jobs, the fit, failed nights."""
+    why = (
+        "datum.status !== 'ok' ? 'The fit is ' + datum.status + ': ' + (datum.reason || 'no reason given') : "
+        f"'The newest day with jobs is ' + {_NEWEST} + {_AGO}"
+    )
+    rest = (
+        "'. The fit of all queues: ' + datum.status + "
+        "(datum.minuit_valid === false ? ', but Minuit does not accept its minimum' : '') + "
+        "', ' + format(datum.n_jobs, ',d') + ' jobs, ' + format(datum.jobs_share, '.0%') + "
+        "' of those in buckets, ' + datum.n_names + ' queues.' + "
+        f"({_FAILED} ? ' The night of ' + "
+        "utcFormat(toDate(datum.failed_night), '%Y-%m-%d') + ' failed.' : '')"
+    )
+    steps: list[Step] = [
+        *_judged(panel, source, joins),
         {
             "calculate": wrapped(f"({why} + (datum.status !== 'ok' ? '.' : {rest}))", 13),
             "as": "small",
         },
     ]
-    shape: Spec = {"field": "word", "type": "nominal", "legend": None}
-    shape["scale"] = {"domain": ["Yes", "With care", "No"], "range": ["circle", "triangle-up", "diamond"]}
-    fill = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
     layers: list[Spec] = [
         {
             "name": "marks",
             "mark": {"type": "point", "filled": True, "size": 420, "opacity": 1},
-            "encoding": {"x": {"value": 24}, "y": {"value": 24}, "shape": shape, "color": fill},
+            "encoding": {"x": {"value": 24}, "y": {"value": 24}, "shape": _SHAPE, "color": _FILL},
         },
         {
             "name": "word",
@@ -123,7 +163,7 @@ def light(panel: Panel, source: Source, joins: dict[str, Source], paint: Paint) 
                 "x": {"value": 46},
                 "y": {"value": 25},
                 "text": {"field": "word", "type": "nominal"},
-                "color": fill,
+                "color": _FILL,
             },
         },
         _lines("small", 13, INK, {"value": 48}),

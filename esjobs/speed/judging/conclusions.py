@@ -7,8 +7,9 @@ anew. The headline rests on confirmed deviations only, candidates are counted ap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from esjobs.core.numbers import exact_percent, signed_percent
+from esjobs.core.verdict_order import verdict_order
 from esjobs.core.words import CANDIDATE, CONFIRMED, JUDGED, noun, standing
-from esjobs.speed.judging.sentences import percent
 
 Flag = Mapping[str, object]
 """A row of ``flags``: verdict, confirmed, significant, stable, name, deviation, k, n_distinct_tasks."""
@@ -81,7 +82,7 @@ def _confirmed(confirmed: Sequence[Flag], counts: Mapping[str, int], level: str,
     deviate = "deviates" if len(confirmed) == 1 else "deviate"
     text = (
         f"{len(confirmed)} of {comparable} comparable {noun(level, comparable)} {deviate} by more than "
-        f"{percent(limit, '')}, confirmed: {_named(confirmed)}."
+        f"{exact_percent(limit)}, confirmed: {_named(confirmed)}."
     )
     rest = _parts(counts, "")
     if comparable - len(confirmed) == 1:
@@ -92,7 +93,7 @@ def _confirmed(confirmed: Sequence[Flag], counts: Mapping[str, int], level: str,
 def _none_confirmed(counts: Mapping[str, int], level: str, limit: float) -> str:
     comparable = counts["n_comparable"]
     names = noun(level, comparable)
-    parts = _parts(counts, f" of {percent(limit, '')}")
+    parts = _parts(counts, f" of {exact_percent(limit)}")
     none = "No deviation" if counts["n_ok"] == comparable else "No deviation is confirmed"
     if comparable == 1:
         return f"{none}: the only comparable {names} {parts[0][1]}."
@@ -118,8 +119,8 @@ def _listed(parts: Sequence[tuple[int, str, str]]) -> str:
 
 def _named(flags: Sequence[Flag], most: int | None = None) -> str:
     """Names with their deviations, the largest first; so many of them, and how many are left out."""
-    ordered = sorted(flags, key=lambda flag: (-abs(_deviation(flag)), str(flag["name"])))
-    named = ", ".join(f"{flag['name']} {percent(_deviation(flag))}" for flag in ordered[:most])
+    ordered = sorted(flags, key=verdict_order)
+    named = ", ".join(f"{flag['name']} {signed_percent(_deviation(flag))}" for flag in ordered[:most])
     left = len(ordered[most:]) if most is not None else 0
     return f"{named} and {left} more" if left else named
 
@@ -153,9 +154,9 @@ def _evidence(confirmed: Sequence[Flag], candidates: Sequence[Flag]) -> str | No
     texts = []
     tested = "significant over all tests of the run and stable under every tried change"
     if len(confirmed) == 1:
-        texts.append(f"The confirmed deviation is {tested}: it may be sent.")
+        texts.append(f"The confirmed deviation is {tested}.")
     elif confirmed:
-        texts.append(f"The {len(confirmed)} confirmed deviations are {tested}: they may be sent.")
+        texts.append(f"The {len(confirmed)} confirmed deviations are {tested}.")
     if len(candidates) == 1:
         texts.append(f"The candidate {_named(candidates)} may not be sent: it is {missing(candidates[0])}.")
     elif candidates:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import fitters
 from esjobs.core.report import RunReport
+from esjobs.core.verdict_order import verdict_order
 from esjobs.core.window import Window
 from esjobs.core.words import (
     ALL_TYPES,
@@ -22,8 +23,9 @@ from esjobs.core.words import (
     noun,
     standing,
 )
-from esjobs.declared.origin import Declared
-from esjobs.runs.publication import Outcome, finite, rows_table
+from esjobs.publish.publication import Outcome, finite, rows_table
+from esjobs.records.declared.origin import Declared
+from esjobs.schema.speed import CONCLUSIONS, FLAGS
 from esjobs.speed.factors import MIXED_TASK, Factors
 from esjobs.speed.judging.conclusions import conclude
 from esjobs.speed.judging.proposals import propose, share_among_siblings
@@ -32,7 +34,6 @@ from esjobs.speed.judging.stability import changes_of, unstable_names
 from esjobs.speed.judging.verdicts import SURVIVING, Estimate, Evidence, compare, decide, is_confirmed
 from esjobs.speed.line import Comparison, Declarations, no_comparison
 from esjobs.speed.settings import FitSettings
-from esjobs.speed.tables import CONCLUSIONS, FLAGS
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,8 @@ def flag(
             left_out=factors.left_out,
         )
         conclusions.append({**_fit_of(factors), **said})
+    for rank, row in enumerate(sorted(flags, key=_reading_order), 1):
+        row["rank"] = rank
     counted = Counter(
         standing(str(row["verdict"]), row["confirmed"])
         for row in flags
@@ -222,6 +225,11 @@ def flag(
             CONCLUSIONS: rows_table(CONCLUSIONS, conclusions),
         },
     )
+
+
+def _reading_order(row: Mapping[str, object]) -> tuple[object, ...]:
+    """Sort key of the verdicts of a run; a name has several, told apart by its fit."""
+    return (*verdict_order(row), row["level"], row["processing_type"], row["method"])
 
 
 def _q_values(

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from esjobs.core.query import In
 from esjobs.core.words import LEVELS, noun
-from esjobs.declared.origin import same_value
-from esjobs.runs.publication import Outcome, read_table
-from esjobs.speed.tables import FLAGS, LINES
+from esjobs.publish.publication import Outcome, read_table
+from esjobs.records.declared.origin import same_value
+from esjobs.schema.speed import FLAGS, LINES
 from esjobs.store.base import JobStore
 
 _DECLARED = ("level", "name", "corepower", "benchmark", "origin")

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from esjobs.core.numbers import exact_percent, signed_percent
 from esjobs.core.words import INTERVAL_LEVEL, JUDGED, Verdict
-from esjobs.declared.origin import Declared
+from esjobs.records.declared.origin import Declared
 from esjobs.speed.judging.proposals import NOT_CONFIRMED, Proposal
 from esjobs.speed.judging.verdicts import Evidence
 
@@ -77,12 +78,12 @@ def _ran_like(evidence: Evidence, level: str) -> str:
     jobs = f"these jobs ({evidence.only_type} only)" if evidence.only_type else "these jobs"
     ran = (
         f"Relative to {whose}, {jobs} ran like {estimate.corepower:.1f} ({estimate.low:.1f} to "
-        f"{estimate.high:.1f}, {percent(INTERVAL_LEVEL, '')}) {estimate.benchmark} per core"
+        f"{estimate.high:.1f}, {exact_percent(INTERVAL_LEVEL)}) {estimate.benchmark} per core"
     )
     declared = evidence.declared
     if declared.origin in ("none", "default"):
         return f"{ran}."
-    return f"{ran}; {declared.corepower:.2f} {own} ({percent(evidence.deviation or 0.0)})."
+    return f"{ran}; {declared.corepower:.2f} {own} ({signed_percent(evidence.deviation or 0.0)})."
 
 
 def _lacking(significant: bool | None, stable: bool | None, unstable_under: str | None) -> list[str]:
@@ -102,16 +103,6 @@ def _advice(level: str) -> str:
 def _bridge(via: str) -> str:
     """What a comparison hangs on that rests on one name; its error is in the interval."""
     return f"Compared via {via} only." if via else ""
-
-
-def percent(value: float, sign: str = "+") -> str:
-    """A relative number in percent, signed unless ``sign`` is empty; as many digits as a limit has.
-
-    >>> percent(0.546), percent(-0.37), percent(-0.001), percent(0.125, ""), percent(0.2, "")
-    ('+55 %', '-37 %', '0 %', '12.5 %', '20 %')
-    """
-    digits = f"{100 * value:{sign}.0f}" if sign else f"{100 * value:.3g}"
-    return f"{'0' if digits in ('+0', '-0') else digits} %"
 
 
 def _declared_note(declared: Declared) -> str:

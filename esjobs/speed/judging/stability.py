@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from esjobs.core.numbers import signed_percent
 from esjobs.core.words import VARIED, Verdict
-from esjobs.speed.judging.sentences import percent
 from esjobs.speed.judging.verdicts import SURVIVING, Evidence, survives
 
 FitKey = tuple[str, str, str]
@@ -54,7 +54,7 @@ def unstable_under(
             if k is not None:
                 moved = (1 + evidence.deviation) * k / evidence.k - 1
                 if not survives(verdict, evidence.deviation, moved, limit):
-                    return f"{under}: {percent(moved)}"
+                    return f"{under}: {signed_percent(moved)}"
         if item.lost_under:
             return f"{item.lost_under}: no factor"
     return None

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 
 from esjobs.core.words import JUDGED, Verdict
-from esjobs.declared.origin import Declared
+from esjobs.records.declared.origin import Declared
 
 IMPLAUSIBLE = math.log(3.0)
 MIN_LINE_SITES = 10

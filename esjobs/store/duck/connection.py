@@ -23,6 +23,9 @@ _BATCH_ROWS = 65_536
 _SHORTEST_DATABASE = 3 * 4096
 """Bytes of the headers that every DuckDB file begins with."""
 
+_MAGIC = b"DUCK"
+"""What such a file has from its ninth byte on."""
+
 _INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C in the middle of a query."""
 
@@ -81,6 +84,8 @@ class DuckConnection:
         return take_turn(self._connect_file, file, self._wait_s, read_only=False)
 
     def _connect_file(self) -> duckdb.DuckDBPyConnection:
+        if self._is_half_made():
+            self._remove_stub()
         self.new = not Path(self.location).exists()
         try:
             opened = quiet(duckdb.connect(self.location, config=self._config))
@@ -196,6 +201,16 @@ class DuckConnection:
         Path(self.location).unlink()
         self.close()
         self._remove_folders()
+
+    def _is_half_made(self) -> bool:
+        """True if the file is the beginning of a database whose maker ended before it was one."""
+        file = Path(self.location)
+        with contextlib.suppress(OSError):
+            size = file.stat().st_size
+            if 0 < size < _SHORTEST_DATABASE and file.is_file():
+                head = file.read_bytes()
+                return head[8:12] == _MAGIC or not any(head)
+        return False
 
     def _remove_stub(self) -> None:
         """Delete what is left of a file that could not be made, unless another process has made it since."""

@@ -7,6 +7,7 @@ of the database for good; its configuration is locked.
 
 import threading
 from collections.abc import Iterator
+from datetime import date
 
 import duckdb
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from esjobs.core.arrow import reader_of
 from esjobs.core.errors import StoreError, UsageError
+from esjobs.core.text import visible
 from esjobs.store.duck.connection import DuckConnection, stop
 
 _BATCH_ROWS = 10_000
@@ -57,9 +59,7 @@ def rows_of(connection: DuckConnection, text: str, timeout_s: float) -> pa.Recor
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             for batch in reader:
-                columns = [
-                    _cast(column, item.type) for column, item in zip(batch.columns, schema, strict=True)
-                ]
+                columns = [_cast(column, item) for column, item in zip(batch.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise _told(error, timeout_s) from error
@@ -127,13 +127,46 @@ def _type(kind: pa.DataType) -> pa.DataType:
 _INTEGER_DIGITS = 18
 
 
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+_FIRST_DAY, _DAYS = date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal()
+_PER_DAY = {unit: 86_400 * per_s for unit, per_s in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items()}
+
+
+def _cast(column: pa.Array, item: pa.Field) -> pa.Array:
+    """A column in the type in which it is handed out; :class:`UsageError` for times that no one can read."""
+    kind = item.type
+    _require_years(column, item.name)
     if column.type == kind:
         return column
     if pa.types.is_dictionary(column.type):
         return pc.cast(column.dictionary_decode(), kind)
     if kind == pa.string():
-        return pa.array([None if value is None else str(value) for value in column.to_pylist()], kind)
+        try:
+            values = column.to_pylist()
+        except (OverflowError, ValueError) as error:
+            raise _out_of_years(item.name) from error
+        return pa.array([None if value is None else str(value) for value in values], kind)
     if pa.types.is_timestamp(kind) and column.type.tz is None:
         return pc.cast(column, pa.timestamp("us"), safe=False).cast(kind)
     return pc.cast(column, kind, safe=False)
+
+
+def _require_years(column: pa.Array, name: str) -> None:
+    """Refuse days and times of other years than 1 to 9999, and infinite ones: nothing else can hold them."""
+    if pa.types.is_date32(column.type):
+        numbers, per_day = column.cast(pa.int32()), 1
+    elif pa.types.is_timestamp(column.type):
+        numbers, per_day = column.cast(pa.int64()), _PER_DAY[column.type.unit]
+    else:
+        return
+    ends = pc.min_max(numbers).as_py()
+    if ends["min"] is None:
+        return
+    if ends["min"] < _FIRST_DAY * per_day or ends["max"] >= (_FIRST_DAY + _DAYS) * per_day:
+        raise _out_of_years(name)
+
+
+def _out_of_years(name: str) -> UsageError:
+    return UsageError(
+        f"SQL: {visible(name)[:60]} has a day or time that is infinite or not of years 1 to 9999; ask for "
+        "its text: CAST(... AS VARCHAR)"
+    )

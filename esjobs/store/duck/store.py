@@ -7,7 +7,9 @@ from the network and no extension is installed.
 
 import contextlib
 import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -27,6 +29,7 @@ from esjobs.store.base import (
     Generation,
     Preparation,
     PutCounts,
+    Rewrite,
     Span,
 )
 from esjobs.store.batches import gathered
@@ -34,8 +37,10 @@ from esjobs.store.checks import KnownTables, by_name, require_known, require_pub
 from esjobs.store.duck import aggregate as duck_aggregate
 from esjobs.store.duck import jobs as duck_jobs
 from esjobs.store.duck import results as duck_results
+from esjobs.store.duck import rewriting as duck_rewriting
 from esjobs.store.duck import schema
 from esjobs.store.duck import sql as duck_sql
+from esjobs.store.duck.compaction import compact
 from esjobs.store.duck.connection import DuckConnection
 from esjobs.store.duck.held import Held
 from esjobs.store.duck.shared import SharedConnection
@@ -43,13 +48,17 @@ from esjobs.store.duck.shared import SharedConnection
 _ACCOUNT = "loads"
 """The table in which a load is announced: a store that holds nothing else holds nothing."""
 
+_WRITING: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
+"""Connections of this process that write."""
+
 
 class DuckStore:
     """Jobs and results in a DuckDB file (``path``) or in memory (None or ``":memory:"``).
 
     ``tables``: the result tables that it holds; those that a file lacks are added.
     ``memory_limit``: what DuckDB may use, as it writes sizes (``"1GB"``); Arrow tables handed over come
-    on top. ``threads``: processors to use, all by default. The folder of the file is made when it is missing.
+    on top. ``threads``: processors to use, all by default. A file that is missing is made, with its folder,
+    when something is first written; until then the store is an empty one.
 
     ``read_only``: the file is shared with others who read, and nothing is written or made; a file of an
     earlier version is read as it is. ``wait_s``: how long to wait for others who have the file.
@@ -74,8 +83,11 @@ class DuckStore:
         self._made = False
         self._used = False
         self._tables = by_name(tables)
+        self._how = (memory_limit, threads, wait_s)
+        self._absent: Path | None = None
+        self._empty: DuckConnection | None = None
         if read_only and path is not None and os.fspath(path) != ":memory:":
-            self._connection: DuckConnection = SharedConnection(
+            self._opened: DuckConnection = SharedConnection(
                 path,
                 memory_limit,
                 threads,
@@ -83,15 +95,48 @@ class DuckStore:
                 prepare=lambda ask: _show(ask, os.fspath(path), self._tables),
             )
             return
-        self._connection = DuckConnection(path, memory_limit, threads, wait_s=wait_s)
+        absent = path is not None and os.fspath(path) != ":memory:" and not Path(path).exists()
+        if not absent or path is None:
+            self._connect(path)
+            return
+        self._absent = Path(path)
+        _require_folder(self._absent)
+        self._connect(None)
+        self._opened.location = os.fspath(path)
+
+    def _connect(self, path: str | os.PathLike[str] | None) -> None:
+        memory_limit, threads, wait_s = self._how
+        self._opened = DuckConnection(path, memory_limit, threads, wait_s=wait_s)
+        if path is not None:
+            _WRITING.add(self._opened)
         try:
-            layout = _layout(self._connection.rows)
+            self._made = self._opened.new
+            layout = _layout(self._opened.rows)
             # The file is locked by now: whoever finds it without tables has made it.
-            self._made = not layout and self._connection.new
-            _lay_out(self._connection, layout, self._tables)
+            self._made = not layout and self._opened.new
+            _lay_out(self._opened, layout, self._tables)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def _connection(self) -> DuckConnection:
+        """That of the file; of a file that is not there yet, one to an empty store in memory."""
+        if self._absent is not None and self._absent.exists() and not self._opened.closed:
+            self._make()
+        return self._opened
+
+    def _make(self) -> DuckConnection:
+        """The connection to the file, which is made if it is missing: something is to be written."""
+        if self._absent is not None and not self._opened.closed:
+            # what is still read of the empty store may be read to its end
+            self._empty, path, self._absent = self._opened, self._absent, None
+            try:
+                self._connect(path)
+            except BaseException:
+                self._absent = path
+                raise
+        return self._opened
 
     @writes
     def put_jobs(self, batches: Iterable[pa.RecordBatch], load_id: str) -> PutCounts:
@@ -99,7 +144,7 @@ class DuckStore:
 
         Streams: memory does not grow with the load, except for the jobs that have several versions.
         """
-        counts = duck_jobs.put_jobs(self._connection, batches, load_id)
+        counts = duck_jobs.put_jobs(self._make(), batches, load_id)
         self._used = True
         return counts
 
@@ -139,7 +184,7 @@ class DuckStore:
         taken = self._held.take(table, partition, pieces)
         if isinstance(taken, Generation):
             return taken
-        generation = duck_results.write(self._connection, table, partition, taken)
+        generation = duck_results.write(self._make(), table, partition, taken)
         self._pending.add(generation.number)
         return generation
 
@@ -149,11 +194,26 @@ class DuckStore:
         # nobody else can publish: the file is held by this object
         changes = [*changes, *(also() if also is not None else ())]
         require_publishable(self._tables, changes)
-        duck_results.publish(self._connection, changes, self._held)
+        duck_results.publish(self._make(), changes, self._held)
         written = [change for change in changes if isinstance(change, Generation)]
         self._held.drop(written)
         self._pending -= {change.number for change in written}
         self._used |= any(change.table.name != _ACCOUNT for change in written)
+
+    @writes
+    def rewrite_jobs(self, containing: str, rewrite: Rewrite) -> int:
+        """Rewrite every version of a job in which a text stands, in one transaction; see `rewriting`."""
+        return duck_rewriting.rewrite_jobs(self._connection, containing, rewrite)
+
+    @writes
+    def erase(self) -> str:
+        """Write the file anew without what was deleted; see `compaction`."""
+        location = self._connection.location
+        if location == ":memory:":
+            return "the store is in memory"
+        compact(self._connection, _WRITING)
+        self._connect(location)
+        return f"{location} is written anew: what was deleted is in none of its pages"
 
     @writes
     def sweep(self) -> int:
@@ -180,7 +240,7 @@ class DuckStore:
     @writes
     def compare_and_set(self, key: str, old: str | None, new: str | None) -> bool:
         """Set a named value if it is still the old one (None: absent); whether it was."""
-        done = duck_results.compare_and_set(self._connection, key, old, new)
+        done = duck_results.compare_and_set(self._make(), key, old, new)
         self._used |= done and new is not None
         return done
 
@@ -200,9 +260,9 @@ class DuckStore:
         ]
 
     @writes
-    def set_up(self, *, dry_run: bool = False) -> Preparation:
+    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
         """Nothing to do: opening a file lays it out."""
-        del dry_run
+        del dry_run, mend
         return Preparation((), "")
 
     def close(self) -> None:
@@ -212,9 +272,11 @@ class DuckStore:
         leaves nothing behind, also where the disk is too full for anything but deleting.
         """
         with contextlib.suppress(StoreError, OSError):
-            if self._made and not self._connection.closed and self._is_empty():
-                self._connection.remove()
-        self._connection.close()
+            if self._made and not self._opened.closed and self._is_empty():
+                self._opened.remove()
+        self._opened.close()
+        if self._empty is not None:
+            self._empty.close()
 
     def _is_empty(self) -> bool:
         """Whether nothing was ever put into the store, or all of it was taken back.
@@ -224,7 +286,7 @@ class DuckStore:
         kept = ("main.jobs", "internal.load_numbers", "internal.named_values")
         try:
             return not any(
-                self._connection.rows(f"SELECT 1 FROM {source} LIMIT 1")  # noqa: S608  names of the layout
+                self._opened.rows(f"SELECT 1 FROM {source} LIMIT 1")  # noqa: S608  names of the layout
                 for source in (*kept, f"internal.published WHERE table_name <> '{_ACCOUNT}'")
             )
         except StoreError:
@@ -263,6 +325,8 @@ def _lay_out(connection: DuckConnection, layout: schema.Layout, tables: KnownTab
 def _show(ask: _Ask, location: str, tables: KnownTables) -> list[str]:
     """What a connection that only reads needs to see a file as one of this version."""
     layout = _layout(ask)
+    if not layout:
+        raise StoreError(f"nothing was ever stored in {location}; the first ingest fills it")
     _require_layout(ask, location, layout)
     ((database,),) = ask("SELECT current_database()")
     return schema.reading_statements(layout, tables.values(), str(database))
@@ -280,4 +344,14 @@ def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
             f"{location} has layout {number}, this version of esjobs reads layout "
             f"{schema.LAYOUT}: open it with the version that wrote it, "
             "export the jobs and ingest them into a new file"
+        )
+
+
+def _require_folder(file: Path) -> None:
+    """Refuse a location below something that is not a folder: no write can ever make it."""
+    above = next(each for each in file.absolute().parents if each.exists())
+    if not above.is_dir():
+        raise StoreError(
+            f"cannot make the folder {file.absolute().parent} for the store: {above} is not a folder; "
+            "name another one with --store duckdb:PATH"
         )

@@ -186,7 +186,7 @@ class Names:
     def rows(self, table: Table, partition: str = "") -> str:
         """The index that a partition of a table is written to; without one, that of no month.
 
-        >>> from esjobs.jobs.tables import BUCKETS
+        >>> from esjobs.schema.jobs import BUCKETS
         >>> Names("esjobs").rows(BUCKETS, "2026-11-19"), Names("esjobs").rows(BUCKETS)
         ('esjobs-buckets-2026-11', 'esjobs-buckets-000001')
         """
@@ -203,7 +203,7 @@ class Names:
     def month(self, table: Table, index: str) -> str:
         """The month of an index of a table; none of that which belongs to no month.
 
-        >>> from esjobs.jobs.tables import BUCKETS
+        >>> from esjobs.schema.jobs import BUCKETS
         >>> [Names("esjobs").month(BUCKETS, f"esjobs-buckets-{end}") for end in ("2026-11", "000001")]
         ['2026-11', '']
         """

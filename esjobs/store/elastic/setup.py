@@ -21,7 +21,7 @@ from esjobs.store.elastic.layout import (
     rows_index,
     state_index,
 )
-from esjobs.store.elastic.results.aliases import aliases_of, ensure_aliases, missing_aliases, published_in
+from esjobs.store.elastic.results.aliases import aliases_of, missing_aliases, published_in
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, ask
 from esjobs.store.lease import Lease
@@ -38,7 +38,7 @@ def set_up(
     jobs: bool = True,
     dry_run: bool,
 ) -> list[str]:
-    """Make what is missing, or only say what; a line for each template, index and alias.
+    """Make the templates and indices that are missing, or only say which; a line for each, and each alias.
 
     esjobs itself needs none of it: each index is made when it is first written to. Dashboards want all of
     them, also the empty ones; templates keep an index that something else makes under such a name from
@@ -66,8 +66,6 @@ def set_up(
             )
     for table in tables:
         missing = missing_aliases(cluster, names, table)
-        if missing and not dry_run:
-            ensure_aliases(cluster, names, table)
         done += [f"{verb} alias {alias}" for alias in missing]
         done += _of_before(cluster, names, table)
     return done

@@ -6,7 +6,7 @@ that the document has changed, the mark says whether it was this change that arr
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ from esjobs.core.errors import StoreBusyError
 from esjobs.store.elastic.indices import ensure_index
 from esjobs.store.elastic.layout import USUAL, IndexSettings, Names, state_index
 from esjobs.store.elastic.transport.cluster import Cluster, RefusedError, UnreachableError, ask
+from esjobs.store.elastic.transport.scan import PointInTime
+from esjobs.store.elastic.transport.writing import create, delete, index, refresh, write
 
 _CONFLICT = 409
 _COMMIT = "commit"
@@ -39,6 +41,7 @@ class State:
         self._cluster = cluster
         self._index = names.state
         self._how = how
+        self._ensured = False
 
     def commit(self) -> Commit:
         """What is committed now."""
@@ -83,11 +86,48 @@ class State:
         body = {"kind": "value"} if new is None else {"kind": "value", "value": new}
         return self._put(name, body, version)
 
+    def documents(self, names: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """Documents by their ids, as they are now, in one request; those that are missing are left out."""
+        docs = [{"_index": self._index, "_id": name} for name in names]
+        answer = self._cluster.call("POST", "/_mget", {"docs": docs}) if docs else {"docs": []}
+        return {doc["_id"]: doc["_source"] for doc in answer["docs"] if doc.get("found")}
+
+    def documents_of(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """All documents of a kind, by their ids; none where there is no state."""
+        found: dict[str, Mapping[str, Any]] = {}
+        if ask(self._cluster, f"/{self._index}/_mapping") is None:
+            return found
+        refresh(self._cluster, self._index)
+        with PointInTime(self._cluster, self._index) as at:
+            for hits in at.pages({"term": {"kind": kind}}):
+                found |= {hit["_id"]: hit["_source"] for hit in hits}
+        return found
+
+    def write(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write documents by their ids, whatever was there; for whoever has the turn."""
+        self._ensure()
+        write(self._cluster, (index(self._index, name, body) for name, body in documents.items()))
+
+    def create(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write documents by their ids, but those that are there."""
+        self._ensure()
+        write(self._cluster, (create(self._index, name, body) for name, body in documents.items()))
+
+    def delete(self, name: str) -> None:
+        """Remove a document; one that is gone is no error."""
+        write(self._cluster, [delete(self._index, name)])
+
+    def _ensure(self) -> None:
+        ensure_index(self._cluster, self._index, state_index(self._how))
+        self._ensured = True
+
     def _get(self, name: str) -> Any:
         return ask(self._cluster, f"/{self._index}/_doc/{name}")
 
     def _put(self, name: str, body: Mapping[str, Any], version: tuple[int, int] | None) -> bool:
-        ensure_index(self._cluster, self._index, state_index(self._how))
+        # a document that was read a moment ago has an index
+        if version is None or not self._ensured:
+            self._ensure()
         how = (
             {"op_type": "create"}
             if version is None

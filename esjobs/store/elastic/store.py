@@ -6,7 +6,7 @@ that the cluster finds, by the embedded store: one implementation of the languag
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -18,12 +18,14 @@ from esjobs.core.tables import Table
 from esjobs.core.window import Window
 from esjobs.store.base import (
     Aggregate,
+    Ailment,
     Capabilities,
     Change,
     FieldState,
     Generation,
     Preparation,
     PutCounts,
+    Rewrite,
     Span,
 )
 from esjobs.store.checks import by_name, require_known, writes
@@ -34,6 +36,7 @@ from esjobs.store.elastic.asking.row_groups import aggregate_rows
 from esjobs.store.elastic.asking.selection import selected
 from esjobs.store.elastic.fields.field_map import FieldMap, load_field_map
 from esjobs.store.elastic.fields.live_fields import OBJECT, LiveField
+from esjobs.store.elastic.health import ailments
 from esjobs.store.elastic.indices import require_layout
 from esjobs.store.elastic.jobs.foreign_jobs import ForeignJobs
 from esjobs.store.elastic.jobs.job_index import JobSource
@@ -137,6 +140,11 @@ class ElasticStore:
         self._open()
         return self._source.span()
 
+    def server_time(self) -> datetime | None:
+        """The time of the cluster; None without an index of jobs."""
+        self._open()
+        return self._source.server_time()
+
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Columns day, n_jobs, mark: a mark moves whenever a job of its day is added, changed or removed."""
         self._open()
@@ -153,6 +161,21 @@ class ElasticStore:
         """Switch every reader to these generations at once."""
         self._open()
         self._results.publish(changes, also)
+
+    @writes
+    def rewrite_jobs(self, containing: str, rewrite: Rewrite) -> int:
+        """Rewrite every version of a job in which a text stands; a document at a time."""
+        self._require_own()
+        return self._jobs.rewrite(containing, rewrite)
+
+    @writes
+    def erase(self) -> str:
+        """Nothing: a cluster frees the documents that were deleted when it merges its segments."""
+        pattern = f"{self._names.prefix}-*"
+        return (
+            f"deleted documents leave the files of the cluster when it merges segments; at once: "
+            f"POST /{pattern}/_forcemerge?max_num_segments=1"
+        )
 
     @writes
     def sweep(self) -> int:
@@ -234,13 +257,37 @@ class ElasticStore:
             for live in self._source.live.values()
         ]
 
+    def ailments(self) -> list[Ailment]:
+        """Closed and blocked indices, templates that win over ours, aliases and records that differ."""
+        found = list(ailments(self._open(), self._names, self._how.template_priority))
+        found += [
+            Ailment(
+                f"table {each.table.name}",
+                each.what,
+                "restore it from a snapshot"
+                if each.gone and each.table.entered
+                else "esjobs setup --mend puts it right",
+            )
+            for each in self._results.differences()
+        ]
+        return found
+
     @writes
-    def set_up(self, *, dry_run: bool = False) -> Preparation:
-        """Make all indices and aliases, also those that nothing was written to yet."""
+    def set_up(self, *, dry_run: bool = False, mend: bool = False) -> Preparation:
+        """Make all indices and aliases, also those that nothing was written to yet.
+
+        Raises :class:`PublishedError` where aliases and the record of what is published differ; with ``mend``
+        they are put right first.
+        """
         cluster = self._open()
         tables = self._tables.values()
         own = self._foreign is None
-        done = set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
+        mended = self._results.mend(dry_run=dry_run) if mend else []
+        if not (mend and dry_run):
+            self._results.check()
+        done = mended + set_up(cluster, self._names, tables, self._how, jobs=own, dry_run=dry_run)
+        if not dry_run:
+            self._results.prepare()
         if own:
             done += set_up_jobs(cluster, self._names, self._state, self._how, dry_run=dry_run)
         return Preparation(tuple(done), role(cluster.product, self._names, self._foreign))

@@ -28,12 +28,13 @@ class Choices {
     return said;
   }
 
-  // One at a time, and nothing said: the first, unless something else on the page was chosen.
+  // One at a time, and nothing said: the first by rank, unless something else on the page was chosen.
   untold(choice, pools) {
     if (!choice.single) return null;
     const others = this.others().some((each) => each !== choice && this.state.get(each.key));
     if (others) return null;
     const names = sortedTexts(this.all(choice, pools));
+    if (names.includes(choice.first)) return choice.first;
     return names.length ? names[0] : null;
   }
 

@@ -19,14 +19,7 @@ from dashboards.targets.html.charts import (
     rare_last,
     scatter_line,
 )
-from dashboards.targets.html.marks import (
-    DENSE_FROM,
-    DENSE_ROW_HEIGHT,
-    ROW_HEIGHT,
-    SCHEMA,
-    drawing,
-    shown,
-)
+from dashboards.targets.html.marks import DENSE_FROM, DENSE_ROW_HEIGHT, ROW_HEIGHT, SCHEMA, drawing, shown
 from dashboards.targets.html.pages.columns import PLACE, Columns, steps
 from dashboards.targets.html.pages.pools import ALL, Pool, counted, fields_of
 from dashboards.targets.vegalite.charts import CHARTS, Drawn
@@ -52,6 +45,7 @@ BARS: tuple[Kind, ...] = (
     "bars",
     "amounts",
     "ends",
+    "rates",
     "coverage",
     "ranked",
     "worst",

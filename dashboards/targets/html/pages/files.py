@@ -23,8 +23,9 @@ from dashboards.targets.html.pages.columns import Columns, numbered
 from dashboards.targets.html.pages.figures import Drawable
 from dashboards.targets.html.pages.panels import panel_of, slug, words_of
 from dashboards.targets.html.pages.pools import Pool, Reader, pools_of, shown_view
-from dashboards.targets.html.theme import SHAPES, look_names, palette_css, series_css
+from dashboards.targets.html.theme import SHAPES, age_macro, look_names, palette_css, series_css
 from dashboards.view.rows import Row, select
+from esjobs.core.freshness import Freshness
 from esjobs.core.text import visible
 from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT
 
@@ -38,19 +39,25 @@ MARK = '<meta name="generator" content="esjobs pages">'
 """By which a file of ours is known among others."""
 
 
+Facts = tuple[tuple[str, str], ...]
+"""Texts by term."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """What all pages go by.
 
-    ``facts``: what they say about the run that they show, as text by term. ``limit``: the accepted deviation.
-    ``jobs``: the index of jobs, which may lack fields that panels need. ``of_jobs``: addresses of pages of
-    jobs, by source and job_id.
+    ``facts``: what their head says about the run that they show. ``notes``: what their foot says. ``limit``:
+    the accepted deviation. ``jobs``: the index of jobs, which may lack fields that panels need. ``of_jobs``:
+    addresses of pages of jobs, by source and job_id. ``age``: of the run; None without one.
     """
 
-    facts: tuple[tuple[str, str], ...] = ()
+    facts: Facts = ()
+    notes: Facts = ()
     limit: float = DEVIATION_LIMIT
     jobs: JobsIndex = OWN
     of_jobs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    age: Freshness | None = None
 
 
 @dataclass(frozen=True)
@@ -78,12 +85,14 @@ def site_of(pages: Sequence[Page], reader: Reader, setting: Setting = Setting())
         digest.update(f"{name}\0{text}\0".encode())
     digest.update(json.dumps(described, sort_keys=True).encode())
     folder = f"esjobs-pages-{digest.hexdigest()[:12]}"
-    template = _environment().from_string(_read("page.html.jinja"))
+    template = _environment().from_string(age_macro() + _read("page.html.jinja"))
     written = {
         file_of(page, pages): template.render(
             page=page,
             pages=[(each.title, file_of(each, pages), each.id == page.id) for each in pages],
             facts=setting.facts,
+            notes=setting.notes,
+            age=setting.age,
             folder=folder,
             mark=Markup(MARK),  # noqa: S704 - our own text
             description=Markup(_inside(described[page.id])),  # noqa: S704 - escaped there
@@ -146,8 +155,20 @@ def _choice(choice: Choice, pools: Sequence[Pool]) -> dict[str, Any]:
         "column": choice.column,
         "single": choice.single,
         "chosen": choice.chosen,
+        "first": _first(choice, [pool for pool in pools if pool.name in (latest or own)]),
         "pools": latest or own or able,
     }
+
+
+def _first(choice: Choice, pools: Sequence[Pool]) -> str | None:
+    """What a page opens on where one value is shown at a time: that of the row of the first rank."""
+    ranked = [
+        (row["rank"], str(row[choice.column]))
+        for pool in pools
+        for row in pool.rows
+        if choice.single and row.get("rank") is not None and row.get(choice.column) is not None
+    ]
+    return visible(min(ranked)[1]) if ranked else None
 
 
 def _described(panel: Panel, width: int, limit: float) -> dict[str, Any]:

@@ -158,7 +158,11 @@ const MAKERS = {
   statement(panel, made, pool, rows) {
     const [row] = rows;
     const texts = made.texts.map((column) => pool.column(column)[row]).filter((text) => text !== null);
-    panel.body.replaceChildren(...texts.map((text, place) => element("p", place ? "further-words" : "loud", text)));
+    const told = texts.map((text, place) => element("p", place ? "further-words" : "loud", text));
+    const old = document.getElementById("too-old");
+    if (old && told.length) told[told.length - 1].append(old.content.cloneNode(true));
+    panel.body.replaceChildren(...told);
+    SHARED.grow(document);
   },
 
   caption(panel, made, pool, rows) {
@@ -251,5 +255,6 @@ window.addEventListener("error", (event) => {
 window.addEventListener("popstate", wanted);
 window.addEventListener("beforeprint", () => page.drawer.paper(680));
 window.addEventListener("afterprint", () => window.dispatchEvent(new Event("resize")));
+SHARED.grow(document);
 start();
 wanted();

@@ -11,6 +11,7 @@ from dashboards.targets.html.pages.columns import Columns
 from dashboards.targets.html.pages.figures import DRAWN, Drawable, figures_of, places
 from dashboards.targets.html.parts import style_of
 from dashboards.view.rows import keeps
+from esjobs.core.numbers import exact_percent
 from esjobs.core.words import STANDINGS
 
 Made = dict[str, Any]
@@ -49,7 +50,7 @@ def panel_of(
 
 def words_of(panel: Panel, limit: float) -> Made:
     """A panel of words alone."""
-    said = f"{100 * limit:.3g} %"
+    said = exact_percent(limit)
     return {"terms": [[term, text.replace("{limit}", said)] for term, text in panel.text]}
 
 

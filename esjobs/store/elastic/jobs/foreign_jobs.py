@@ -18,6 +18,7 @@ from esjobs.store.base import Span
 from esjobs.store.checks import FINGERPRINTS
 from esjobs.store.elastic.asking.clauses import EVERY, Clause, all_of
 from esjobs.store.elastic.asking.days import day_of, digits, moment_of, per_day, within
+from esjobs.store.elastic.asking.server_time import server_time
 from esjobs.store.elastic.fields.field_map import FieldMap
 from esjobs.store.elastic.fields.live_fields import alike, foreign_names, live_fields, require_usable
 from esjobs.store.elastic.fields.mappings import Mappings, mappings_of, require_indices
@@ -141,6 +142,11 @@ class ForeignJobs:
         if not jobs:
             return Span(0, None, None)
         return Span(jobs, self._end("asc"), self._end("desc"))
+
+    def server_time(self) -> datetime | None:
+        """The time of the cluster."""
+        paths = self.live["end_time"].paths
+        return server_time(self._cluster, self._expression, paths[0]) if paths else None
 
     def undated(self) -> int:
         """Documents that have no end time, and so are no jobs; two counts that go through none of them."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Protocol
 
 import pyarrow as pa
@@ -74,6 +74,9 @@ class JobSource(Protocol):
 
     def span(self) -> Span:
         """How many jobs there are and which span their end times cover."""
+
+    def server_time(self) -> datetime | None:
+        """The time of the cluster; None where there is no index to ask."""
 
     def undated(self) -> int:
         """Documents that have no end time, and so are no jobs."""

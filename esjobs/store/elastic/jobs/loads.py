@@ -22,12 +22,14 @@ import pyarrow.compute as pc
 from esjobs.core.arrow import PUT_SCHEMA
 from esjobs.core.errors import StoreError
 from esjobs.core.window import Window
-from esjobs.store.base import PutCounts, Span
+from esjobs.store.base import PutCounts, Rewrite, Span
 from esjobs.store.batches import blocks
 from esjobs.store.checks import SUPERSEDED
 from esjobs.store.elastic.asking.days import fingerprints, within
+from esjobs.store.elastic.asking.server_time import server_time
 from esjobs.store.elastic.jobs.leftovers import KEPT_PLACE, leftovers, removal, restored
 from esjobs.store.elastic.jobs.months import Brought, JobMonths
+from esjobs.store.elastic.jobs.rewriting import changes, containing
 from esjobs.store.elastic.jobs.stamps import stamped
 from esjobs.store.elastic.jobs.versions import (
     MERGED,
@@ -248,6 +250,22 @@ class Jobs:
             write(self._cluster, (removal(v.where, v.name, v.identity, left) for v in gone))
         return len({version.identity for version in gone})
 
+    def rewrite(self, text: str, rewrite: Rewrite) -> int:
+        """Rewrite every version in which a text stands; how many changed. Visible as it is written."""
+        changed = 0
+        self._begin()
+        try:
+            with PointInTime(self._cluster, self.index) as at:
+                for hits in at.pages(containing(text)):
+                    for written, gone in changes(hits, rewrite):
+                        write(self._cluster, written, before=self._lease.keep)
+                        write(self._cluster, gone, before=self._lease.keep)
+                        changed += len(written)
+            refresh(self._cluster, self.index)
+        finally:
+            self._end()
+        return changed
+
     def _remaining(
         self, at: PointInTime, names: Sequence[str], number: int, loads: Set[int], gone: int
     ) -> tuple[list[Contest], list[Version]]:
@@ -341,6 +359,10 @@ class Jobs:
         return Span(
             jobs, *(_moment(answer["hits"]["hits"][0]["_source"]["end_time"]) for answer in (first, last))
         )
+
+    def server_time(self) -> datetime | None:
+        """The time of the cluster."""
+        return server_time(self._cluster, self.index, "end_time")
 
     def day_fingerprints(self, window: Window | None) -> pa.Table:
         """Jobs per day and sums of their marks: independent of order, moved by any change.

@@ -1,6 +1,7 @@
 """Reading the jobs that esjobs keeps in the cluster itself."""
 
 from collections.abc import Collection, Iterator
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -63,6 +64,10 @@ class OwnJobs:
     def span(self) -> Span:
         """How many jobs are stored and which span their end times cover."""
         return self._jobs.span()
+
+    def server_time(self) -> datetime | None:
+        """The time of the cluster."""
+        return self._jobs.server_time()
 
     def undated(self) -> int:
         """None: a job without an end time was refused when it was loaded."""

@@ -40,6 +40,13 @@ def named(identities: Sequence[str]) -> dict[str, Any]:
     return {"bool": {"should": [{"ids": {"values": names}}, {"terms": {"identity": names}}]}}
 
 
+def known_of(document: Mapping[str, Any]) -> Known:
+    """What a document knows of its job."""
+    values: Known = {name: value for name, value in document.items() if name in _NAMES}
+    values |= document.get(NOT_FINITE, {})
+    return values
+
+
 def born_by(document: Mapping[str, Any]) -> int:
     """The commit that brought a document: that which shows it, unless it names another one."""
     return int(document.get("born", document["from"]))
@@ -70,9 +77,7 @@ class Version:
     @property
     def known(self) -> Known:
         """What it knows of the job."""
-        values = {name: value for name, value in self.document.items() if name in _NAMES}
-        values |= self.document.get(NOT_FINITE, {})
-        return values
+        return known_of(self.document)
 
     @classmethod
     def incoming(cls, document: Document, index_of: Callable[[str], str]) -> "Version":
@@ -186,9 +191,9 @@ def settled(contests: Sequence[Contest], number: int) -> Iterator[Action]:
     rows = []
     for contest in contests:
         if contest.folded is not None:
-            rows.append(_row(contest.folded, contest.loaded[0]))
+            rows.append(row_of(contest.folded, contest.loaded[0].document))
         if contest.merging:
-            rows.append(_row(contest.shown, contest.versions[0]))
+            rows.append(row_of(contest.shown, contest.versions[0].document))
     made = iter(_documents(rows))
     for contest in contests:
         folded = next(made) if contest.folded is not None else None
@@ -196,9 +201,9 @@ def settled(contests: Sequence[Contest], number: int) -> Iterator[Action]:
         yield from contest.actions(number, folded, merged)
 
 
-def _row(known: Known, best: Version) -> dict[str, Any]:
-    """Values as Arrow takes them, with the origin of the best version."""
-    origin = {name: best.document.get(name) for name in ORIGIN_SCHEMA.names}
+def row_of(known: Known, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as Arrow takes them, with the origin that a document names."""
+    origin = {name: document.get(name) for name in ORIGIN_SCHEMA.names}
     return {item.name: _value(known.get(item.name), item.type) for item in JOB_SCHEMA} | origin
 
 

@@ -1,4 +1,4 @@
-"""What readers of a table see, as the filters of its aliases; these are the only record of it.
+"""What readers of a table see, as the filters of its aliases; `records` has it a second time.
 
 The alias of a table lists, for each of its indices, the generation of every partition that is published
 there: an index of a month lists the days of that month, however many months there are. The aliases of what
@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from esjobs.core.errors import StoreError
 from esjobs.core.tables import Table
 from esjobs.store.base import Change, Generation, Pointed
 from esjobs.store.checks import LENGTH
@@ -21,6 +20,12 @@ _NOTHING = "none"
 
 Shown = dict[str, str]
 """Partition to generation, as a filter lists them."""
+
+NOTHING_SHOWN: Shown = {_NOTHING: _NOTHING}
+"""No partition, as a filter lists it."""
+
+UNREADABLE: Shown = {"unreadable": "unreadable"}
+"""Stands for a filter that is missing or that esjobs did not make."""
 
 Aliases = dict[str, dict[str, Shown]]
 """By index of a table, what each of its aliases shows."""
@@ -34,7 +39,7 @@ class Place:
     number: str
 
 
-Published = dict[str, Place]
+Partitions = dict[str, Place]
 """The partitions that readers of a table see."""
 
 
@@ -44,14 +49,12 @@ def aliases_of(
     """What each alias of ours shows, by index of a table; nothing where there is no index.
 
     ``months``: the only ones that are asked for, beside the index of none; None: all. Two years of filters
-    are too much to be read for a day.
-
-    Raises :class:`StoreError` where an alias has lost the filter that esjobs gave it.
+    are too much to be read for a day. A filter that esjobs did not make is :data:`UNREADABLE`.
     """
     answer = ask(cluster, f"/{listed(names.patterns(table, months))}/_alias") or {}
     return {
         index: {
-            alias: _read(facts, alias, index)
+            alias: _read(facts)
             for alias, facts in of_index["aliases"].items()
             if _is_ours(names, table, alias)
         }
@@ -60,7 +63,7 @@ def aliases_of(
     }
 
 
-def published_in(aliases: Aliases, names: Names, table: Table) -> Published:
+def published_in(aliases: Aliases, names: Names, table: Table) -> Partitions:
     """What readers of a table see of each partition."""
     return {
         partition: Place(index, number)
@@ -69,9 +72,10 @@ def published_in(aliases: Aliases, names: Names, table: Table) -> Published:
     }
 
 
-def is_seen(of_index: Mapping[str, Shown]) -> bool:
-    """Whether the aliases of an index show anything of it."""
-    return any(number != _NOTHING for shown in of_index.values() for number in shown.values())
+def seen_of(of_index: Mapping[str, Shown]) -> dict[str, Shown]:
+    """What the aliases of an index show of it; those that show nothing are left out."""
+    listed_in = {alias: _listed_in(of_index, alias) for alias in of_index}
+    return {alias: shown for alias, shown in listed_in.items() if shown}
 
 
 def _listed_in(of_index: Mapping[str, Shown], alias: str) -> Shown:
@@ -103,7 +107,7 @@ def aliases_after(before: Aliases, names: Names, table: Table, changes: Iterable
             shown[names.rows(table, change.partition)][change.partition] = change.number
     after: Aliases = {
         # an index that another process is just filling is not ours to show
-        index: {alias: seen or {_NOTHING: _NOTHING}} if seen or index == first or before[index] else {}
+        index: {alias: seen or NOTHING_SHOWN} if seen or index == first or before[index] else {}
         for index, seen in shown.items()
     }
     after[first] |= {name: {one: shown[first].get(one, _NOTHING)} for name, one in latest.items()}
@@ -131,7 +135,7 @@ def filter_of(shown: Shown) -> dict[str, Any]:
 
     The document that says that a generation was written has no partition and so is never shown.
     """
-    of_partitions = shown or {_NOTHING: _NOTHING}
+    of_partitions = shown or NOTHING_SHOWN
     generations = {"terms": {"generation": list(of_partitions.values())}}
     return {"bool": {"filter": [generations, {"terms": {"partition": list(of_partitions)}}]}}
 
@@ -143,25 +147,13 @@ def missing_aliases(cluster: Cluster, names: Names, table: Table) -> list[str]:
     return [alias for alias in needed if alias not in there]
 
 
-def ensure_aliases(cluster: Cluster, names: Names, table: Table) -> None:
-    """Give a table that has never been published aliases that show nothing."""
-    before = aliases_of(cluster, names, table)
-    actions = switch(before, aliases_after(before, names, table, ()))
-    if actions:
-        cluster.call("POST", "/_aliases", {"actions": actions})
-
-
-def _read(facts: Mapping[str, Any], alias: str, index: str) -> Shown:
+def _read(facts: Mapping[str, Any]) -> Shown:
     """What the filter of an alias lists."""
     try:
         numbers, partitions = facts["filter"]["bool"]["filter"]
         return dict(zip(partitions["terms"]["partition"], numbers["terms"]["generation"], strict=True))
     except (KeyError, TypeError, ValueError):
-        raise StoreError(
-            f"alias {alias} of index {index} has not the filter that esjobs gave it, which alone says what "
-            f"is published: somebody made it anew; put the filter back, or remove the alias from the index "
-            f"(DELETE /{index}/_alias/{alias}) and make its results again"
-        ) from None
+        return UNREADABLE
 
 
 def _is_ours(names: Names, table: Table, alias: str) -> bool:

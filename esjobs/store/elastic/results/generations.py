@@ -1,8 +1,8 @@
 """Results in the cluster: rows are written under a generation, readers follow an alias with a filter.
 
-The alias of a table says which generations readers see; one request changes the aliases of all tables at
-once. The filter of an alias is the only record of what is published, so that Kibana and esjobs cannot
-disagree. The days of a month are in an index of their own, which is dropped when nothing of it is seen.
+The alias of a table says which generations readers see, Kibana as well as esjobs; one request changes the
+aliases of all tables at once, and a record in the state follows (`published`). The days of a month are in an
+index of their own, which is dropped when nothing of it is seen.
 """
 
 import contextlib
@@ -38,24 +38,24 @@ from esjobs.store.elastic.layout import (
     rows_index,
 )
 from esjobs.store.elastic.results.aliases import (
-    Aliases,
+    Partitions,
     Place,
-    Published,
     aliases_after,
     aliases_of,
     filter_of,
-    is_seen,
     published_in,
-    switch,
 )
 from esjobs.store.elastic.results.lines import PIECE_BYTES, PIECE_ROWS, create_lines
-from esjobs.store.elastic.results.markers import Marker, Markers, by_index, chunks
+from esjobs.store.elastic.results.markers import Marker, Markers
+from esjobs.store.elastic.results.mend import Mend
+from esjobs.store.elastic.results.published import Difference, Published, difference_error
+from esjobs.store.elastic.results.records import Records
+from esjobs.store.elastic.results.sweep import Sweep, remove
 from esjobs.store.elastic.results.untidy import UntidyMonths
 from esjobs.store.elastic.state import State
 from esjobs.store.elastic.transport.cluster import Cluster
-from esjobs.store.elastic.transport.patience import PassingError
 from esjobs.store.elastic.transport.scan import PointInTime
-from esjobs.store.elastic.transport.writing import delete, parts, refresh, sent, write
+from esjobs.store.elastic.transport.writing import parts, refresh, sent
 from esjobs.store.lease import Lease
 from esjobs.store.process import Process
 
@@ -82,6 +82,7 @@ class Results:
         self._how = how
         self._markers = Markers(cluster, names, clock)
         self._untidy = UntidyMonths(state)
+        self._shown = Published(cluster, names, Records(state), self._markers, tables)
         self._pending: dict[str, Place] = {}
         _OPEN.add(self)
         self._turn = Lease(state, cluster.location, what="publishing results", request_s=cluster.longest_s())
@@ -114,7 +115,7 @@ class Results:
         except BaseException:
             # what cannot be deleted now is swept later
             with contextlib.suppress(StoreError):
-                self._delete([Place(index, number)])
+                remove(self._cluster, [Place(index, number)])
             self._pending.pop(number, None)
             raise
         return generation
@@ -144,9 +145,13 @@ class Results:
 
     def _ensure(self, table: Table, index: str) -> None:
         first = self._names.rows(table)
-        ensure_index(self._cluster, first, rows_index(table, self._how))
-        if index != first:
-            ensure_index(self._cluster, index, rows_index(table, self._how, monthly=True))
+
+        def make() -> None:
+            ensure_index(self._cluster, first, rows_index(table, self._how))
+            if index != first:
+                ensure_index(self._cluster, index, rows_index(table, self._how, monthly=True))
+
+        self._shown.ensure_index(table, index, make)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -176,46 +181,63 @@ class Results:
                 indices = {self._names.rows(table, generation.partition) for generation in written}
                 refresh(self._cluster, self._names.target(table, sorted(indices)))
                 self._markers.require_written(table, written)
-        months = {name: _months(changes, table) for name, table in tables.items()}
-
-        def shown(name: str) -> Aliases:
-            return aliases_of(self._cluster, self._names, tables[name], months[name])
-
-        before = {name: shown(name) for name in tables}
+        last = self._shown.recover()
+        asked = [(table, _months(changes, table)) for table in tables.values()]
+        shown, wanted = self._shown.settled(asked)
         for change in changes:
-            if isinstance(change, Generation) and not before[change.table.name]:
+            if isinstance(change, Generation) and not shown[change.table.name]:
                 raise StoreError(f"the indices of '{change.table.name}' are gone; run the step again")
         # a table that nothing was ever written to has nothing to take out of sight
-        tables = {name: table for name, table in tables.items() if before[name]}
         after = {
-            name: aliases_after(before[name], self._names, table, changes) for name, table in tables.items()
+            name: aliases_after(wanted[name], self._names, table, changes)
+            for name, table in tables.items()
+            if shown[name]
         }
-        actions = [action for name in tables for action in switch(before[name], after[name])]
-        if not actions:
-            return
         # months that are written to were mentioned when that began
         with self._untidy.mention(_retired_months(changes)):
-            try:
-                self._cluster.call("POST", "/_aliases", {"actions": actions})
-            except PassingError as error:
-                if not error.passing:
-                    raise
-                # the answer may be lost and the switch made
-                if {name: shown(name) for name in tables} != after:
-                    raise
-            for change in changes:
-                if isinstance(change, Generation):
-                    self._pending.pop(change.number, None)
-            # who is switched over is switched over, also when this fails: then they are left to a later sweep
-            with contextlib.suppress(StoreError):
-                for name, table in tables.items():
-                    seen = (published_in(aliases[name], self._names, table) for aliases in (before, after))
-                    gone, still = (set(published.values()) for published in seen)
-                    self._markers.end_of(sorted(gone - still, key=lambda place: place.number))
+            self._shown.switch(last, shown, wanted, after, self._turn.keep)
+        for change in changes:
+            if isinstance(change, Generation):
+                self._pending.pop(change.number, None)
 
-    def published(self, table: Table, months: Collection[str] | None = None) -> Published:
+    def check(self) -> None:
+        """Raise :class:`PublishedError` if aliases and record of any index differ."""
+        # again: somebody may have published between the two halves of the answer
+        found = self.differences() and self.differences()
+        if found:
+            raise difference_error(found)
+
+    def differences(self) -> list[Difference]:
+        """The indices of all tables whose aliases and record differ, but by a publication under way."""
+        tables = self._tables.values()
+        aliases = {table.name: aliases_of(self._cluster, self._names, table) for table in tables}
+        found = self._shown.survey(tables, aliases, self._shown.records.every())
+        left: list[Difference] = []
+        for table in tables:
+            of_table = [each for each in found if each.table == table]
+            left += self._shown.without_open(of_table, aliases[table.name]) if of_table else []
+        return left
+
+    def mend(self, *, dry_run: bool) -> list[str]:
+        """Put aliases right from the record; a line for each index; see `Mend`."""
+        with self._alone():
+            mend = Mend(self._cluster, self._names, self._shown, self._markers)
+            return mend.mend(self._tables, self._turn.keep, dry_run=dry_run)
+
+    def prepare(self) -> None:
+        """Give tables that have never been published aliases that show nothing; the indices are there."""
+        with self._alone():
+            last = self._shown.recover()
+            shown, wanted = self._shown.settled([(table, []) for table in self._tables.values()])
+            after = {
+                name: aliases_after(wanted[name], self._names, table, ())
+                for name, table in self._tables.items()
+            }
+            self._shown.switch(last, shown, wanted, after, self._turn.keep)
+
+    def published(self, table: Table, months: Collection[str] | None = None) -> Partitions:
         """Where the rows are that readers of a table see of each partition, of some months or of all."""
-        return published_in(aliases_of(self._cluster, self._names, table, months), self._names, table)
+        return published_in(self._shown.aliases(table, months), self._names, table)
 
     def visible(self, table: Table, where: Sequence[Filter] = ()) -> VisibleRows:
         """The rows of a table that readers see now, but those of partitions that the filters exclude.
@@ -254,105 +276,23 @@ class Results:
         return row_pages(at, table, {"bool": {"filter": asked}}, left, names, order, limit, visible.runs)
 
     def sweep(self) -> int:
-        """Delete the rows of generations that nobody sees and nobody will publish; the number of rows.
-
-        What another process has written and not published yet stays: as long as it lives where this machine
-        can see that, and for a day where it cannot. Of a table with months only those are looked into in
-        which something was written or taken out of sight since they were swept.
-        """
-        untidy = self._untidy.now()
-        swept = 0
-        left: dict[str, set[str]] = {}
-        for table in self._tables.values():
-            rows, writing = self._sweep(table, untidy.months(table) if is_monthly(table) else None)
-            swept += rows
-            if is_monthly(table):
-                left[table.name] = {self._names.month(table, index) for index in writing} - {""}
-        self._untidy.settle(untidy, left)
-        return swept
+        """Delete the rows of generations that nobody sees and nobody will publish; see `Sweep`."""
+        sweep = Sweep(self._cluster, self._names, self._shown, self._markers, self._alone, self._is_left)
+        return sweep.sweep(self._tables.values(), self._untidy)
 
     def forget(self) -> None:
         """Nothing that was written and not published will be: let it be swept."""
         self._pending.clear()
 
-    def _sweep(self, table: Table, months: Collection[str] | None) -> tuple[int, set[str]]:
-        """The number of rows that went, and the indices in which something may still be published."""
-        aliases = aliases_of(self._cluster, self._names, table, months)
-        if not aliases:
-            return 0, set()
-        indices = self._names.target(table, aliases)
-        refresh(self._cluster, indices)
-        seen = [place.number for place in published_in(aliases, self._names, table).values()]
-        unseen = list(self._markers.unseen(indices, seen))
-        over = [marker.place for marker in unseen if marker.over]
-        left = [marker.place for marker in unseen if not marker.over and self._is_left(marker)]
-        if left:
-            # nobody publishes meanwhile, and afterwards nobody can
-            with self._alone():
-                still = set(self.published(table, months).values())
-                left = [place for place in left if place not in still]
-                self._markers.end_of(left)
-        writing = {marker.index for marker in unseen} - {place.index for place in (*over, *left)}
-        empty = [index for index in _empty(aliases, self._names.rows(table)) if index not in writing]
-        dropped = self._dropped(table, empty) if empty else {}
-        gone = [place for place in (*over, *left) if place.index not in dropped]
-        swept = {place.number for place in (*over, *left)}
-        unsettled = {marker.index for marker in unseen if marker.number not in swept}
-        return sum(dropped.values()) + self._delete(gone), unsettled
-
-    def _dropped(self, table: Table, indices: Sequence[str]) -> dict[str, int]:
-        """Drop indices of months of which nothing is seen and will be; the rows that each of them had."""
-        dropped = {}
-        with self._alone():
-            months = {self._names.month(table, index) for index in indices}
-            there = aliases_of(self._cluster, self._names, table, months)
-            empty = _empty(there, self._names.rows(table))
-            for index in indices:
-                if index not in empty:
-                    continue
-                refresh(self._cluster, index)
-                unseen = self._markers.unseen(index, ())
-                if all(marker.over or self._is_left(marker) for marker in unseen):
-                    dropped[index] = self._n_rows(index)
-                    self._cluster.call("DELETE", f"/{index}")
-        return dropped
-
-    def _n_rows(self, index: str) -> int:
-        with PointInTime(self._cluster, index) as at:
-            body = {"size": 0, "query": {"exists": {"field": "partition"}}, "track_total_hits": True}
-            answer = at.search(body)
-        return int(answer["hits"]["total"]["value"]) if answer else 0
-
     def _is_left(self, marker: Marker) -> bool:
-        """Whether nobody will publish a generation; of this process' own its open stores know."""
+        """True if nobody will publish a generation; of this process' own its open stores know."""
         if any(marker.number in results._pending for results in tuple(_OPEN)):
             return False
         return marker.writer == Process.current() or marker.is_left(self._clock())
 
-    def _delete(self, places: Sequence[Place]) -> int:
-        """Delete the rows of generations, after them the documents about these; the number of rows."""
-        deleted = 0
-        for index, numbers in by_index(places):
-            for some in chunks(numbers):
-                refresh(self._cluster, index)
-                chosen = [{"terms": {"generation": some}}, {"exists": {"field": "partition"}}]
-                with PointInTime(self._cluster, index) as at:
-                    for hits in at.pages({"bool": {"filter": chosen}}, False):
-                        write(self._cluster, (delete(index, hit["_id"]) for hit in hits))
-                        deleted += len(hits)
-                write(self._cluster, (delete(index, number) for number in some))
-                if deleted:
-                    refresh(self._cluster, index)
-        return deleted
-
 
 _OPEN: weakref.WeakSet[Results] = weakref.WeakSet()
 """The open stores of this process, which know what they are about to publish."""
-
-
-def _empty(aliases: Aliases, first: str) -> list[str]:
-    """The indices of months of which readers see nothing; ``first``, that of no month, keeps the aliases."""
-    return [index for index, of_index in aliases.items() if index != first and not is_seen(of_index)]
 
 
 def _retired_months(changes: Sequence[Change]) -> list[tuple[Table, str]]:

@@ -33,6 +33,7 @@ class Marker:
     """A generation that readers do not see. ``writer``, ``begun``: missing where an earlier version wrote it.
 
     ``index``: where its rows are. ``over``: readers no longer see it, or nobody will ever publish it.
+    ``partition``: what it is of; empty as long as it is not complete.
     """
 
     index: str
@@ -40,6 +41,7 @@ class Marker:
     writer: Process | None
     begun: datetime | None
     over: bool
+    partition: str = ""
 
     @property
     def place(self) -> Place:
@@ -121,7 +123,12 @@ class Markers:
                         Process.parse(document.get("writer", "")),
                         None if begun is None else datetime.fromisoformat(begun),
                         bool(document.get("over")),
+                        document.get("written", ""),
                     )
+
+    def complete(self, indices: str) -> list[Marker]:
+        """The generations that were written whole and that no publication has taken out of sight."""
+        return [marker for marker in self.unseen(indices, ()) if marker.partition and not marker.over]
 
     def _head(self, generation: Generation) -> dict[str, Any]:
         return {

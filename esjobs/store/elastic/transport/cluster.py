@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
-from esjobs.core.errors import StoreBusyError, StoreError, UsageError
+from esjobs.core.errors import BlockedError, StoreError, UsageError
 from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
 from esjobs.store.elastic.transport.patience import PassingError, longest_s, patiently
@@ -226,6 +226,7 @@ _WAYS_OUT: dict[str, str] = {
     "cluster_block_exception": "the index or the cluster is blocked for writing (index.blocks, "
     "cluster.blocks); lift the block and run it again",
     "security_exception": "name another user, or give this one the role that 'esjobs setup' prints",
+    "index_closed_exception": "somebody has closed the index; open it (POST /INDEX/_open) and run it again",
     "index_not_found_exception": "run 'esjobs setup', or name the jobs' index",
     "es_rejected_execution_exception": "the cluster is overloaded; run it again later",
     "circuit_breaking_exception": "the cluster lacks memory; run it again later or for fewer days at a time",
@@ -256,7 +257,7 @@ def refusal(
     text = f"{' '.join(what.split())[:400]}; {way}"
     # without a master everything is blocked, for moments; a full disk blocks writes until somebody comes
     if kind == "cluster_block_exception" and status != _UNAVAILABLE:
-        return StoreBusyError(text)
+        return BlockedError(text)
     return RefusedError(text, status, kind, wait_s)
 
 

@@ -10,14 +10,7 @@ import elasticsearch
 from esjobs.core.errors import StoreError
 from esjobs.core.fields import FieldType
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.cluster import (
-    Body,
-    Cluster,
-    RefusedError,
-    no_json,
-    refusal,
-    unreachable,
-)
+from esjobs.store.elastic.transport.cluster import Body, Cluster, RefusedError, no_json, refusal, unreachable
 from esjobs.store.elastic.transport.patience import seconds_of
 from esjobs.store.elastic.transport.tls import context
 

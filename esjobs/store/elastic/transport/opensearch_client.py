@@ -7,13 +7,7 @@ from typing import Any
 
 from esjobs.core.errors import MissingExtraError, SettingsError, StoreError
 from esjobs.store.elastic.transport.access import Access
-from esjobs.store.elastic.transport.cluster import (
-    Body,
-    Cluster,
-    no_json,
-    refusal,
-    unreachable,
-)
+from esjobs.store.elastic.transport.cluster import Body, Cluster, no_json, refusal, unreachable
 from esjobs.store.elastic.transport.patience import seconds_of
 from esjobs.store.elastic.transport.tls import context
 

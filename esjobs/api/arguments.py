@@ -1,0 +1,174 @@
+"""What the Python interface takes in several forms: windows, names, conditions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from os import PathLike
+from pathlib import Path
+from typing import TypedDict
+
+from esjobs.core.conditions import written
+from esjobs.core.errors import UsageError
+from esjobs.core.text import kind_of
+from esjobs.core.window import Window
+
+WindowLike = Window | str | date | tuple[str | date, str | date] | None
+"""A window, its text (``2018-08-01/2018-09-01``, ``2018-W31``, ``last-week``, ``7d``), a day, a pair of
+times (pandas' too), a pandas Period; None where there is a usual one."""
+Names = str | Iterable[str]
+"""One name or several."""
+Where = str | Iterable[str | tuple[str, object] | tuple[str, str, object]] | Mapping[str, object]
+"""Conditions on fields: texts (``efficiency<0.1``), pairs of a field and a value that it equals, triples with
+an operator between, or a mapping. Values of pairs, triples and mappings may be several, and are taken as they
+are: none is a list with commas, none needs quotes."""
+
+
+class Filters(TypedDict, total=False):
+    """How :meth:`Session.show` narrows a result table; one value or several each, None as if left out."""
+
+    level: Names | None
+    type: Names | None
+    name: Names | None
+    site: Names | None
+    method: Names | None
+    run: str | None
+    window: WindowLike
+    user: Names | None
+    project: Names | None
+    detector: Names | None
+    application: Names | None
+    min_severity: str | None
+
+
+class QueryOptions(TypedDict, total=False):
+    """What :meth:`Session.query` takes besides groups, metrics and jobs.
+
+    ``bins``: ``FIELD=NUMBER`` or ``FIELD=EDGE,EDGE,...``, one or several. ``sort``: a column of the answer,
+    or a metric; ``descending`` None: numbers from the largest, names from A. ``top``: so many groups, the
+    rest as one row ``others``. ``min_jobs``: groups of fewer jobs are no rows. ``total``: a row of all
+    jobs. ``share``: beside sums their part of the total. ``errors``: standard errors beside the numbers
+    that have them. ``compare``: another window, or ``previous``.
+    """
+
+    bins: Names
+    sort: str | None
+    descending: bool | None
+    top: int | None
+    min_jobs: int
+    total: bool
+    share: bool
+    errors: bool
+    compare: WindowLike
+
+
+def window_of(window: WindowLike, now: Callable[[], datetime] | None = None) -> Window | None:
+    """The window, if one is given; ``now``: the clock that ``yesterday`` and its like are relative to."""
+    return None if window is None else Window.of(window, None if now is None else now())
+
+
+def day_of(day: date | str) -> date:
+    """A day, or its ISO text; :class:`UsageError` for what is none.
+
+    >>> day_of("2018-08-01")
+    datetime.date(2018, 8, 1)
+    """
+    if isinstance(day, datetime):
+        return day.date()
+    if isinstance(day, date):
+        return day
+    try:
+        return date.fromisoformat(day)
+    except (TypeError, ValueError):
+        raise UsageError(f"{day!r:.60} is no day; expected one such as 2018-08-01") from None
+
+
+def listed(values: Names) -> tuple[str, ...]:
+    """Names as a tuple; :class:`UsageError` for what is no text.
+
+    >>> listed("CERN"), listed(["CERN", "BNL"])
+    (('CERN',), ('CERN', 'BNL'))
+    """
+    if isinstance(values, str):
+        return (values,)
+    given: object = values
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected a name, or several, as texts; got {_told(given)}")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"expected names as texts; got {_told(name)} among them")
+    return names
+
+
+def split(values: Names) -> tuple[str, ...]:
+    """Names, several of which may stand in one text, as on the command line.
+
+    >>> split("queue, week"), split(["queue", "week"])
+    (('queue', 'week'), ('queue', 'week'))
+    """
+    return tuple(name.strip() for text in listed(values) for name in text.split(",") if name.strip())
+
+
+def paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Files as paths; :class:`UsageError` for what names no file."""
+    given: object = [files] if isinstance(files, str | Path) else files
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected a file, or several, as paths; got {_told(given)}")
+    named = list(given)
+    for name in named:
+        if not isinstance(name, str | PathLike):
+            raise UsageError(f"expected files as paths; got {_told(name)} among them")
+        if name == "":
+            # the current folder, for pathlib: of a variable of the shell that is not set
+            raise UsageError("the name of a file is empty; name one")
+    return [Path(name) for name in named]
+
+
+def count_of_runs(name: str, number: object, what: str = "runs") -> None:
+    """Raise :class:`UsageError` unless a number of runs, or of others, is whole and not negative, or None."""
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+        raise UsageError(f"{name} is a whole number of {what}, 0 or more; got {number!r}")
+
+
+def _told(given: object) -> str:
+    return "None" if given is None else f"{given!r:.60}, {kind_of(given)}"
+
+
+def conditions(where: Where) -> tuple[str, ...]:
+    """Conditions as texts; a value that is None stands for missing, no value is refused.
+
+    >>> conditions({"site": ["CERN", "a,b"], "task_id": None}), conditions([("efficiency", "<", 0.1)])
+    (('site=CERN', 'site="a,b"', 'task_id='), ('efficiency<0.1',))
+    """
+    if isinstance(where, str):
+        return (where,)
+    given: object = where.items() if isinstance(where, Mapping) else where
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected conditions as FIELD=VALUE texts, or a mapping; got {_told(given)}")
+    texts: list[str] = []
+    for item in given:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, tuple | list) and len(item) in (2, 3):  # field, operator unless it is =, value
+            texts += _of_values(str(item[0]), "=" if len(item) == 2 else str(item[1]), item[-1])
+        else:
+            raise UsageError(f"expected FIELD=VALUE, or a pair of them; got {_told(item)}")
+    return tuple(texts)
+
+
+def _of_values(name: str, operator: str, value: object) -> list[str]:
+    values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    if not values:
+        # left out, it would answer another question than the one that was asked
+        raise UsageError(f"no value of {name} is given; leave {name} out to choose every one")
+    if operator == "=":
+        # one by one, so that the same question is the same run however it was asked
+        return [f"{name}=" if _is_none(one) else written(name, "=", [str(one)]) for one in values]
+    if any(_is_none(one) for one in values):
+        if operator == "!=" and len(values) == 1:
+            return [f"{name}!="]
+        raise UsageError(f"{name} {operator} None compares with nothing; leave it out, or ask for is missing")
+    return [written(name, operator, map(str, values))]
+
+
+def _is_none(value: object) -> bool:
+    return value is None or value == ""

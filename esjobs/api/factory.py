@@ -1,0 +1,125 @@
+"""Builds the parts from the settings; the only place that knows which class stands behind which address."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esjobs.core.errors import SettingsError, StoreError, UsageError
+from esjobs.schema.catalogue import TABLES
+from esjobs.settings import Settings, secret
+from esjobs.store.base import JobStore
+
+if TYPE_CHECKING:
+    from esjobs.store.elastic.transport.access import Access
+
+
+def require_address(settings: Settings) -> None:
+    """Raise :class:`UsageError` unless ``settings.store`` names a store of a kind that there is."""
+    kind, _, rest = settings.store.partition(":")
+    if _is_cluster(settings):
+        return
+    if settings.cluster.jobs_index is not None:
+        raise UsageError(
+            f"an index of jobs (--jobs-index {settings.cluster.jobs_index}) is in a cluster; "
+            "name its address: --store http://HOST:9200"
+        )
+    if kind == "duckdb" and settings.cluster.field_map is not None:
+        raise UsageError(
+            f"a field map (--field-map {settings.cluster.field_map}) names the fields of an index in a "
+            "cluster; leave it out, or name the address of the cluster: --store http://HOST:9200"
+        )
+    if kind != "duckdb" or not rest:
+        raise UsageError(
+            f"'{settings.place}' is no store; expected duckdb:PATH, duckdb::memory: or the address of a "
+            "cluster, http://HOST:9200 (--store, ESJOBS_STORE)"
+        )
+
+
+def _is_cluster(settings: Settings) -> bool:
+    return settings.store.startswith(("http://", "https://"))
+
+
+def embedded_file(settings: Settings) -> Path | None:
+    """The file of an embedded store; None of a cluster and of a store in memory."""
+    kind, _, rest = settings.store.partition(":")
+    return Path(rest).expanduser() if kind == "duckdb" and rest != ":memory:" else None
+
+
+def open_store(settings: Settings, *, create: bool = True, read_only: bool = False) -> JobStore:
+    """Open the store that ``settings.store`` names; made with its folder when absent, unless not ``create``.
+
+    ``read_only``: nothing is written or made, and a file is shared with others who read.
+
+    Raises :class:`UsageError` for an address of unknown kind, :class:`StoreError` when it cannot be opened.
+    """
+    require_address(settings)
+    if _is_cluster(settings):
+        return _open_cluster(settings, read_only)
+    from esjobs.store.duck.store import DuckStore
+
+    path = embedded_file(settings)
+    if path is None:
+        return DuckStore(None, tables=TABLES, memory_limit=settings.memory, read_only=read_only)
+    if (read_only or not create) and not path.exists():
+        raise StoreError(
+            f"no store at {path}; the first ingest makes it, or name another one with --store duckdb:PATH"
+        )
+    return DuckStore(
+        path, tables=TABLES, memory_limit=settings.memory, read_only=read_only, wait_s=settings.wait_s
+    )
+
+
+def access_to(
+    settings: Settings, location: str, user: str | None = None, password: str | None = None
+) -> "Access":
+    """How to reach a server at ``location`` as the settings of the cluster say.
+
+    A user and a password win over those of the settings.
+
+    Raises :class:`SettingsError` for credentials that contradict each other or lack their other half.
+    """
+    from esjobs.store.elastic.transport.access import Access
+
+    given = settings.cluster
+    files = (given.ca_file, given.certificate, given.key)
+    ca_file, certificate, key = (str(path.expanduser()) if path is not None else None for path in files)
+    return Access(
+        location,
+        api_key=given.api_key,
+        token=given.token,
+        user=user if user is not None else given.user,
+        password=secret(password) if password is not None else given.password,
+        ca_file=ca_file,
+        certificate=certificate,
+        key=key,
+        verify=given.verify,
+        timeout_s=given.timeout_s,
+        retries=given.retries,
+    )
+
+
+def _open_cluster(settings: Settings, read_only: bool) -> JobStore:
+    from esjobs.store.elastic.fields.field_map import load_field_map
+    from esjobs.store.elastic.layout import IndexSettings
+    from esjobs.store.elastic.store import ElasticStore
+    from esjobs.store.elastic.transport.access import split_user
+    from esjobs.store.elastic.transport.connect import connect
+
+    given = settings.cluster
+    location, user, password = split_user(settings.store)
+    for name, there, here in (("user", user, given.user), ("password", password, given.password)):
+        if there is not None and here is not None:
+            raise SettingsError(
+                f"{name} is given in the address of {location} and in the settings; leave one out"
+            )
+    access = access_to(settings, location, user, password)
+    field_map = load_field_map(given.field_map) if given.field_map is not None else None
+    return ElasticStore(
+        connect(access, given.product),
+        given.prefix,
+        tables=TABLES,
+        jobs_index=given.jobs_index,
+        field_map=field_map,
+        how=IndexSettings(given.shards, given.replicas, given.template_priority),
+        read_at_most=given.read_at_most,
+        read_only=read_only,
+    )

@@ -1,0 +1,135 @@
+"""The whole chain on a made-up grid, and how much of its truth was found."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.api.session import open as open_session
+from esjobs.core.errors import InputError
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, standing
+from esjobs.records.demo.course import Course
+from esjobs.records.demo.grid import Grid
+from esjobs.records.export.jobs import write_jobs
+from esjobs.records.jobs.aggregate import Progress
+from esjobs.store.files.destination import writing, writing_text
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demo shows: reports of the steps, flags of the queues (all columns), closing lines."""
+
+    reports: tuple[RunReport, ...]
+    verdicts: pa.Table
+    lines: tuple[str, ...]
+
+
+def demonstrate(
+    folder: Path,
+    *,
+    jobs: int,
+    seed: int,
+    store: str | None = None,
+    config: Path | None = None,
+    progress: Progress | None = None,
+) -> Demonstration:
+    """Generate ``jobs`` jobs into ``folder``, run everything on them, write the report there.
+
+    The folder receives ``jobs.parquet``, ``corepower.csv``, ``demo.duckdb`` (unless ``store`` names another
+    one) and ``report.html``; a demo run there before is overwritten. Deterministic by seed, except for times.
+    """
+    quiet = Grid.of_size(jobs, seed=seed)
+    days = quiet.days(jobs)
+    grid = replace(quiet, monitored=True, course=Course(seed, days[0], days[-1], jobs))
+    database, job_file, declared_file = (
+        folder / name for name in ("demo.duckdb", "jobs.parquet", "corepower.csv")
+    )
+    if store is None:
+        _make(folder)
+        _remove(database)
+    window = Window.of_days(days[0], days[-1])
+    # A store that cannot be opened is said before jobs are made up for it.
+    with open_session(store or f"duckdb:{database}", config=config, progress=progress) as session:
+        _make(folder)
+        _tell(progress, "making jobs up")
+        with writing(job_file) as stream:
+            write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
+        _write_declarations(grid, declared_file)
+        ingested = session.ingest("jobs", job_file)
+        session.import_corepower(declared_file)
+        reports = session.run(window)
+        detected = session.detect(window)
+        scored = session.score(window)
+        explained = session.reasons(window)
+        watched = session.watch(days[-1])
+        report = session.report(folder / "report.html")
+        headline = session.settings.fit.methods[0]
+        flags, conclusions = (
+            session.arrow.show(what, level="site", type=ALL_TYPES, method=headline)
+            for what in ("flags", "conclusions")
+        )
+    judged = flags.select(["name", "verdict", "confirmed", "deviation"]).to_pylist()
+    score = grid.score({row["name"]: standing(row["verdict"], row["confirmed"] is True) for row in judged})
+    lines = (
+        conclusions.column("sentence")[0].as_py(),
+        f"report: {report}",
+        f"truth: {score.sentence}",
+    )
+    order = sorted(range(len(judged)), key=lambda number: _rank(judged[number]))
+    return Demonstration((ingested, *reports, detected, scored, explained, watched), flags.take(order), lines)
+
+
+def _rank(flag: Mapping[str, Any]) -> tuple[int, bool, float]:
+    """By verdict, then by deviation; those without one last."""
+    verdicts = ("deviates", "undecided", "ok")
+    rank = verdicts.index(flag["verdict"]) if flag["verdict"] in verdicts else len(verdicts)
+    return rank, flag["deviation"] is None, flag["deviation"] or 0.0
+
+
+def _tell(progress: Progress | None, what: str) -> None:
+    if progress:
+        progress(what, 0, 0)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder {folder} for the demo: {error.strerror}; choose another one with --out"
+        ) from error
+
+
+def _remove(database: Path) -> None:
+    """The store of a demo run before, with its log."""
+    try:
+        for leftover in (database, database.with_suffix(".duckdb.wal")):
+            leftover.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot replace the demo's store {database}: {error.strerror}; choose another folder with --out"
+        ) from error
+
+
+def _write_declarations(grid: Grid, path: Path) -> None:
+    columns = (
+        "level",
+        "name",
+        "corepower",
+        "benchmark",
+        "valid_from",
+        "rc_site",
+        "parent_corepower",
+        "source",
+    )
+    with writing_text(path) as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        for row in grid.declarations():
+            values = [getattr(row, column) for column in columns]
+            writer.writerow(["" if value is None else value for value in values])

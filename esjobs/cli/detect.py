@@ -1,0 +1,127 @@
+"""Commands about issues of jobs: finding them, the rules they are found by, and one job with everything."""
+
+from pathlib import Path
+
+import click
+
+from esjobs.cli.help import example
+from esjobs.cli.options import Context, emit, emit_reports, rebuild_option, rows_options, window_option
+from esjobs.core.text import visible
+
+
+@example("esjobs detect --window 2025-06-01/2025-07-01")
+@click.command()
+@window_option
+@rebuild_option
+@rows_options
+@click.pass_obj
+def detect(obj: Context, window: str | None, rebuild: bool, form: str, out: str) -> None:
+    """Look for tags and issues of jobs: from their time series, footprints and records.
+
+    Days are made that lack them, or whose jobs, series or rules changed. What is found: esjobs show issues.
+    """
+    with obj.session(writes=True) as session:
+        report = session.detect(window, rebuild=rebuild)
+    emit_reports([report], form, out)
+
+
+@click.group()
+def rules() -> None:
+    """The rules that jobs are judged by: what is in force, and what others would change."""
+
+
+_files = click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False)
+)
+
+
+@example("esjobs rules check rules.toml")
+@rules.command()
+@_files
+@click.pass_obj
+def check(obj: Context, files: tuple[Path, ...]) -> None:
+    """Read FILE... after the rules of the settings, and say what they change, key by key.
+
+    Exit code 1 with file, line and reason if one is wrong.
+    """
+    from esjobs.issues.rules.listing import change_lines, changes
+    from esjobs.issues.rules.reading import read_rules
+
+    usual = obj.settings().detect.rules
+    before, after = read_rules(usual), read_rules((*usual, *files))
+    click.echo(f"{len(after.rules)} rules")
+    for what, names in changes(before, after).items():
+        if names:
+            click.echo(f"{what}: {', '.join(names)}")
+    lines = list(change_lines(before, after))
+    for line in lines:
+        click.echo(f"  {line}")
+    for path in dict.fromkeys(files):
+        if not after.own[str(path)]:
+            click.echo(f"{visible(str(path))} says nothing: it has no rule and no condition")
+    if not lines and not any(changes(before, after).values()):
+        click.echo("nothing changes")
+
+
+@example("esjobs rules show", "esjobs rules show low-load")
+@rules.command("show")
+@click.argument("name", required=False)
+@rows_options
+@click.pass_obj
+def show_rules(obj: Context, name: str | None, form: str, out: str) -> None:
+    """The rules in force, or the one of NAME: conditions, limits, severities, hints."""
+    from esjobs.issues.rules.listing import rules_table
+    from esjobs.issues.rules.reading import read_rules
+
+    rows = rules_table(read_rules(obj.settings().detect.rules), name)
+    if form == "table" and name is None:
+        rows = rows.select(["name", "kind", "area", "meaning", "limits", "severity"])
+    emit(rows, form, out, prose=["meaning", "when", "limits", "hint", "severity"])
+
+
+@example("esjobs rules replay rules.toml")
+@rules.command("replay")
+@_files
+@window_option
+@rows_options
+@click.pass_obj
+def replay_rules(obj: Context, files: tuple[Path, ...], window: str | None, form: str, out: str) -> None:
+    """What FILE... would change: jobs newly and no longer flagged, rule by rule. Nothing is written.
+
+    FILE... is read after the rules of the settings. Both are applied to what esjobs detect has measured.
+    """
+    from esjobs.api.arguments import window_of
+    from esjobs.issues.replay import replayed
+
+    with obj.session() as session:
+        rows = replayed(session.store, session.settings, files, window_of(window))
+    title = "" if rows.num_rows else "nothing would change"
+    emit(rows, form, out, title=title, prose=["examples"])
+
+
+@example("esjobs job JOBID --out job.html")
+@click.command()
+@click.argument("job_id", metavar="JOBID")
+@click.option("--source", metavar="NAME", help="Where several sources have a job of this name.")
+@click.option("--out", "-o", metavar="FILE", help="Where to write: an HTML file instead; - is stdout.")
+@click.pass_obj
+def job(obj: Context, job_id: str, source: str | None, out: str | None) -> None:
+    """Everything about one job on a page: record, scores, tags, issues with evidence, time series."""
+    import os
+    import shutil
+    import sys
+
+    from esjobs.render.text.job import page_lines
+
+    with obj.session() as session:
+        story = session.job(job_id, source=source)
+    if out is None:
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        for line in page_lines(story, shutil.get_terminal_size().columns, colour=colour):
+            click.echo(line)
+        return
+    from esjobs.render.job_page import write_job_page
+
+    write_job_page(story, out)
+    if out != "-" and not obj.quiet:
+        click.echo(f"page written to {visible(out)}", err=True)

@@ -1,0 +1,193 @@
+"""Looks at an installation: versions, settings, store, row counts, last run, and what is missing."""
+
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import pyarrow as pa
+
+from esjobs.api.session import Session
+from esjobs.api.session import open as open_session
+from esjobs.core.errors import EsjobsError
+from esjobs.core.query import In, NotLike
+from esjobs.core.version import __version__
+from esjobs.core.window import format_time
+from esjobs.core.words import ALL_TYPES
+from esjobs.publish.latest import latest_run
+from esjobs.publish.publication import count_rows, read_table
+from esjobs.publish.stored import stored_runs
+from esjobs.records.jobs.field_check import FAILED, OK, check_fields
+from esjobs.schema.catalogue import KINDS, TABLES
+from esjobs.schema.declared import COREPOWER
+from esjobs.schema.jobs import LOADS
+from esjobs.schema.notifications import NOTIFICATIONS, WITHHELD
+from esjobs.settings import Settings
+from esjobs.store.base import Ailing
+
+_PACKAGES = (
+    "duckdb",
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "scipy",
+    "numba",
+    "iminuit",
+    "altair",
+)
+
+_AGAIN = "mend what the message says, then run esjobs doctor again"
+
+_Finding = tuple[str, str, str, str]
+
+
+def examine(settings: Callable[[], Settings], where: str) -> pa.Table:
+    """Columns check, state (``ok``, ``missing``, ``failed``), value, what to do. Never raises our errors.
+
+    ``settings``: reads the settings, which may fail; ``where``: where they come from.
+    """
+    findings = zip(*_findings(settings, where), strict=True)
+    return pa.table(list(map(pa.array, findings)), ["check", "state", "value", "what_to_do"])
+
+
+def _findings(read: Callable[[], Settings], where: str) -> Iterator[_Finding]:
+    yield "esjobs", "ok", __version__, ""
+    yield "python", "ok", f"{platform.python_version()} at {sys.executable}", ""
+    for package in _PACKAGES:
+        try:
+            yield package, "ok", version(package), ""
+        except PackageNotFoundError:
+            yield package, "missing", "", f"pip install {package}"
+    try:
+        settings = read()
+    except EsjobsError as error:
+        yield "settings", FAILED, str(error), _AGAIN
+        return
+    yield "settings", "ok", where, ""
+    try:
+        with open_session(settings=settings, create=False, read_only=True) as session:
+            yield "store", "ok", settings.place, ""
+            yield from _store_findings(session)
+    except EsjobsError as error:
+        yield "store", FAILED, str(error), _AGAIN
+
+
+def _store_findings(session: Session) -> Iterator[_Finding]:
+    able = session.store.capabilities()
+    details = ", ".join(f"{name} {value}" for name, value in able.details.items())
+    yield (
+        "engine",
+        "ok",
+        f"{able.engine} {able.version} at {able.location}" + (f", {details}" if details else ""),
+        "",
+    )
+    for right in able.lacking:
+        yield "right", FAILED, f"lacks {right}", "give the user the role that esjobs setup prints"
+    if isinstance(session.store, Ailing):
+        for each in session.store.ailments():
+            yield each.what, FAILED, each.text, each.to_do
+    yield from _field_findings(session)
+    yield from _notification_findings(session)
+    span = session.store.span()
+    if span.first is None or span.last is None:
+        yield "jobs", "missing", "0", "esjobs ingest FORMAT FILE..., or esjobs demo to look around"
+        return
+    yield "jobs", "ok", f"{span.jobs:,}, {format_time(span.first)} to {format_time(span.last)}", ""
+    for table in TABLES:
+        yield f"table {table.name}", "ok", f"{count_rows(session.store, table):,} rows", ""
+    unfinished = read_table(session.store, LOADS, [NotLike("state", ("complete",))], ["load_id"])
+    for load_id in unfinished.column("load_id").to_pylist():
+        yield (
+            "load",
+            FAILED,
+            f"{load_id} never ended",
+            f"ingest the files again, or esjobs ingest --undo {load_id}",
+        )
+    runs = {kind: stored_runs(session.store, kind) for kind in KINDS}
+    if not any(runs.values()):
+        yield "last run", "missing", "", "esjobs run"
+        return
+    newest = max((run for some in runs.values() for run in some), key=lambda run: run.newest)
+    yield "last run", "ok", f"{newest.run} of {newest.window}, {format_time(newest.newest)}", ""
+    for kind in KINDS:
+        # what nobody has asked yet is nothing that is missing
+        if kind.named and not runs[kind]:
+            continue
+        what = f"latest {kind.name} run" if kind.named else "latest run"
+        latest = latest_run(session.store, kind)
+        if latest is None:
+            yield what, "missing", "no unrestricted run has all its steps", kind.command or ""
+        else:
+            yield what, "ok", latest.title.removeprefix("run "), ""
+    yield from _result_findings(session)
+    yield from _night_findings(session)
+
+
+def _night_findings(session: Session) -> Iterator[_Finding]:
+    """The nights, where there are any: as the metrics of the service tell them."""
+    known = session.condition()
+    if known.future:
+        yield (
+            "nights of the future",
+            FAILED,
+            f"{len(known.future)}, up to {known.future[-1]}: the clock was ahead; they count nowhere",
+            "esjobs nights forget",
+        )
+    if known.last_night is None:
+        return
+    counts = ", ".join(f"{number} {state}" for state, number in sorted(known.nights.items()))
+    yield "nights", "ok", f"of the last 60 days: {counts}", ""
+    text = f"{known.last_night} {known.last_state}"
+    if known.last_state == "failed":
+        yield "last night", FAILED, f"{text}: {known.last_reason}", "mend it, then run esjobs catch-up"
+    else:
+        yield "last night", "ok", text, ""
+    missing = known.nights.get("missing", 0) + known.nights.get("failed", 0)
+    if missing:
+        yield "missing nights", "missing", f"{missing}", "see: esjobs nights; run esjobs catch-up"
+    if known.last_end is not None:
+        stopped = FAILED if known.stopped else "ok"
+        todo = "no job ended for too long: see whether records still arrive" if known.stopped else ""
+        yield "newest job", stopped, format_time(known.last_end), todo
+
+
+def _notification_findings(session: Session) -> Iterator[_Finding]:
+    """Messages that could not be delivered yet, where somebody is to be told anything."""
+    recipients = session.settings.notify.recipients
+    if not recipients:
+        return
+    late = count_rows(session.store, NOTIFICATIONS, [In("state", ("failed",))])
+    text = f"{len(recipients)} recipients, {late} messages could not be delivered yet"
+    withheld = count_rows(session.store, NOTIFICATIONS, [In("state", (WITHHELD,))])
+    if withheld:
+        text += f"; {withheld} to sites are {session.settings.notify.why_withheld}"
+    todo = "see: esjobs notify log --state failed; try: esjobs notify test" if late else ""
+    yield "notifications", FAILED if late else "ok", text, todo
+
+
+def _field_findings(session: Session) -> Iterator[_Finding]:
+    """What the jobs' index lacks, and what that costs."""
+    checked = check_fields(session.store)
+    lacking = [row for row in checked if row.check != OK]
+    yield "fields", OK, f"{len(checked) - len(lacking)} of {len(checked)} as they should be", ""
+    for row in lacking:
+        yield f"field {row.field}", row.check, f"{row.state}: {row.note or row.foreign}", row.effect
+
+
+def _result_findings(session: Session) -> Iterator[_Finding]:
+    reasons: dict[str, str] = {}
+    for row in session.arrow.show("fits").to_pylist():
+        if row["status"] != "ok" and row["processing_type"] == ALL_TYPES:
+            reasons.setdefault(row["level"], row["reason"])
+    for level, reason in reasons.items():
+        yield f"fit by {level}", "missing", reason, "see: esjobs show components"
+    declared = count_rows(session.store, COREPOWER)
+    if not declared:
+        yield (
+            "declared corepower",
+            "missing",
+            "nothing imported; only values that follow from hs06_s of the records are compared",
+            "esjobs corepower import FILE",
+        )
+    else:
+        yield "declared corepower", "ok", f"{declared:,} rows imported", ""

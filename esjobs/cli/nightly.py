@@ -1,0 +1,164 @@
+"""A trigger from outside: opens the store, does what is due, and lets go of the store."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from esjobs.api.factory import embedded_file
+from esjobs.api.session import Session
+from esjobs.api.session import open as open_session
+from esjobs.cli.rlimits import require_open_files
+from esjobs.core.clock import Clock, system_clock
+from esjobs.core.errors import BooksError, ClockError, EsjobsError, InputError, SchemaError, StoreBusyError
+from esjobs.settings import Settings
+from scheduler.calendar import Calendar
+from scheduler.condition import Condition, condition
+from scheduler.endpoint import Endpoint
+from scheduler.files import lacking
+from scheduler.ledger import Ledger, Row
+from scheduler.metrics import Metrics
+from scheduler.nights import Nights
+from scheduler.patience import REAL_TIME, Patience
+from scheduler.service import Errand, Service, Tended, serve
+from scheduler.unwritten import Unwritten, forget, note, noted
+from scheduler.witnesses import last_complete_day
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What the service and ``serve --once`` do, with the settings of an installation.
+
+    The store is open only while nights are run: the file of an embedded store is free in between.
+    """
+
+    settings: Settings
+    clock: Clock = system_clock
+    patience: Patience = REAL_TIME
+
+    def tend(self, unwritten: str | None = None) -> tuple[list[Row], Condition]:
+        """Run what is due, and look at the installation afterwards.
+
+        Waits for a store that another process holds, and for a cluster that does not answer, as long as a
+        night may take (``nights.deadline_h``). ``unwritten``: why the trigger before failed, where it could
+        not be written down; the nights that it should have run get it as the reason. Without one, what the
+        process before this has noted. Raises :class:`StoreError` when the time is over, and notes it, and
+        :class:`ClockError` when the clock seems to be ahead.
+        """
+        place = self.settings.place
+        reason = noted(place) if unwritten is None else Unwritten(unwritten, date.max)
+
+        def tended() -> tuple[list[Row], Condition]:
+            with self._session() as session:
+                rows = Nights(session, self.clock, patience=self.patience).tend(reason)
+                return rows, self.condition_of(session)
+
+        chosen = self.settings.nights
+        deadline = self.patience.deadline(chosen)
+        try:
+            told = self.patience.until_answered(tended, self._may_pass, deadline, chosen)
+        except ClockError:
+            # nothing was due: there is no night that it could be the reason of
+            raise
+        except EsjobsError as error:
+            note(place, str(error), last_complete_day(self.clock()))
+            raise
+        forget(place)
+        return told
+
+    def __call__(self, unwritten: str | None = None) -> Tended:
+        """The same, as the service wants it told."""
+        rows, known = self.tend(unwritten)
+        return Tended(tuple((str(row["night"]), row["state"], row["reason"]) for row in rows), known)
+
+    def look(self) -> tuple[Condition, datetime | None]:
+        """How the installation is, and when its newest night was begun.
+
+        Nothing of it where the first night makes the store. Raises :class:`StoreError` while it does not
+        answer.
+        """
+        file = embedded_file(self.settings)
+        if self._creates and file is not None and not file.exists():
+            return Condition(), None
+        with open_session(settings=self.settings, read_only=True, clock=self.clock) as session:
+            now = self.clock()
+            rows = Ledger(session.store, self.clock).nights()
+            began = [row["began"] for row in rows if row["began"] is not None and row["began"] <= now]
+            return self.condition_of(session), max(began, default=None)
+
+    def condition_of(self, session: Session) -> Condition:
+        """How the installation is."""
+        return condition(session.store, self.clock(), self.settings.nights.ingest_stopped_h)
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        with open_session(settings=self.settings, create=self._creates, clock=self.clock) as session:
+            yield session
+
+    @property
+    def _creates(self) -> bool:
+        """True if a night reads files: it can be the first thing that happens to a store."""
+        return bool(self.settings.nights.ingest or self.settings.talp.spools)
+
+    def _may_pass(self, error: Exception) -> bool:
+        if isinstance(error, SchemaError | BooksError):
+            return False
+        return isinstance(error, StoreBusyError) or not self.settings.store.startswith("duckdb:")
+
+
+def require_files(settings: Settings, rows: Sequence[Row]) -> None:
+    """Raise :class:`InputError` where a source of the settings has no file for the last of these nights.
+
+    What else was there is in the results: the night need not have failed.
+    """
+    if not rows:
+        return
+    night = rows[-1]["night"]
+    names = lacking(settings.nights.ingest, night)
+    if names:
+        raise InputError(
+            f"night {night}: no file {', '.join(names)}, which nights.ingest names; look at what "
+            "delivers it, the next trigger reads it"
+        )
+
+
+def serve_nights(settings: Settings) -> None:
+    """Serve until the process is told to end. Raises :class:`EsjobsError` for settings that cannot work."""
+    require_open_files()
+    chosen = settings.nights
+    calendar = Calendar(chosen.cron, chosen.time_zone)
+    trigger = Trigger(settings)
+    metrics = Metrics()
+    service = Service(calendar, trigger, system_clock, metrics, look=trigger.look)
+    following = calendar.next_after(system_clock())
+    _log.info("nights of %s; the next trigger is at %s", settings.place, following)
+    errands = _errands(settings, metrics)
+    if chosen.listen == "nothing":
+        serve(service, calendar, errands)
+        return
+    with Endpoint(chosen.host, chosen.port, metrics, service.health) as endpoint:
+        _log.info("metrics and health at http://%s:%d", *endpoint.address)
+        serve(service, calendar, errands)
+
+
+def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
+    """What is done between nights: reports of TALP are gathered, where spools of them are set.
+
+    What could be gathered is stored before spools that could not be read are told as a failure.
+    """
+    if not settings.talp.spools:
+        return []
+
+    def gather() -> None:
+        with open_session(settings=settings, create=True) as session:
+            report = session.gather_talp()
+        if report.rows_out or report.counts["new junk"]:
+            _log.info("%s", report.headline)
+        if report.counts["spools not read"]:
+            raise InputError("; ".join(report.notes))
+
+    every = timedelta(minutes=settings.talp.every_minutes)
+    return [Errand("talp", every, gather, system_clock, metrics)]

@@ -1,0 +1,119 @@
+"""Commands to look around: the demo, and what an installation lacks."""
+
+from pathlib import Path
+
+import click
+
+from esjobs.cli.help import example
+from esjobs.cli.options import Context, emit, emit_reports, rows_options
+
+
+@example("esjobs demo --jobs 50000 --out demo")
+@click.command()
+@click.option(
+    "--jobs", type=click.IntRange(min=1000), default=300_000, show_default=True, help="So many jobs, about."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another seed, another grid."
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Where to write: a folder.",
+)
+@click.pass_obj
+def demo(obj: Context, jobs: int, seed: int, out: Path) -> None:
+    """Make up a grid whose truth is known, run the whole chain on it, and say what was found."""
+    from esjobs.cli.demo import demonstrate
+    from esjobs.cli.terminal import progress_bar, say
+    from esjobs.render.columns import for_people
+
+    with progress_bar(quiet=obj.quiet) as progress:
+        shown = demonstrate(out, jobs=jobs, seed=seed, store=obj.store, config=obj.config, progress=progress)
+    emit_reports(list(shown.reports), "table", "-")
+    verdicts, title, _ = for_people("flags", shown.verdicts)
+    emit(verdicts, "table", "-", title=title)
+    for line in shown.lines:
+        say(line)
+
+
+@example("esjobs setup --dry-run")
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--mend", is_flag=True, help="Put aliases that somebody has changed right, from the record.")
+@click.option(
+    "--dashboards", metavar="URL", help="Bring the dashboards into the server at this address, too."
+)
+@click.pass_obj
+def setup(obj: Context, dry_run: bool, mend: bool, dashboards: str | None) -> None:
+    """Make the indices and aliases that a cluster lacks; print the role that esjobs needs."""
+    with obj.session(writes=True, create=True) as session:
+        prepared = session.store.set_up(dry_run=dry_run, mend=mend)
+    for line in prepared.done or ("nothing is missing",):
+        click.echo(line, err=True)
+    if prepared.role:
+        click.echo(prepared.role)
+    if dashboards is not None:
+        from esjobs.api.dashboard_servers import import_dashboards, summary
+
+        server, outcomes = import_dashboards(obj.settings(), dashboards, dry_run=dry_run)
+        failed = [one for one in outcomes if one.state == "failed"]
+        for one in failed:
+            click.echo(f"{one.object}: {one.reason}", err=True)
+        click.echo(f"{server}: {summary(outcomes, dry_run=dry_run)}", err=True)
+        if failed:
+            raise SystemExit(1)
+
+
+@example("esjobs forget-user analyst-a --dry-run")
+@click.command("forget-user")
+@click.argument("name")
+@click.option(
+    "--pseudonymise",
+    is_flag=True,
+    help="Replace names of users: by a pseudonym of chance, so that jobs of one person stay together.",
+)
+@click.option(
+    "--keep-texts",
+    is_flag=True,
+    help="Only names of users: leave paths, ids, hosts and sentences alone in which the name is a word.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@rows_options
+@click.pass_obj
+def forget_user(
+    obj: Context, name: str, pseudonymise: bool, keep_texts: bool, dry_run: bool, form: str, out: str
+) -> None:
+    """Take a person's name out of the store: jobs, results, notes, messages.
+
+    Jobs stay, without a user: speed factors rest on them. Run it while no night runs.
+    """
+    from esjobs.cli.terminal import say
+
+    with obj.session(writes=True) as session:
+        done = session.forget_user(name, pseudonymise=pseudonymise, keep_texts=keep_texts, dry_run=dry_run)
+    emit(done.account, form, out, title="nothing is changed" if dry_run else "")
+    if done.others:
+        say(f"left alone, as names of others: {', '.join(done.others)}", err=True)
+    if done.erased:
+        say(done.erased, err=True)
+    for line in done.remains:
+        say(f"may remain: {line}", err=True)
+
+
+@example("esjobs doctor")
+@click.command()
+@rows_options
+@click.pass_obj
+def doctor(obj: Context, form: str, out: str) -> None:
+    """Versions, store, row counts, last run, and what is missing; exit code 1 when a check failed."""
+    from esjobs.cli.doctor import examine
+    from esjobs.records.jobs.field_check import FAILED
+
+    checks = examine(obj.settings, str(obj.config) if obj.config else "defaults and environment")
+    emit(checks, form, out, prose=["value", "what_to_do"])
+    if FAILED in checks.column("state").to_pylist():
+        raise SystemExit(1)

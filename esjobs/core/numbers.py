@@ -1,0 +1,205 @@
+"""Numbers and times as people read them: one form each, for tables, pages, mails and sentences.
+
+| what | form |
+|---|---|
+| minus | U+2212, which is as wide as a plus sign and no hyphen |
+| thousands | a comma, as the format ``,`` of Python writes it |
+| percent | whole from 10 % on, one decimal below; a space before the sign |
+| a change or deviation | the same with its sign |
+| a measured value | to the digits that its error leaves; without an error three digits |
+| times | ``YYYY-MM-DD``; a window by its first and last day |
+
+Files (CSV, JSON) do not come here: they have full precision. Nothing here reads the clock or prints.
+"""
+
+import math
+from datetime import UTC, datetime, timedelta
+
+MISSING = "–"
+MINUS = "−"
+_ROUND_OFF = 1e-12
+"""What is no larger is what rounding left of a zero."""
+_WHOLE_FROM = 0.0995
+"""Shares from here on are whole percents."""
+
+
+def count(value: float | None) -> str:
+    """A whole number with commas between thousands.
+
+    >>> count(13012), count(-1234.4), count(None)
+    ('13,012', '−1,234', '–')
+    """
+    return MISSING if value is None else _signs(f"{round(value):,}")
+
+
+def many(number: int, noun: str, plural: str = "") -> str:
+    """A count with its noun.
+
+    >>> many(1, "job"), many(1200, "job"), many(2, "query", "queries")
+    ('1 job', '1,200 jobs', '2 queries')
+    """
+    return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
+def percent(value: float | None, error: float | None = None) -> str:
+    """A share; with an error, both to the same place.
+
+    >>> percent(0.127), percent(0.0042), percent(0.393, 0.05), percent(0.0), percent(None)
+    ('13 %', '0.4 %', '39 ± 5 %', '0 %', '–')
+    """
+    return _percent(value, error, "")
+
+
+def signed_percent(value: float | None, error: float | None = None) -> str:
+    """A change or a deviation: a relative number with its sign; with an error, both to the same place.
+
+    >>> signed_percent(-0.372), signed_percent(0.004), signed_percent(-0.00001)
+    ('−37 %', '+0.4 %', '0 %')
+    >>> signed_percent(-0.372, 0.05), signed_percent(0.042, 0.004)
+    ('−37 ± 5 %', '+4.2 ± 0.4 %')
+    """
+    return _percent(value, error, "+")
+
+
+def signed_interval(value: float, low: float, high: float) -> str:
+    """A change with the ends of its interval.
+
+    >>> signed_interval(-0.31, -0.36, -0.26)
+    '−31 % (−36 % to −26 %)'
+    """
+    return f"{signed_percent(value)} ({signed_percent(low)} to {signed_percent(high)})"
+
+
+def exact_percent(value: float) -> str:
+    """A relative number that somebody set, such as a limit, with the digits that it was given.
+
+    >>> exact_percent(0.2), exact_percent(0.125), exact_percent(0.9)
+    ('20 %', '12.5 %', '90 %')
+    """
+    return f"{100 * value:.3g} %"
+
+
+def _percent(value: float | None, error: float | None, sign: str) -> str:
+    if value is None:
+        return MISSING
+    if abs(value) > 1e6:
+        return _signs(f"{value:{sign}.0e} × 100 %")
+    widest = abs(value) if error is None else abs(error) * 10
+    places = 0 if widest >= _WHOLE_FROM else 1
+    text = f"{100 * value:{sign},.{places}f}"
+    if not text.strip("+-0."):
+        text = "0"
+    if error is not None:
+        text += f" ± {100 * error:,.{places}f}"
+    return _signs(f"{text} %")
+
+
+def number(value: float | None, error: float | None = None) -> str:
+    """Three significant digits, with the error to the same place; fewer where the error makes them idle.
+
+    >>> number(1.0836, 0.0312), number(1.0836), number(12.345, 0.004), number(0.08, 0.01)
+    ('1.08 ± 0.03', '1.08', '12.345 ± 0.004', '0.080 ± 0.010')
+    >>> number(1296, 10226), number(1910, 1323)
+    ('1,000 ± 10,000', '1,900 ± 1,300')
+    """
+    if value is None:
+        return MISSING
+    value = value if abs(value) > _ROUND_OFF else 0.0
+    if value != 0 and not 1e-6 <= abs(value) < 1e7:
+        return _signs(f"{value:.2e}" + (f" ± {error:.0e}" if error is not None else ""))
+    places = _decimals(float(f"{value:.3g}"))
+    if error is not None and error >= 100:
+        places = 1 - math.floor(math.log10(error))
+        value, error = round(value, places), round(error, places)
+        places = 0
+    elif error is not None and error > 0:
+        first = -math.floor(math.log10(error))
+        places = first if places < first <= places + 2 else max(0, min(places, first + 1))
+    return _fixed(value, error, places)
+
+
+def estimate(value: float, error: float | None) -> str:
+    """A value to the place of the first digit of its error, or of the second where the first is 1.
+
+    >>> estimate(8.871, 0.4436), estimate(11.16, 0.558), estimate(9.94, 0.141)
+    ('8.9 ± 0.4', '11.2 ± 0.6', '9.94 ± 0.14')
+    """
+    if error is None or not 1e-6 < error < 10:
+        return number(value, error)
+    first = math.floor(math.log10(error))
+    leading = round(error / 10.0**first)
+    return _fixed(value, error, max(0, (1 if leading == 1 else 0) - first))
+
+
+def declared(value: float) -> str:
+    """A declared score with all its digits, and at least two after the point.
+
+    What was derived from rounded records is not a short number; it is good for two places.
+
+    >>> declared(16.35), declared(10.672), declared(10), declared(16.879691)
+    ('16.35', '10.672', '10.00', '16.88')
+    """
+    places = next((n for n in (2, 3, 4) if math.isclose(round(value, n), value, rel_tol=1e-9)), 2)
+    return _fixed(value, None, places)
+
+
+def amount(value: float) -> str:
+    """Any number of a table: four significant digits, whole with commas from 1,000 on.
+
+    >>> amount(0.39312), amount(12345.6), amount(-3.0), amount(1234.5), amount(1.5e12)
+    ('0.3931', '12,346', '−3', '1,234', '1,500,000,000,000')
+    """
+    return _signs(f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:z.4g}")
+
+
+def core_hours(value: float, unit: str = "core-hours") -> str:
+    """An amount of hours on cores; tenths below 10.
+
+    >>> core_hours(12345.6), core_hours(3.25), core_hours(40, "GPU-hours")
+    ('12,346 core-hours', '3.2 core-hours', '40 GPU-hours')
+    """
+    return f"{_signs(f'{value:,.0f}' if abs(value) >= 10 else f'{value:.1f}')} {unit}"
+
+
+_TIMES = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
+
+
+def duration(seconds: float) -> str:
+    """A time in the largest unit that leaves at least two of it: seconds, minutes, hours, days.
+
+    >>> duration(75), duration(150), duration(9000), duration(86400 * 3), duration(0.25)
+    ('75 s', '2.5 min', '2.5 h', '3 d', '0.25 s')
+    """
+    size, unit = next(((size, unit) for size, unit in _TIMES if abs(seconds) >= 2 * size), (1.0, "s"))
+    value = seconds / size
+    return _signs(f"{value:,.0f} {unit}" if abs(value) >= 100 else f"{value:z.2g} {unit}")
+
+
+def day_range(start: datetime, end: datetime) -> str:
+    """The days of a half-open window by the first and the last; a single day by itself.
+
+    >>> day_range(datetime(2025, 6, 12, tzinfo=UTC), datetime(2025, 6, 19, tzinfo=UTC))
+    '2025-06-12 to 2025-06-18'
+    """
+    last = (end - timedelta(microseconds=1)).astimezone(UTC).date()
+    first = start.astimezone(UTC).date()
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+def _decimals(value: float) -> int:
+    """Places after the point that leave three significant digits, at most six."""
+    if value == 0:
+        return 2
+    return min(6, max(0, 2 - math.floor(math.log10(abs(value)))))
+
+
+def _fixed(value: float, error: float | None, places: int) -> str:
+    """So many places after the point, and no sign before a zero."""
+    text = f"{value:z,.{places}f}"
+    if error is not None:
+        text += f" ± {error:,.{places}f}"
+    return _signs(text)
+
+
+def _signs(text: str) -> str:
+    return text.replace("-", MINUS)

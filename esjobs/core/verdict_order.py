@@ -1,0 +1,19 @@
+"""The order in which verdicts are read, the same in tables, charts, pages and answers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def verdict_order(flag: Mapping[str, Any]) -> tuple[bool, bool, float, str]:
+    """Sort key of a verdict: confirmed first, then the largest deviation either way, those without one last.
+
+    ``flag``: a row of the table ``flags``, of which ``confirmed``, ``deviation`` and ``name`` are needed.
+
+    >>> rows = [("A", -0.1, None), ("B", None, None), ("C", 0.3, None), ("D", -0.25, True)]
+    >>> flags = [dict(zip(("name", "deviation", "confirmed"), row)) for row in rows]
+    >>> [flag["name"] for flag in sorted(flags, key=verdict_order)]
+    ['D', 'C', 'A', 'B']
+    """
+    deviation = flag["deviation"]
+    size = 0.0 if deviation is None else abs(deviation)
+    return flag["confirmed"] is not True, deviation is None, -size, str(flag["name"])

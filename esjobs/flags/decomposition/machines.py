@@ -1,0 +1,251 @@
+"""What the machines of queues do: effects of CPU models and of queues from the same buckets, and the mix.
+
+Factors of CPU models alone would not do: a model that a single queue has would be as slow as that queue is,
+and the queue would deviate by nothing of its own. Both effects are fitted together instead.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.core.query import Days, Present, Query, Sum
+from esjobs.core.window import Window
+from esjobs.records.tasks.solved import KnownOfTasks, job_variance
+from esjobs.records.tasks.sums import SUMS, FloatArray
+from esjobs.schema.jobs import BUCKETS
+from esjobs.store.base import JobStore
+
+LEAST_SHARE = 0.05
+"""Of the CPU time of a queue that a CPU model needs to be one that it runs."""
+LEAST_KNOWN = 0.5
+"""Of the CPU time of a queue that must name CPU models, so that these speak for it."""
+
+_KEYS = ("task_id", "core_class", "processing_type", "site", "cpu_model")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Effects of queues and CPU models, and the CPU time of every pair.
+
+    ``mix``: by queue, shares of CPU time by model; empty where too few of its jobs name one. ``pairs``: of
+    each queue and CPU model that were fitted.
+    """
+
+    sites: Mapping[str, int]
+    models: Mapping[str, int]
+    effects: fitters.Effects
+    mix: Mapping[str, Mapping[str, float]]
+    pairs: tuple["Pair", ...] = ()
+
+    def own(self, site: str) -> tuple[float, float] | None:
+        """Effect of a queue beside those of its CPU models, with its error; None where they are one."""
+        number = self.sites.get(site)
+        if number is None or site not in self.mix or not np.isfinite(self.effects.unit[number]):
+            return None
+        weights = self._units(number)
+        error = math.sqrt(self.effects.variance(weights, np.zeros(len(self.models))))
+        return float(self.effects.unit[number]), error
+
+    def of_mix(self, mix: Mapping[str, float]) -> float:
+        """ln of what CPU models deliver in a mix of shares of CPU time, up to a common constant.
+
+        CPU time adds up, speed does not: with these shares it is the mean of speeds that counts.
+        """
+        known = {model: share for model, share in mix.items() if self._known(model)}
+        total = sum(known.values())
+        return float(
+            np.log(sum(share / total * np.exp(self._effect(model)) for model, share in known.items()))
+        )
+
+    def mix_error(self, site: str) -> float:
+        """Standard error of :meth:`of_mix` of a queue, against that of all queues."""
+        weights = self._gradient(self.mix[site]) - self._mean_gradient
+        return math.sqrt(self.effects.variance(np.zeros(len(self.sites)), weights))
+
+    @cached_property
+    def _mean_gradient(self) -> FloatArray:
+        mean: FloatArray = np.mean([self._gradient(mix) for mix in self.mix.values()], axis=0)
+        return mean
+
+    def difference_error(self, one: Mapping[str, float], other: Mapping[str, float]) -> float:
+        """Standard error of the difference of two mixes."""
+        weights = self._gradient(one) - self._gradient(other)
+        return math.sqrt(self.effects.variance(np.zeros(len(self.sites)), weights))
+
+    def runs(self, site: str) -> list[tuple[str, float]]:
+        """The CPU models of a queue with a share that counts: ln of their speed over that of its mix."""
+        here = self.of_mix(self.mix[site])
+        return [
+            (model, self._effect(model) - here)
+            for model, share in sorted(self.mix[site].items(), key=lambda item: -item[1])
+            if share >= LEAST_SHARE and self._known(model)
+        ]
+
+    def gradient(self, mix: Mapping[str, float]) -> dict[str, float]:
+        """How much each CPU model counts in a mix; they add up to 1."""
+        weights = self._gradient(mix)
+        return {model: float(weights[number]) for model, number in self.models.items() if weights[number]}
+
+    def _known(self, model: str) -> bool:
+        return model in self.models and bool(np.isfinite(self._effect(model)))
+
+    def _effect(self, model: str) -> float:
+        return float(self.effects.of_class[self.models[model]])
+
+    def _gradient(self, mix: Mapping[str, float]) -> FloatArray:
+        weights = np.zeros(len(self.models))
+        for model, share in mix.items():
+            if self._known(model):
+                weights[self.models[model]] = share * np.exp(self._effect(model))
+        total = weights.sum()
+        return weights / total if total else weights
+
+    def _units(self, number: int) -> FloatArray:
+        known = np.isfinite(self.effects.unit)
+        weights = np.where(known, -1.0 / known.sum(), 0.0)
+        weights[number] += 1.0
+        return weights
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A CPU model at a queue: ``relative`` is ln of its speed there over the model's mean over its queues.
+
+    ``error``: standard error of that. ``n_queues``: how many queues run the model.
+    """
+
+    site: str
+    model: str
+    relative: float
+    error: float
+    n_queues: int
+    n_jobs: int
+    n_tasks: int
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """Values by number."""
+
+    names: list[str]
+    codes: npt.NDArray[np.int32]
+
+
+def read_machines(store: JobStore, window: Window, known: KnownOfTasks) -> Machines | None:
+    """Fit the effects from the buckets of a window; None where no CPU model is known, or one queue alone.
+
+    One query: the sums over days are the store's.
+    """
+    metrics = tuple(Sum(name, name) for name in SUMS)
+    where = (Days.of_window(window), Present("cpu_model"))
+    rows = store.aggregate(Query(_KEYS, metrics, where=where, over=BUCKETS)).table
+    if not rows.num_rows:
+        return None
+    listed = [rows.column(name).to_pylist() for name in _KEYS]
+    # engines give groups in any order, some with dictionary-encoded texts, which Arrow does not sort
+    rows = rows.take(sorted(range(rows.num_rows), key=lambda at: [column[at] or "" for column in listed]))
+    keys = [rows.column(name).to_pylist() for name in _KEYS]
+    sums = {name: np.asarray(rows.column(name).to_numpy(), np.float64) for name in SUMS}
+    tasks = list(zip(*keys[:3], strict=True))
+    usable = (
+        np.array([task not in known.aside for task in tasks]) & (sums["cpu_s"] > 0) & (sums["events"] > 0)
+    )
+    if not usable.any():
+        return None
+    rho = np.array([known.rho.get(task, 0.0) for task in tasks])[usable]
+    sums = {name: values[usable] for name, values in sums.items()}
+    task, kind = _codes(tasks, usable), _codes([key[1:] for key in tasks], usable)
+    site, model = (_codes(column, usable) for column in keys[3:])
+    n_jobs = sums["n_jobs"]
+    effective = sums["events"] + rho * n_jobs
+    scatter = fitters.job_scatter(task.codes, kind.codes, n_jobs, job_variance(sums, effective))
+    value = np.log(sums["cpu_s"] / effective)
+    variance = np.nan_to_num(scatter.per_job, nan=1.0) / n_jobs
+    effects = fitters.fit_effects(
+        task.codes, site.codes, model.codes, value, variance, len(site.names), len(model.names)
+    )
+    return Machines(
+        {name: number for number, name in enumerate(site.names)},
+        {name: number for number, name in enumerate(model.names)},
+        effects,
+        _mixes(keys[3], keys[4], np.asarray(rows.column("cpu_s").to_numpy(), np.float64)),
+        tuple(_pairs(effects, task, _codes(keys[0], usable).codes, site, model, n_jobs)),
+    )
+
+
+def _pairs(
+    effects: fitters.Effects,
+    unit: _Coded,
+    task: npt.NDArray[np.int32],
+    site: _Coded,
+    model: _Coded,
+    n_jobs: FloatArray,
+) -> Iterator[Pair]:
+    """Each queue and CPU model, against the mean of the model over its queues.
+
+    The speed of a pair is that of its queue and of its model, less what its buckets take longer than both
+    say. Its error comes from the scatter of its units (task x core class x type), and is no smaller than
+    their variances allow; that of the mean of the model is added.
+    """
+    kept = effects.weight > 0
+    codes = site.codes[kept].astype(np.int64) * len(model.names) + model.codes[kept]
+    pair, place = np.unique(codes, return_inverse=True)
+    weight, off = effects.weight[kept], effects.residual[kept]
+    total = np.bincount(place, weight)
+    beyond = np.bincount(place, weight * off) / total
+    # buckets of a unit at a queue are one draw
+    cluster, within = np.unique(np.stack([place, unit.codes[kept]]), axis=1, return_inverse=True)
+    scores = np.bincount(np.ravel(within), weight * (off - beyond[place]))
+    n_units = np.bincount(cluster[0], minlength=len(pair))
+    n_tasks = np.bincount(np.unique(np.stack([place, task[kept]]), axis=1)[0], minlength=len(pair))
+    scatter = np.bincount(cluster[0], scores**2, len(pair)) / total**2
+    scatter *= n_units / np.maximum(n_units - 1, 1)
+    variance = np.maximum(1.0 / total, scatter)
+    own, of_class = pair // len(model.names), pair % len(model.names)
+    speed = effects.unit[own] - beyond
+    jobs = np.bincount(place, n_jobs[kept])
+    for at in range(len(model.names)):
+        here = np.flatnonzero((of_class == at) & np.isfinite(speed))
+        if len(here) < 2:
+            continue
+        share = (1.0 / variance[here]) / (1.0 / variance[here]).sum()
+        mean = float(share @ speed[here])
+        for number, part in zip(here.tolist(), share.tolist(), strict=True):
+            # against a mean that it is a part of itself
+            error = math.sqrt(max(variance[number] * (1.0 - part), 0.0))
+            yield Pair(
+                site.names[own[number]],
+                model.names[at],
+                float(speed[number]) - mean,
+                error,
+                len(here),
+                int(jobs[number]),
+                int(n_tasks[number]),
+            )
+
+
+def _codes(values: Sequence[object], chosen: npt.NDArray[np.bool_]) -> _Coded:
+    inside = [value for value, yes in zip(values, chosen.tolist(), strict=True) if yes]
+    names = sorted(set(inside), key=repr)
+    number = {name: place for place, name in enumerate(names)}
+    return _Coded(
+        [str(name) for name in names], np.fromiter((number[value] for value in inside), np.int32, len(inside))
+    )
+
+
+def _mixes(sites: list[str], models: list[str], cpu_s: FloatArray) -> dict[str, dict[str, float]]:
+    mixes: dict[str, dict[str, float]] = {}
+    for site, model, seconds in zip(sites, models, cpu_s.tolist(), strict=True):
+        mix = mixes.setdefault(site, {})
+        mix[model] = mix.get(model, 0.0) + seconds
+    return {
+        site: {model: seconds / total for model, seconds in mix.items()}
+        for site, mix in mixes.items()
+        for total in [sum(mix.values())]
+        if total > 0
+    }

@@ -1,0 +1,240 @@
+"""A deviation taken apart; pure: what is known goes in, parts that add up exactly come out.
+
+With D = ln(1 + deviation) and u the effect of the queue beside its CPU models, M = D - u is what its mix of
+CPU models makes of what it declares. Of u, what another state of SMT explains is taken out; the rest is
+unexplained. Of M, in this order: a declared value that is that of the other state of SMT, a default, hardware
+that changed since. What is left is that of the declared value where no CPU model of the queue is near it, and
+of the mix where one is.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from esjobs.core.numbers import percent, signed_percent
+from esjobs.flags.decomposition.smt import SmtEffect
+from esjobs.schema.decomposition import PARTS
+
+SURE = 2.0
+"""Errors from which hardware that changed, or a value that no CPU model reaches, counts."""
+NEARLY_ALL = 0.9
+"""Share of a deviation from which its largest part is nearly all of it."""
+SCATTER = 0.05
+"""Distance, in ln, that honest declarations of one CPU model have anyway."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one queue.
+
+    ``deviation``: k over what the line expects, minus 1; ``error``: of its logarithm; ``line_error``: the
+    part of it from the line. ``own``: effect of the queue beside its CPU models with its error, None where
+    these are not known or run nowhere else. ``mix_error``: of its mix. ``models``: what it runs, the largest
+    share first, with ln of speed over that of its mix. ``then``: effect and error of the hardware of today
+    over that of the day of its declaration, None where that is not known.
+    """
+
+    name: str
+    deviation: float
+    error: float
+    line_error: float
+    corepower: float
+    benchmark: str
+    origin: str
+    own: tuple[float, float] | None = None
+    mix_error: float = 0.0
+    models: Sequence[tuple[str, float]] = ()
+    share: float = 0.0
+    """Of the CPU time at the first of ``models``."""
+    here: SmtEffect | None = None
+    """Its state of SMT against that of others."""
+    declared_other: SmtEffect | None = None
+    """Its declared value as that of the other state of SMT."""
+    then: tuple[float, float] | None = None
+    declared_on: date | None = None
+    why_unknown: str = ""
+    """Why mix and queue cannot be told apart."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part: effect in ln, its error (None: it cannot be told), and its sentence."""
+
+    part: str
+    effect: float
+    error: float | None
+    sentence: str
+
+
+@dataclass
+class _Parts:
+    effects: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    variances: dict[str, float] = field(default_factory=dict)
+    said: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, part: str, effect: float, error: float, sentence: str) -> None:
+        self.effects[part] += effect
+        self.variances[part] = self.variances.get(part, 0.0) + error**2
+        self.said.setdefault(part, []).append(sentence)
+
+
+def take_apart(known: Known) -> list[Part]:
+    """The parts in their order; those without effect, too. Their effects add up to ln(1 + deviation)."""
+    total = math.log1p(known.deviation)
+    parts = _Parts()
+    if known.own is None:
+        part = "declared default" if known.origin == "default" else "rest"
+        said = _default(known, None) if part == "declared default" else f"{known.why_unknown}"
+        parts.add(part, total, known.error, said)
+        return _listed(parts)
+    own, own_error = known.own
+    mix, mix_error = total - own, math.hypot(known.mix_error, known.line_error)
+    predicted = known.corepower * math.exp(mix)
+    if known.here is not None:
+        effect = known.here
+        own -= effect.effect
+        own_error = math.hypot(own_error, effect.error)
+        if effect.effect:
+            parts.add("smt", effect.effect, effect.error, _smt_here(effect))
+    parts.add("rest", own, own_error, _rest(own, own_error))
+    if known.declared_other is not None and _lessens(known.declared_other.effect, mix):
+        effect = known.declared_other
+        mix -= effect.effect
+        mix_error = math.hypot(mix_error, effect.error)
+        parts.add("smt", effect.effect, effect.error, _smt_declared(known, effect))
+    if known.origin == "default":
+        parts.add("declared default", mix, mix_error, _default(known, predicted))
+        return _listed(parts)
+    if known.then is not None and _explains_older(known.then, mix):
+        effect_then, error_then = known.then
+        mix -= effect_then
+        parts.add("declared older than hardware", effect_then, error_then, _older(known, effect_then))
+    model, distance, between = _nearest(known, mix)
+    near = abs(distance) <= max(SURE * mix_error, SCATTER)
+    if near or between:
+        like = ""
+        if len(known.models) > 1:
+            like = f", as if all were like {model}" if near else ", between its slowest and its fastest model"
+        parts.add("cpu mix", mix, mix_error, _mix(known, predicted) + like)
+    else:
+        parts.add("declared value", mix, mix_error, _unreached(known, model, distance, predicted))
+    return _listed(parts)
+
+
+def _nearest(known: Known, mix: float) -> tuple[str, float, bool]:
+    """The CPU model of the queue nearest to what it declares, ln of its speed over that, and whether that is
+    between: one is slower than what is declared and another faster.
+    """
+    away = [(mix + ratio, model) for model, ratio in known.models] or [(mix, "")]
+    distance, model = min(away, key=lambda item: abs(item[0]))
+    return model, distance, min(away)[0] <= 0.0 <= max(away)[0]
+
+
+def largest(parts: Sequence[Part]) -> Part:
+    """The part with the largest effect in the direction of their sum."""
+    total = sum(part.effect for part in parts)
+    return max(parts, key=lambda part: part.effect * math.copysign(1.0, total))
+
+
+def in_one_sentence(known: Known, parts: Sequence[Part]) -> str:
+    """The deviation and its largest part."""
+    first = largest(parts)
+    share = first.effect / math.log1p(known.deviation) if known.deviation else 1.0
+    how = "mostly" if share < NEARLY_ALL else "nearly all"
+    return f"{known.name} {signed_percent(known.deviation)}, {how} {first.part}: {first.sentence}."
+
+
+def _explains_older(then: tuple[float, float], mix: float) -> bool:
+    effect, error = then
+    return abs(effect) > SURE * error and _lessens(effect, mix)
+
+
+def _lessens(effect: float, mix: float) -> bool:
+    """Whether an effect goes in the direction of what there is to explain, and not beyond it and back."""
+    return effect * mix > 0 and abs(mix - effect) < abs(mix)
+
+
+def _listed(parts: _Parts) -> list[Part]:
+    return [
+        Part(
+            name,
+            parts.effects[name],
+            math.sqrt(parts.variances[name]) if name in parts.variances else None,
+            "; ".join(parts.said.get(name, [])),
+        )
+        for name in PARTS
+    ]
+
+
+def _mix(known: Known, predicted: float) -> str:
+    most = f", mostly {known.models[0][0]} ({percent(known.share)})," if known.models else ""
+    return (
+        f"its mix of CPU models{most} delivers {predicted:.3g} {known.benchmark} per core by these models' "
+        f"own factors, and it declares {known.corepower:.4g}"
+    )
+
+
+def _default(known: Known, predicted: float | None) -> str:
+    told = (
+        ""
+        if predicted is None
+        else (f"; its mix of CPU models delivers {predicted:.3g} {known.benchmark} per core by their factors")
+    )
+    return f"the declared {known.corepower:.4g} is a default that nobody measured{told}"
+
+
+def _unreached(known: Known, model: str, effect: float, predicted: float) -> str:
+    value = known.corepower * math.exp(effect)
+    one = len(known.models) == 1
+    nearest = f"its CPU model, {model}," if one else f"the nearest of its CPU models, {model},"
+    all_told = "" if one else f", its mix {predicted:.3g}"
+    return (
+        f"it declares {known.corepower:.4g}, and {nearest} delivers {value:.3g} {known.benchmark} per core "
+        f"by its own factor{all_told}"
+    )
+
+
+def _older(known: Known, effect: float) -> str:
+    since = "" if known.declared_on is None else f" of {known.declared_on}"
+    speed = "faster" if effect > 0 else "slower"
+    return (
+        f"its CPU models of today are {percent(abs(math.expm1(effect)))} {speed} than those that it ran "
+        f"when the declaration{since} began"
+    )
+
+
+def _smt_here(effect: SmtEffect) -> str:
+    speed = "faster" if effect.effect > 0 else "slower"
+    return (
+        f"{percent(effect.on)} of its CPU time is with SMT on, unlike on the same CPU models elsewhere: "
+        f"by reference tables {percent(abs(math.expm1(effect.effect)))} {speed} per slot"
+    )
+
+
+def _smt_declared(known: Known, effect: SmtEffect) -> str:
+    runs, declares = ("on", "off") if effect.on > 0.5 else ("off", "on")
+    return (
+        f"the declared {known.corepower:.4g} is what reference tables give with SMT {declares}, and its jobs "
+        f"run with SMT {runs}"
+    )
+
+
+def _rest(effect: float, error: float) -> str:
+    if abs(effect) < error:
+        return "its machines run as the same CPU models elsewhere"
+    speed = "faster" if effect > 0 else "slower"
+    hint = (
+        "check overcommit, SMT, virtual machines and power settings"
+        if effect < 0
+        else "check SMT, empty slots beside jobs, and clock boost"
+    )
+    size = f"{percent(abs(math.expm1(effect)))} {speed}"
+    return f"its machines run {size} than the same CPU models elsewhere: {hint}"
+
+
+def shares(parts: Sequence[Part]) -> Mapping[str, float | None]:
+    """Each effect over the sum of all; None where that is 0."""
+    total = sum(part.effect for part in parts)
+    # 0.0 added: no share is written as -0
+    return {part.part: part.effect / total + 0.0 if total else None for part in parts}

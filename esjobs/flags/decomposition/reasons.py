@@ -1,0 +1,283 @@
+"""The step: deviations of the queues of a run taken apart, and published."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from esjobs.core.clock import Clock
+from esjobs.core.query import Days, In, Present, Query, Sum
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, JUDGED
+from esjobs.flags.decomposition.machines import LEAST_KNOWN, Machines, read_machines
+from esjobs.flags.decomposition.parts import Known, in_one_sentence, largest, shares, take_apart
+from esjobs.flags.decomposition.smt import SmtStates, against_others, in_declaration, read_states
+from esjobs.publish.finding import run_of_everything
+from esjobs.publish.publication import Outcome, read_table, rows_table
+from esjobs.publish.publisher import Publisher
+from esjobs.publish.question import Question
+from esjobs.publish.stored import StoredRun
+from esjobs.records.names.cpu_models import RESOLVER
+from esjobs.records.references.values import ReferenceScore, reference_scores
+from esjobs.records.tasks.solved import KnownOfTasks
+from esjobs.schema.declared import COREPOWER
+from esjobs.schema.decomposition import MACHINES, REASON, REASONS
+from esjobs.schema.jobs import BUCKETS
+from esjobs.schema.speed import FACTORS, FLAGS, SPEED
+from esjobs.store.base import JobStore
+
+DECLARED_DAYS = 7
+"""Days from a declaration on over which the CPU models of then are counted."""
+
+_FLAG_COLUMNS = (
+    *("name", "corepower", "benchmark", "origin", "deviation", "deviation_err", "deviation_err_line"),
+    *("verdict", "k", "k_err", "estimate", "estimate_low", "estimate_high"),
+)
+
+
+def reasons(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
+    """Take the deviations of a run's queues apart and publish the parts.
+
+    ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
+    of; None: that of the latest. Raises :class:`NoResultError` without such a run.
+
+    Cost: one query to the buckets of the window; one to its jobs, where reference tables tell of SMT.
+    """
+    run = run_of_everything(store, SPEED, "flag", window)
+    question = Question.ask(REASON, run.window, settings, versions=RESOLVER)
+    outcome = find_reasons(store, question, run)
+    return Publisher(store, clock).publish(question, [outcome])[-1]
+
+
+def find_reasons(store: JobStore, question: Question, run: StoredRun) -> Outcome:
+    """What :func:`reasons` publishes."""
+    began = time.perf_counter()
+    where = [
+        In("run", (run.run,)),
+        In("level", ("site",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    flags = sorted(read_table(store, FLAGS, where, _FLAG_COLUMNS).to_pylist(), key=lambda row: row["name"])
+    deviating = [row for row in flags if _deviation(row) is not None]
+    machines = read_machines(store, run.window, KnownOfTasks.of_run(store, run)) if deviating else None
+    told = _Told(store, run, machines, deviating)
+    rows = [row for flag in deviating for row in _rows(told.of(flag), flag, run)]
+    report = RunReport(
+        "reasons",
+        question.run,
+        len(flags),
+        len(rows),
+        time.perf_counter() - began,
+        rows_are="flags of queues",
+        rows_become="parts of deviations",
+        counts={
+            "queues taken apart": len(deviating),
+            "queues whose mix is not told from themselves": sum(
+                told.of(flag).own is None for flag in deviating
+            ),
+        },
+        window=str(question.window),
+    )
+    tables = {
+        REASONS: rows_table(REASONS, rows),
+        MACHINES: rows_table(
+            MACHINES, [] if machines is None else list(_machine_rows(machines, run, told.shared))
+        ),
+    }
+    return Outcome(report, tables, last_data=None)
+
+
+def _machine_rows(
+    machines: Machines, run: StoredRun, shared: Mapping[str, float]
+) -> Iterator[dict[str, Any]]:
+    for pair in machines.pairs:
+        error = math.hypot(pair.error, shared.get(pair.site, 0.0))
+        yield {
+            "level": "cpu_model",
+            "name": pair.model,
+            "processing_type": ALL_TYPES,
+            "site": pair.site,
+            "relative": math.expm1(pair.relative),
+            "relative_err": math.exp(pair.relative) * error,
+            "sigmas": pair.relative / error if error else None,
+            "n_queues": pair.n_queues,
+            "n_jobs": pair.n_jobs,
+            "n_tasks": pair.n_tasks,
+            "cpu_share": machines.mix.get(pair.site, {}).get(pair.model),
+            "pair": f"{pair.site} · {pair.model}",
+            "speed_run": run.run,
+        }
+
+
+def _deviation(flag: Mapping[str, Any]) -> tuple[float, float, float] | None:
+    """Deviation, error of its logarithm, and the part from the line; of a default from its estimate."""
+    if flag["verdict"] in JUDGED and flag["deviation"] is not None:
+        scale = 1.0 + flag["deviation"]
+        return (
+            flag["deviation"],
+            flag["deviation_err"] / scale,
+            (flag["deviation_err_line"] or 0.0) / scale,
+        )
+    if flag["origin"] == "default" and flag["estimate"] and flag["corepower"]:
+        width = math.log(flag["estimate_high"] / flag["estimate_low"]) / (2 * HALF_WIDTH_90)
+        own = (flag["k_err"] or 0.0) / flag["k"]
+        line = math.sqrt(max(width**2 - own**2, 0.0))
+        return flag["estimate"] / flag["corepower"] - 1.0, width, line
+    return None
+
+
+class _Told:
+    """Gathers what is known of queues; each table is read once."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        run: StoredRun,
+        machines: Machines | None,
+        deviating: Sequence[Mapping[str, Any]],
+    ) -> None:
+        window = run.window
+        self._store = store
+        self._window = window
+        self._machines = machines
+        benchmarks = {(row["benchmark"] or "HS06").lower() for row in deviating}
+        self._scores: dict[tuple[str, str], ReferenceScore] = {}
+        self._states: SmtStates | None = None
+        self._known: dict[str, Known] = {}
+        if machines is not None:
+            self._scores = reference_scores(store, benchmarks)
+            if any(score.smt_gain is not None for score in self._scores.values()):
+                self._states = read_states(store, window)
+        self.shared = _shared_errors(store, run)
+        self._declared = _declared_on(store, window)
+        self._first = _first_day(store)
+
+    def of(self, flag: Mapping[str, Any]) -> Known:
+        """What is known of the queue of a flag."""
+        if flag["name"] not in self._known:
+            self._known[flag["name"]] = self._gather(flag)
+        return self._known[flag["name"]]
+
+    def _gather(self, flag: Mapping[str, Any]) -> Known:
+        deviation, error, line_error = _deviation(flag) or (0.0, 0.0, 0.0)
+        name, machines = flag["name"], self._machines
+        basic: dict[str, Any] = {
+            "name": name,
+            "deviation": deviation,
+            "error": error,
+            "line_error": line_error,
+            "corepower": flag["corepower"],
+            "benchmark": flag["benchmark"] or "HS06",
+            "origin": flag["origin"],
+            "declared_on": self._declared.get(name),
+        }
+        if machines is None or name not in machines.mix:
+            return Known(**basic, why_unknown="its records name no CPU models, so nothing more can be said")
+        own = machines.own(name)
+        if own is not None:
+            own = own[0], math.hypot(own[1], self.shared.get(name, 0.0))
+        if own is None:
+            return Known(
+                **basic,
+                why_unknown="its CPU models run nowhere else: what is theirs and what is its own look alike",
+            )
+        models = machines.runs(name)
+        mix = machines.mix[name]
+        scores = {
+            model: score
+            for (benchmark, model), score in self._scores.items()
+            if benchmark == basic["benchmark"].lower()
+        }
+        here = other = None
+        if self._states is not None:
+            here = against_others(name, machines, self._states, scores)
+            if flag["origin"] != "default":
+                other = in_declaration(name, flag["corepower"], machines, self._states, scores)
+        return Known(
+            **basic,
+            own=own,
+            mix_error=machines.mix_error(name),
+            models=models,
+            share=mix[models[0][0]] if models else 0.0,
+            here=here,
+            declared_other=other,
+            then=self._then(name, machines),
+        )
+
+    def _then(self, name: str, machines: Machines) -> tuple[float, float] | None:
+        """The hardware of the window over that of the days when the declaration began, in ln."""
+        since = self._declared.get(name)
+        if since is None or self._first is None or since < self._first or since >= self._window.first_day:
+            return None
+        last = min(since + timedelta(days=DECLARED_DAYS), self._window.first_day) - timedelta(days=1)
+        where = (In("site", (name,)), Days("day", since, last), Present("cpu_model"))
+        asked = Query(("cpu_model",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
+        seconds = {
+            row["cpu_model"]: row["cpu_s"] or 0.0 for row in self._store.aggregate(asked).table.to_pylist()
+        }
+        total = sum(seconds.values())
+        known = {model: part / total for model, part in seconds.items() if model in machines.models and part}
+        if not known or sum(known.values()) < LEAST_KNOWN:
+            return None
+        today = machines.mix[name]
+        return machines.of_mix(today) - machines.of_mix(known), machines.difference_error(today, known)
+
+
+def _shared_errors(store: JobStore, run: StoredRun) -> dict[str, float]:
+    """Relative errors that all buckets of a queue have in common: by type, core class and fixed cost."""
+    where = [
+        In("run", (run.run,)),
+        In("level", ("site",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    parts = ("k_err_type", "k_err_class", "k_err_cost")
+    rows = read_table(store, FACTORS, where, ["name", "k", *parts]).to_pylist()
+    return {
+        row["name"]: math.hypot(*(row[part] or 0.0 for part in parts)) / row["k"] for row in rows if row["k"]
+    }
+
+
+def _declared_on(store: JobStore, window: Window) -> dict[str, date]:
+    """From when the imported value of each queue is valid that is in force at the end of the window."""
+    columns = ["name", "corepower", "valid_from"]
+    newest: dict[str, date] = {}
+    for row in read_table(store, COREPOWER, [In("level", ("site",))], columns).to_pylist():
+        if row["corepower"] is not None and row["valid_from"] < window.end:
+            day = row["valid_from"].date()
+            newest[row["name"]] = max(day, newest.get(row["name"], day))
+    return newest
+
+
+def _first_day(store: JobStore) -> date | None:
+    first = store.span().first
+    return None if first is None else first.date()
+
+
+def _rows(known: Known, flag: Mapping[str, Any], run: StoredRun) -> Iterator[dict[str, Any]]:
+    parts = take_apart(known)
+    total = math.log1p(known.deviation)
+    first, of_all = largest(parts), shares(parts)
+    for part in parts:
+        error = part.error
+        yield {
+            "level": "site",
+            "name": known.name,
+            "processing_type": ALL_TYPES,
+            "part": part.part,
+            "share": of_all[part.part],
+            "share_err": None if error is None or not total else error / abs(total),
+            "sentence": part.sentence or None,
+            "effect": part.effect,
+            "effect_err": error,
+            "largest": part is first,
+            "deviation": known.deviation,
+            "corepower": known.corepower,
+            "origin": known.origin,
+            "verdict": flag["verdict"],
+            "reason": in_one_sentence(known, parts) if part is first else None,
+            "speed_run": run.run,
+        }

@@ -1,0 +1,130 @@
+"""What SMT makes of queues, where records tell its state and reference tables what it costs a job.
+
+With two threads a core a job slot is a thread: slower than a core alone, as the tables have it for each CPU
+model. A queue whose jobs run in another state than those of other queues on the same models is faster or
+slower by that; one that declares what the tables give for the other state deviates by that.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from esjobs.core.query import Sum
+from esjobs.core.window import Window
+from esjobs.flags.decomposition.machines import Machines
+from esjobs.records.jobs.resolution import aggregate
+from esjobs.records.names.cpu_models import resolve
+from esjobs.records.references.values import ReferenceScore
+from esjobs.store.base import JobStore
+
+LEAST_TOLD = 0.2
+"""Share of the CPU time of a queue on a model that must tell the state of SMT."""
+LEAST_COVERED = 0.5
+"""Share of the CPU time of a queue that must be on models whose state and scores are known."""
+NEAR = 0.08
+"""How near, in ln, a declared value must be to what the tables give for the other state."""
+
+
+@dataclass(frozen=True)
+class SmtStates:
+    """Share of the CPU time with SMT on: by queue and model, and by model at all others together."""
+
+    seconds: Mapping[str, Mapping[str, tuple[float, float]]]
+    """By queue and model: CPU seconds with SMT on, and those that tell the state."""
+
+    def here(self, site: str, model: str) -> float | None:
+        """Of a queue on a model; None where too few jobs tell."""
+        on, told = self.seconds.get(site, {}).get(model, (0.0, 0.0))
+        return on / told if told > 0 else None
+
+    def elsewhere(self, site: str, model: str) -> float | None:
+        """Of all other queues on a model."""
+        others = [models[model] for name, models in self.seconds.items() if name != site and model in models]
+        told = sum(part[1] for part in others)
+        return sum(part[0] for part in others) / told if told > 0 else None
+
+
+@dataclass(frozen=True)
+class SmtEffect:
+    """An effect in ln with its error, and what to say of it."""
+
+    effect: float
+    error: float
+    on: float
+    """Share of the CPU time of the queue with SMT on."""
+
+
+def read_states(store: JobStore, window: Window) -> SmtStates:
+    """The states that records tell. One query to the jobs of the window."""
+    answer = aggregate(store, ("site", "cpu_raw"), (Sum("cpu_s", "cpu_s"),), window=window)
+    seconds: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+    for row in answer.table.to_pylist():
+        model = resolve(row["cpu_raw"])
+        if model is None or not row["cpu_s"]:
+            continue
+        on, told = seconds[row["site"]].get(model.name, (0.0, 0.0))
+        if model.smt is not None:
+            on, told = on + row["cpu_s"] * model.smt, told + row["cpu_s"]
+        seconds[row["site"]][model.name] = (on, told)
+    return SmtStates(seconds)
+
+
+def against_others(
+    site: str, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
+) -> SmtEffect | None:
+    """How much faster a queue is than the same CPU models elsewhere because its state of SMT is another.
+
+    ``scores``: by CPU model. None where states or tables do not tell enough.
+    """
+    weights = machines.gradient(machines.mix[site])
+    effect = spread = covered = on = 0.0
+    for model, weight in weights.items():
+        gain = scores[model].smt_gain if model in scores else None
+        here, elsewhere = states.here(site, model), states.elsewhere(site, model)
+        if gain is None or here is None or elsewhere is None:
+            continue
+        low, high = (_ratio(value, here, elsewhere) for value in gain)
+        effect += weight * (low + high) / 2
+        spread += weight * abs(high - low) / 2
+        covered += weight
+        on += weight * here
+    if covered < LEAST_COVERED:
+        return None
+    # the range of the tables as a uniform distribution: models of one table err alike
+    return SmtEffect(effect, spread / math.sqrt(3.0), on / covered)
+
+
+def _ratio(gain: float, here: float, elsewhere: float) -> float:
+    """ln of the mean speed with a share ``here`` of SMT over that with a share ``elsewhere``."""
+    return math.log((1.0 + (gain - 1.0) * here) / (1.0 + (gain - 1.0) * elsewhere))
+
+
+def in_declaration(
+    site: str, corepower: float, machines: Machines, states: SmtStates, scores: Mapping[str, ReferenceScore]
+) -> SmtEffect | None:
+    """How far a declared value is off because it is that of the other state of SMT; None where it is not.
+
+    It must be near what the tables give for the mix in that state, and nearer than to its own state.
+    """
+    mix = machines.mix[site]
+    values = {True: 0.0, False: 0.0}
+    spread = covered = on = 0.0
+    for model, share in mix.items():
+        by_smt = scores[model].by_smt if model in scores else {}
+        here = states.here(site, model)
+        if here is None or True not in by_smt or False not in by_smt:
+            continue
+        for state in values:
+            low, high = by_smt[state]
+            values[state] += share * (low + high) / 2
+            spread += share * (high - low) / 2 / (low + high)
+        covered += share
+        on += share * here
+    if covered < LEAST_COVERED or 0.1 < on / covered < 0.9:
+        return None
+    state = on / covered > 0.5
+    own, other = values[state] / covered, values[not state] / covered
+    if abs(math.log(corepower / other)) > min(NEAR, abs(math.log(corepower / own))):
+        return None
+    return SmtEffect(math.log(own / other), spread / covered / math.sqrt(3.0), on / covered)

@@ -1,0 +1,277 @@
+"""Causes of a change, such as another mix of CPU models, and what was declared at the same time."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import fitters
+from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.query import Days, In, Present, Query, Sum
+from esjobs.flags.drift.series import Change, day_of
+from esjobs.publish.publication import read_table
+from esjobs.records.declared.origin import same_value
+from esjobs.records.names.cpu_models import resolve_names
+from esjobs.schema.declared import COREPOWER
+from esjobs.schema.jobs import BUCKETS
+from esjobs.store.base import JobStore
+
+MIX_DAYS = 14
+"""Days before and after a change over which CPU models are counted, at most."""
+EXPLAINS = 0.5
+"""Share of a change, in ln, that another mix must predict to be its cause."""
+EDIT_DAYS = 7
+"""Days around the interval of a change in which an edit of the declaration belongs to it."""
+AT_ONE_QUEUE = 0.1
+"""Share of a CPU model's CPU time that a queue must have for its change to be that of the model, too."""
+UNEXPLAINED = "unexplained"
+MIX_CHANGED = "CPU mix changed"
+
+
+@dataclass(frozen=True)
+class MixChange:
+    """What another mix of CPU models predicts: change of ln k with its error, and the model that did most.
+
+    ``share_before``, ``share_after``: of the CPU time of that model.
+    """
+
+    change: float
+    error: float
+    model: str
+    share_before: float
+    share_after: float
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A declaration that was changed: from what, to what (None: nothing is declared), from which day on."""
+
+    before: float | None
+    after: float | None
+    day: date
+
+
+CpuTime = Mapping[tuple[str | None, str], tuple[float, float]]
+"""By task and CPU model, the sum over jobs of CPU seconds, and that of their squares."""
+
+
+def mix_change(
+    before: CpuTime, after: CpuTime, factors: Mapping[str, tuple[float, float]]
+) -> MixChange | None:
+    """Predict a change of ln k from the shares of CPU models and their own factors.
+
+    ``factors``: k and its error. CPU time adds up, speed does not: with shares c of CPU time k = sum c k. The
+    error has a part from the factors and one from the shares, which are those of so many jobs and tasks. None
+    where models with a factor have less than half of the CPU time before or after.
+    """
+    sides = [_with_factors(side, factors) for side in (before, after)]
+    if sides[0] is None or sides[1] is None:
+        return None
+    known = sides[0], sides[1]
+    shares = [_shares(side) for side in known]
+    models = sorted(shares[0].keys() | shares[1].keys())
+    old, new = (sum(part[model] * factors[model][0] for model in part) for part in shares)
+    moved = {model: shares[1].get(model, 0.0) - shares[0].get(model, 0.0) for model in models}
+    # d ln(new/old) / d ln k of each model; what all factors have in common drops out
+    weights = {
+        model: factors[model][0] * (shares[1].get(model, 0.0) / new - shares[0].get(model, 0.0) / old)
+        for model in models
+    }
+    error = math.sqrt(sum((weights[model] * factors[model][1] / factors[model][0]) ** 2 for model in models))
+    error = math.hypot(error, _error_of_shares(known, {model: factors[model][0] for model in models}))
+    most = max(models, key=lambda model: (abs(moved[model]), model))
+    return MixChange(math.log(new / old), error, most, shares[0].get(most, 0.0), shares[1].get(most, 0.0))
+
+
+def _with_factors(side: CpuTime, factors: Mapping[str, tuple[float, float]]) -> CpuTime | None:
+    known = {key: sums for key, sums in side.items() if key[1] in factors}
+    total = sum(seconds for seconds, _ in known.values())
+    if not total or total < sum(seconds for seconds, _ in side.values()) / 2:
+        return None
+    return known
+
+
+def _shares(side: CpuTime) -> dict[str, float]:
+    seconds: dict[str, float] = defaultdict(float)
+    for (_, model), (part, _) in side.items():
+        seconds[model] += part
+    total = sum(seconds.values())
+    return {model: part / total for model, part in seconds.items()}
+
+
+def _error_of_shares(sides: Sequence[CpuTime], k: Mapping[str, float]) -> float:
+    """Standard error of ln(k after / k before) from the jobs and tasks that the shares are made of.
+
+    The larger of two: that of single jobs, and that of tasks, because jobs of a task run at the same time on
+    the same machines. A task on both sides is one. As wide as two errors of Student's t with the effective
+    number of tasks; a side on one model alone has the error of one more job of both sides' mix.
+    """
+    shares = [_shares(side) for side in sides]
+    pool = {model: sum(part.get(model, 0.0) for part in shares) / len(shares) for model in k}
+    scores: dict[str | None, float] = defaultdict(float)
+    parts: dict[str | None, float] = defaultdict(float)
+    of_jobs = 0.0
+    for sign, side, share in zip((-1.0, 1.0), sides, shares, strict=True):
+        total = sum(seconds for seconds, _ in side.values())
+        mean = sum(part * k[model] for model, part in share.items())
+        for (task, model), (seconds, _) in side.items():
+            scores[task] += sign * (k[model] / mean - 1.0) * seconds / total
+            parts[task] += seconds / total / len(sides)
+        n_jobs = total**2 / sum(squares for _, squares in side.values())
+        likely = {model: (n_jobs * share.get(model, 0.0) + pool[model]) / (n_jobs + 1.0) for model in k}
+        centre = sum(part * k[model] for model, part in likely.items())
+        of_jobs += sum(part * (k[model] / centre - 1.0) ** 2 for model, part in likely.items()) / n_jobs
+    n_tasks = len(scores)
+    of_tasks = sum(score**2 for score in scores.values()) * n_tasks / max(n_tasks - 1, 1)
+    effective = 1.0 / sum(part**2 for part in parts.values())
+    return fitters.student_width(2.0, effective - 1.0) * math.sqrt(max(of_jobs, of_tasks))
+
+
+def explains(mix: MixChange | None, size: float) -> bool:
+    """True if another mix predicts half of a change or more, in its direction, by two of its errors.
+
+    >>> explains(MixChange(0.10, 0.01, "X", 0.1, 0.6), 0.14), explains(None, 0.14)
+    (True, False)
+    """
+    return mix is not None and mix.change / size >= EXPLAINS and abs(mix.change) > 2.0 * mix.error
+
+
+def mixes_beside(store: JobStore, change: Change, last: date) -> tuple[CpuTime, CpuTime]:
+    """CPU time of a queue before its change and after it; two queries. ``last``: day of data."""
+    first_after = day_of(change.step.day)
+    before = _mix(store, change.name, first_after - timedelta(days=MIX_DAYS), first_after - timedelta(days=1))
+    after = _mix(store, change.name, first_after, min(last, first_after + timedelta(days=MIX_DAYS - 1)))
+    return before, after
+
+
+def _mix(store: JobStore, name: str, first: date, last: date) -> CpuTime:
+    where = (In("site", (name,)), Days("day", first, last), Present("cpu_model"))
+    metrics = (Sum("cpu_s", "cpu_s"), Sum("cpu_s_sq", "cpu_s_sq"))
+    asked = Query(("task_id", "cpu_model"), metrics, where=where, over=BUCKETS)
+    rows = store.aggregate(asked).table.to_pylist()
+    # engines give groups in any order, and sums depend on it in their last digit
+    rows.sort(key=lambda row: (row["task_id"] or "", row["cpu_model"]))
+    return {
+        (row["task_id"], row["cpu_model"]): (row["cpu_s"], row["cpu_s_sq"]) for row in rows if row["cpu_s"]
+    }
+
+
+def queue_behind(
+    store: JobStore, change: Change, queues: Iterable[Change], last: date
+) -> tuple[str, float] | None:
+    """Of a CPU model that changed, the queue that did so, too, in the same direction and at the same time.
+
+    With its share of the model's CPU time, of those the largest; None where none has ``AT_ONE_QUEUE``.
+    """
+    alike = {
+        queue.name
+        for queue in queues
+        if queue.step.size * change.step.size > 0
+        and queue.step.day_low <= change.step.day_high + 1
+        and change.step.day_low <= queue.step.day_high + 1
+    }
+    if not alike:
+        return None
+    first = day_of(change.step.day)
+    days = Days("day", first - timedelta(days=MIX_DAYS), min(last, first + timedelta(days=MIX_DAYS - 1)))
+    where = (In("cpu_model", (change.name,)), days)
+    asked = Query(("site",), (Sum("cpu_s", "cpu_s"),), where=where, over=BUCKETS)
+    rows = {row["site"]: row["cpu_s"] or 0.0 for row in store.aggregate(asked).table.to_pylist()}
+    share, name = max((rows.get(name, 0.0) / (sum(rows.values()) or 1.0), name) for name in alike)
+    return (name, share) if share >= AT_ONE_QUEUE else None
+
+
+def declared_edits(store: JobStore, level: str, names: Sequence[str]) -> dict[str, list[Edit]]:
+    """Every change of an imported declaration of these names, in the order of the days. One read."""
+    if not names:
+        return {}
+    rows = read_table(store, COREPOWER, [In("level", (level,))]).to_pylist()
+    raw = [row["name"] for row in rows]
+    canonical = resolve_names(raw) if level == "cpu_model" else raw
+    values: dict[str, dict[datetime, tuple[datetime, float | None]]] = defaultdict(dict)
+    for row, name in zip(rows, canonical, strict=True):
+        known = values[name or row["name"]]
+        # of rows valid from the same moment the one imported last counts
+        if row["valid_from"] not in known or row["imported_at"] >= known[row["valid_from"]][0]:
+            known[row["valid_from"]] = (row["imported_at"], row["corepower"])
+    return {name: list(_edits(values[name])) for name in names if name in values}
+
+
+def _edits(values: Mapping[datetime, tuple[datetime, float | None]]) -> Iterable[Edit]:
+    ordered = sorted((moment, value) for moment, (_, value) in values.items())
+    for (_, before), (moment, after) in pairwise(ordered):
+        if before != after and not same_value(before, after):
+            yield Edit(before, after, moment.date())
+
+
+def edit_beside(edits: Iterable[Edit], change: Change) -> Edit | None:
+    """The edit nearest to a change, if one lies in its interval or within a week of it."""
+    margin = timedelta(days=EDIT_DAYS)
+    low, high = day_of(change.step.day_low) - margin, day_of(change.step.day_high) + margin
+    near = [edit for edit in edits if low <= edit.day <= high]
+    return min(near, key=lambda edit: abs(edit.day - day_of(change.step.day)), default=None)
+
+
+def described(
+    change: Change, mix: MixChange | None, edit: Edit | None, queue: tuple[str, float] | None = None
+) -> dict[str, Any]:
+    """Cause and sentence of a change, and the numbers behind them; ``queue``: see :func:`queue_behind`.
+
+    An edit of what is declared is never the cause, because it cannot change the speed of a machine.
+    """
+    step = change.step
+    day = day_of(step.day)
+    size, error = math.expm1(step.size), math.exp(step.size) * step.error
+    said = []
+    cause = UNEXPLAINED
+    if queue is not None:
+        cause = f"changed at {queue[0]}"
+        said.append(
+            f"{queue[0]}, which has {percent(queue[1])} of its CPU time, changed with it: look there first"
+        )
+    if mix is not None and explains(mix, step.size):
+        cause = MIX_CHANGED
+        said.append(
+            f"{cause} on {day}: {mix.model} from {percent(mix.share_before)} to "
+            f"{percent(mix.share_after)} of its CPU time; its models' factors predict "
+            f"{signed_percent(math.expm1(mix.change))} ± {percent(math.exp(mix.change) * mix.error)}"
+        )
+    if not said:
+        said.append(f"unexplained: {_not_told(change, mix)}")
+    beside = "" if edit is None else f"; {_edited(edit)}"
+    head = (
+        f"From {day} on {change.name} ran {percent(abs(size))} {'faster' if size > 0 else 'slower'} than "
+        f"before (± {percent(error)}{_interval(step.day_low, step.day_high)})"
+    )
+    return {
+        "cause": cause,
+        "sentence": f"{head}: {'; '.join(reversed(said))}{beside}.",
+        "change": size,
+        "change_err": error,
+        "mix_change": None if mix is None else math.expm1(mix.change),
+        "mix_change_err": None if mix is None else math.exp(mix.change) * mix.error,
+        "corepower_before": None if edit is None else edit.before,
+        "corepower_after": None if edit is None else edit.after,
+        "declared_on": None if edit is None else edit.day,
+    }
+
+
+def _not_told(change: Change, mix: MixChange | None) -> str:
+    if change.level == "cpu_model":
+        return "no queue with much of its CPU time changed with it"
+    return "its CPU models are not known" if mix is None else "its mix of CPU models does not tell why"
+
+
+def _edited(edit: Edit) -> str:
+    return f"declared {_said(edit.before)} -> {_said(edit.after)} on {edit.day}, the same week"
+
+
+def _said(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.4g}"
+
+
+def _interval(low: int, high: int) -> str:
+    return "" if low == high else f"; between {day_of(low)} and {day_of(high)}"

@@ -1,0 +1,117 @@
+"""The factors of one day: a fit of its buckets, with the fixed costs that a run has found.
+
+Tasks of one day are linked by the names that they share, as those of a window are; each day is fitted on its
+own, so that series of days do not overlap and nothing of one day enters another.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import date
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+import fitters
+from esjobs.core.window import Window
+from esjobs.records.tasks.solved import KnownOfTasks, job_variance
+from esjobs.records.tasks.sums import FloatArray, TaskSums, read_sums
+from esjobs.store.base import JobStore
+
+_MOST_TASKS = 64
+"""Of a name and day that are kept: the others are taken to last as long as these."""
+_LEAST_NAMES = 5
+"""Names of a day below which no factor of it says anything of one of them."""
+
+
+def factors_of_day(store: JobStore, day: date, mark: str, known: KnownOfTasks) -> Iterator[dict[str, object]]:
+    """The rows of ``daily_factors`` of a day. Cost: its buckets are read once."""
+    sums = read_sums(store, Window.of_days(day, day))
+    for level, rows in sums.levels.items():
+        for row in _of_level(level, rows, known):
+            yield {
+                "day": day,
+                "level": level,
+                **row,
+                "mark": mark,
+                "speed_run": known.run.run,
+                "made_to": known.run.window.end,
+            }
+
+
+def _of_level(level: str, rows: TaskSums, known: KnownOfTasks) -> Iterator[dict[str, object]]:
+    parts = [(task, core_class, kind) for task, core_class, kind, _ in rows.keys.listed()]
+    rho = np.array([known.rho.get(key, 0.0) for key in parts])
+    usable = np.array([key not in known.aside for key in parts], np.bool_)
+    number = np.asarray(rows.task.names, np.int64)[rows.task.codes] if len(rows) else np.empty(0, np.int64)
+    inside = usable[number] & (rows.sums["events"] > 0) & (rows.sums["cpu_s"] > 0)
+    if not inside.any():
+        return
+    rows, number = rows[inside], number[inside]
+    n_jobs = rows.sums["n_jobs"]
+    effective = rows.sums["events"] + rho[number] * n_jobs
+    variance = job_variance(rows.sums, effective)
+    scatter = fitters.job_scatter(rows.task.codes, rows.keys.kinds()[number], n_jobs, variance)
+    # of queues, not of tasks alone: machines that are unlike make every day of their queue less sure
+    per_job = fitters.unit_scatter(scatter, rows.name.codes, n_jobs, variance)
+    buckets = fitters.Buckets.from_columns(
+        rows.task,
+        rows.name,
+        cpu_s=rows.sums["cpu_s"],
+        events=effective,
+        jobs=n_jobs,
+        rel_var=per_job / n_jobs,
+    )
+    fit = fitters.fit_speed_factors(
+        buckets, "gamma", "variance", robust="reject", sigma_int=known.sigma_int.get(level), judge="none"
+    )
+    units = fit.units
+    good = (units.status == "ok") & (units.component == 0) & np.isfinite(units.k_err_stat)
+    if good.sum() < _LEAST_NAMES:
+        return
+    number_of = np.array([_number(part) for part in parts])
+    shares = _shares(fitters.bucket_table(fit))
+    scale = _scale(units.name[good], units.k[good], known.factors.get(level, {}))
+    # a few tasks that contradict each other move all names that they link, by more than their errors say
+    misfit = float(np.fmax(1.0, fit.components.S[0]))
+    for place in np.flatnonzero(good):
+        yield {
+            "name": str(units.name[place]),
+            "k": float(units.k[place] * scale),
+            "k_err_stat": float(units.k_err_stat[place] * scale * misfit),
+            "k_err_int": float(units.k_err_int[place] * scale * misfit),
+            "n_tasks": int(units.n_tasks[place]),
+            "n_jobs": int(units.n_jobs[place]),
+            "tasks": number_of[shares[units.name[place]][0]].tolist(),
+            "task_parts": shares[units.name[place]][1].tolist(),
+        }
+
+
+def _number(task: tuple[str | None, str | None, str | None]) -> float:
+    """A number of a task, the same on every day; of 48 bits, which any engine's floats keep."""
+    return float(int.from_bytes(blake2b(repr(task).encode(), digest_size=6).digest(), "big"))
+
+
+def _shares(table: fitters.BucketTable) -> dict[str, tuple[npt.NDArray[np.int64], FloatArray]]:
+    """Of each name its tasks, those that determine its factor most first, and how much they do.
+
+    An error of a bucket moves the factor by w (1 - w / W), w its weight and W that of its task: by the share
+    w / W it moves the level of the task. What errors of others do to that level is left out, it is small.
+    """
+    used = table.status == "used"
+    name, task, weight = table.name[used], table.task[used].astype(np.int64), table.weight[used]
+    part = weight * (1.0 - weight / np.bincount(task, weight)[task])
+    order = np.lexsort((task, -part, name))
+    name, task, part = name[order], task[order], part[order]
+    names, start = np.unique(name, return_index=True)
+    ends = [*start[1:], len(name)]
+    return {
+        unit: (task[first:end][:_MOST_TASKS], part[first:end][:_MOST_TASKS] / part[first:end].max())
+        for unit, first, end in zip(names, start, ends, strict=True)
+    }
+
+
+def _scale(names: npt.NDArray[np.object_], k: FloatArray, known: Mapping[str, float]) -> float:
+    """What brings the factors of a day into the scale of those of a run: the median ratio."""
+    ratios = [known[name] / value for name, value in zip(names, k, strict=True) if name in known]
+    return math.exp(float(np.median(np.log(ratios)))) if ratios else 1.0

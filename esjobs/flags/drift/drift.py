@@ -1,0 +1,185 @@
+"""The step: factors of the days that lack them, then changes in the days up to the end of the window."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as midnight
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.clock import Clock
+from esjobs.core.identity import content_id
+from esjobs.core.query import Days, In
+from esjobs.core.report import RunReport
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.flags.drift.causes import (
+    declared_edits,
+    described,
+    edit_beside,
+    mix_change,
+    mixes_beside,
+    queue_behind,
+)
+from esjobs.flags.drift.daily import factors_of_day
+from esjobs.flags.drift.series import Change, Search, find_changes
+from esjobs.flags.drift.settings import DriftSettings
+from esjobs.publish.finding import run_of_everything
+from esjobs.publish.publication import Outcome, read_table, rows_table
+from esjobs.publish.publisher import Publisher
+from esjobs.publish.question import Question
+from esjobs.publish.stored import StoredRun
+from esjobs.records.names.cpu_models import RESOLVER
+from esjobs.records.tasks.solved import KnownOfTasks
+from esjobs.schema.drift import DAILY_FACTORS, DRIFT, DRIFTS
+from esjobs.schema.jobs import DAYS
+from esjobs.schema.speed import FACTORS, SPEED
+from esjobs.store.base import Generation, JobStore
+
+_LOOKED_AT = ("day", "level", "name", "k", "k_err_stat", "k_err_int", "mark", "tasks", "task_parts")
+"""What of the factors of days that are stored a search looks at."""
+
+
+class DriftQuestion(Question):
+    """When did names become faster or slower, as seen at the end of a window."""
+
+    @cached_property
+    def drift(self) -> DriftSettings:
+        """How far back, and how sure."""
+        return DriftSettings.model_validate(self.settings["drift"])
+
+
+def drift(store: JobStore, clock: Clock, settings: object, window: Window | None = None) -> RunReport:
+    """Look for changes in the days up to the end of a window, and publish them.
+
+    ``settings``: with the sections that the question names. ``window``: one that an unrestricted run was made
+    of; None: that of the latest. What that run knows of tasks is what days are fitted with. A day is fitted
+    once, and again when its jobs change: a later run makes no other factors of it, so that nights can be run
+    again. Raises :class:`NoResultError` without such a run.
+
+    Cost: the buckets of the days that are fitted, one after the other; the daily factors of the days looked
+    at; two small queries for each change of a queue.
+    """
+    run = run_of_everything(store, SPEED, "fit", window)
+    question = DriftQuestion.ask(DRIFT, run.window, settings, versions=RESOLVER)
+    outcome = find_drifts(store, question, run)
+    report = Publisher(store, clock).publish(question, [outcome])[-1]
+    # how much was left to do is no part of the account: made again, it is the same
+    return replace(report, counts={"days fitted": len(outcome.written), **report.counts})
+
+
+def find_drifts(store: JobStore, question: DriftQuestion, run: StoredRun) -> Outcome:
+    """What :func:`drift` publishes."""
+    began = time.perf_counter()
+    known = KnownOfTasks.of_run(store, run)
+    first = question.window.last_day - timedelta(days=question.drift.days - 1)
+    looked_at = Days("day", first, question.window.last_day)
+    marks = day_marks(store, looked_at)
+    stored = read_table(store, DAILY_FACTORS, [looked_at], _LOOKED_AT)
+    # without its tasks nobody knows what a day has in common with others: it is made again, or left out
+    stored = stored.filter(pc.and_(_of_days(stored, marks), pc.is_valid(stored["tasks"])))
+    wanted = _wanted(stored, {day: mark for day, mark in marks.items() if day >= run.window.first_day})
+    made: list[dict[str, Any]] = []
+    written = []
+    for day in wanted:
+        rows = list(factors_of_day(store, day, marks[day], known))
+        made += rows
+        written.append(_replaced(store, day, rows))
+    fresh = rows_table(DAILY_FACTORS, made).select(stored.column_names)
+    daily = pa.concat_tables([stored.filter(pc.invert(_of_days(stored, wanted))), fresh])
+    searches: dict[str, Search] = {level: find_changes(daily, level, question.drift) for level in LEVELS}
+    last: date | None = pc.max(daily["day"]).as_py()
+    found = [row for level in LEVELS for row in _drift_rows(store, run, searches, level, last)]
+    report = RunReport(
+        "drift",
+        question.run,
+        daily.num_rows,
+        len(found),
+        time.perf_counter() - began,
+        rows_are="daily factors",
+        rows_become="changes",
+        counts={
+            "names looked at": sum(search.n_names for search in searches.values()),
+            "names with too few days": sum(search.n_short for search in searches.values()),
+            "changes too small to matter": sum(search.n_small for search in searches.values()),
+        },
+        window=str(question.window),
+    )
+    moment = None if last is None else datetime.combine(last, midnight(12), UTC)
+    return Outcome(report, {DRIFTS: rows_table(DRIFTS, found)}, written, moment)
+
+
+def day_marks(store: JobStore, days: Days) -> dict[date, str]:
+    """By day that has buckets, a text that moves with anything that its factors are made from but the run."""
+    rows = read_table(store, DAYS, [days, In("kind", ("binned",))], ["day", "mark"]).to_pylist()
+    return {row["day"]: content_id({"jobs": row["mark"], "layout": DAILY_FACTORS.layout}) for row in rows}
+
+
+def _of_days(rows: pa.Table, days: Iterable[date]) -> pa.ChunkedArray:
+    return pc.is_in(rows["day"], value_set=pa.array(list(days), pa.date32()))
+
+
+def _wanted(stored: pa.Table, marks: Mapping[date, str]) -> list[date]:
+    """The days to fit: without factors, or with other jobs than when they were made.
+
+    ``marks``: of the days in the window of the run; it knows nothing of the tasks of others.
+    """
+    fitted = dict(zip(stored["day"].to_pylist(), stored["mark"].to_pylist(), strict=True))
+    return [day for day, mark in sorted(marks.items()) if fitted.get(day) != mark]
+
+
+def _replaced(store: JobStore, day: date, rows: Sequence[Mapping[str, Any]]) -> Generation:
+    return store.replace(DAILY_FACTORS, str(day), rows_table(DAILY_FACTORS, rows).to_batches())
+
+
+def _drift_rows(
+    store: JobStore, run: StoredRun, searches: Mapping[str, Search], level: str, last: date | None
+) -> list[dict[str, Any]]:
+    changes = searches[level].changes
+    if not changes or last is None:
+        return []
+    edits = declared_edits(store, level, sorted({change.name for change in changes}))
+    factors = _cpu_factors(store, run) if level == "site" else {}
+    rows = []
+    for change in changes:
+        mix = mix_change(*mixes_beside(store, change, last), factors) if factors else None
+        queue = None
+        if level == "cpu_model":
+            queue = queue_behind(store, change, searches["site"].changes, last)
+        edit = edit_beside(edits.get(change.name, ()), change)
+        rows.append({**_found(change), **described(change, mix, edit, queue), "speed_run": run.run})
+    return rows
+
+
+def _found(change: Change) -> dict[str, Any]:
+    step = change.step
+    return {
+        "level": change.level,
+        "processing_type": ALL_TYPES,
+        "name": change.name,
+        "day": date.fromordinal(step.day),
+        "day_low": date.fromordinal(step.day_low),
+        "day_high": date.fromordinal(step.day_high),
+        "significance": step.significance,
+        "n_days": change.n_days,
+    }
+
+
+def _cpu_factors(store: JobStore, run: StoredRun) -> dict[str, tuple[float, float]]:
+    """Factor and error of the CPU models of the largest component."""
+    where = [
+        In("run", (run.run,)),
+        In("level", ("cpu_model",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    rows = read_table(store, FACTORS, where, ["name", "k", "k_err", "component"]).to_pylist()
+    return {
+        row["name"]: (row["k"], row["k_err"])
+        for row in rows
+        if row["component"] == 0 and row["k"] is not None and row["k_err"] is not None
+    }

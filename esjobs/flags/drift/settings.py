@@ -1,0 +1,20 @@
+"""What a user can set about drift."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from esjobs.core.setting_types import no_flag
+
+
+class DriftSettings(BaseModel):
+    """How far back changes are looked for, and how sure one must be to be told."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[int, BeforeValidator(no_flag), Field(ge=10, le=366)] = 60
+    """Days up to the end of the window whose factors are looked at."""
+    significance: Annotated[float, BeforeValidator(no_flag), Field(ge=3, le=20)] = 3.5
+    """Change over its error from which one is told; what false alarms each value costs: docs/drift.md."""
+    smallest: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
+    """Relative change that matters; told is one that is larger by two errors."""

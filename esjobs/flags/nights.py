@@ -1,0 +1,272 @@
+"""Takes the memory of flags through a night, and through those after it that have been already.
+
+What a flag is after a night follows from what it was after the night before and from what the night says.
+So a night that is run again is followed by all nights after it, and whatever the order in which nights are
+run, the same stands there afterwards. Usually a night is the last one: one step, whatever the history.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import date, timedelta
+from typing import Any
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import Count, Days, In, Query
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.core.words import LEVELS
+from esjobs.flags.evidence import Key, NightRuns, StoredVerdicts
+from esjobs.flags.settings import WatchSettings
+from esjobs.flags.states import Flag, NewDeclaration, Note, Sighting, after, notes_of
+from esjobs.publish.latest import latest_run
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.records.declared.imports import canonical
+from esjobs.records.declared.origin import DISAGREEMENT, same_value
+from esjobs.schema.declared import COREPOWER
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS, FLAG_NOTES, FLAG_STATES
+from esjobs.schema.speed import SPEED
+from esjobs.store.base import Change, JobStore, Retired
+
+Flags = Mapping[Key, Flag]
+
+
+def watch(
+    store: JobStore,
+    night: date | None,
+    settings: WatchSettings,
+    window_days: int,
+    *,
+    entered: Sequence[Note] = (),
+    also: Sequence[Change] = (),
+) -> RunReport:
+    """Bring states and events of flags up to a night (None: that of the latest run), in one switch.
+
+    Read are the verdicts of the runs whose windows end with the night, and of those a window earlier; fits
+    must have been published. ``window_days``: the length of the window whose verdicts are followed, or the
+    longest below it that there is; shorter ones are evidence beside it. ``entered``: notes that become
+    visible in the same switch, by ``also``. A night that is older than what is remembered night by night is
+    settled: nothing changes, and a note says so. Raises :class:`NoResultError` when no complete run of
+    everything ends with the night.
+    """
+    began = time.perf_counter()
+    latest = latest_run(store, SPEED)
+    if latest is None:
+        raise NoResultError("no verdicts to watch: no complete run; make one: esjobs run")
+    last = latest.window.last_day if latest.end == latest.window.end else None
+    asked = night or last
+    if asked is None:
+        raise NoResultError(
+            f"{latest.title} goes on beyond its data, so it ends with no night; name one: "
+            "esjobs watch --night DATE"
+        )
+    verdicts = StoredVerdicts(store, window_days, settings.margin)
+    walk = Walk(store, asked, max(asked, last or asked), settings, verdicts, entered)
+    store.publish([*also], walk.changes)
+    tidy(store)
+    return walk.report(time.perf_counter() - began)
+
+
+class Walk:
+    """The way from one night to the last one, made when it is our turn to publish."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        night: date,
+        last: date,
+        settings: WatchSettings,
+        verdicts: StoredVerdicts,
+        entered: Sequence[Note],
+    ) -> None:
+        self._store = store
+        self._night = night
+        self._last = last
+        self._settings = settings
+        self._verdicts = verdicts
+        self._entered = entered
+        self._notes: dict[tuple[str, str], list[Note]] = defaultdict(list)
+        self._remarks: list[str] = []
+        self._seen = 0
+        self._run = "-"
+        self._told: Sequence[Mapping[str, Any]] = ()
+        self._flags: Flags = {}
+
+    def changes(self) -> list[Change]:
+        """What the tables are to show; nobody else publishes meanwhile."""
+        known = remembered_nights(self._store)
+        newest = max([self._last, *known])
+        settled = newest - timedelta(days=self._settings.replay_nights)
+        if known and self._night <= settled:
+            self._remarks.append(
+                f"the night of {self._night} is settled: {self._settings.replay_nights} nights up to that of "
+                f"{newest} can be run again; its flags and events stay as they are"
+            )
+            self._flags = self._stored(FLAG_STATES)
+            return []
+        verdicts = self._verdicts
+        nights = [self._night + timedelta(days=ahead) for ahead in range((newest - self._night).days + 1)]
+        verdicts.look_ahead(nights)
+        if verdicts.runs_of(self._night) is None and self._night not in known:
+            raise NoResultError(
+                f"no verdicts to watch: no complete run of everything ends with the night of {self._night}; "
+                "see: esjobs show runs"
+            )
+        self._read_notes()
+        earlier = max((other for other in known if other < self._night), default=None)
+        flags: Flags = {} if earlier is None else self._stored(FLAG_NIGHTS, earlier)
+        written: list[Change] = []
+        for night in nights:
+            runs = verdicts.runs_of(night)
+            if runs is not None:
+                flags, events = self._step(flags, runs)
+                written += [
+                    _replaced(self._store, FLAG_NIGHTS, night.isoformat(), rows_of(flags.values())),
+                    _replaced(self._store, FLAG_EVENTS, night.isoformat(), events),
+                ]
+            elif night in known:
+                self._remarks.append(f"the runs of the night of {night} are gone: its flags stay as they are")
+                flags = self._stored(FLAG_NIGHTS, night)
+        self._flags = flags
+        # the newest settled night is what the first one that can be run again goes on from
+        base = max((night for night in known if night <= settled), default=settled)
+        written += [Retired(FLAG_NIGHTS, night.isoformat()) for night in sorted(known) if night < base]
+        for level in LEVELS:
+            of_level = [flag for flag in flags.values() if flag.level == level]
+            written.append(_replaced(self._store, FLAG_STATES, level, rows_of(of_level)))
+        return written
+
+    def report(self, seconds: float) -> RunReport:
+        """What the night that was asked for brought."""
+        states = Counter(str(flag.state) for flag in self._flags.values())
+        kinds = Counter(str(event["kind"]) for event in self._told)
+        return RunReport(
+            "watch",
+            self._run,
+            self._seen,
+            len(self._flags),
+            seconds,
+            rows_are="verdicts",
+            rows_become="flags",
+            counts={
+                **{f"state {state}": count for state, count in sorted(states.items())},
+                **{f"event {kind}": count for kind, count in sorted(kinds.items())},
+            },
+            notes=tuple(self._remarks),
+            window=str(self._night),
+        )
+
+    def _step(self, flags: Flags, runs: NightRuns) -> tuple[Flags, list[dict[str, Any]]]:
+        """All flags after a night, and what happened in it."""
+        seen = self._declared(flags, runs.night, self._verdicts.sightings(runs))
+        keys = {*flags, *(key for key, sighting in seen.items() if sighting.verdict == "deviates")}
+        moved: dict[Key, Flag] = {}
+        events: list[dict[str, Any]] = []
+        for key in sorted(keys):
+            flag = flags.get(key) or Flag(*key)
+            notes = list(notes_of(flag, self._notes[key[0], key[2]]))
+            flag, happened = after(flag, seen.get(key), notes, runs.night, self._settings)
+            events += happened
+            if flag.state is not None:
+                moved[key] = flag
+        if runs.night == self._night:
+            self._seen, self._run, self._told = len(seen), runs.followed.run, events
+        return moved, events
+
+    def _declared(
+        self,
+        flags: Flags,
+        night: date,
+        seen: Mapping[Key, Sighting],
+    ) -> dict[Key, Sighting]:
+        """The sightings, with the new declaration of what declares something else than before.
+
+        A value that follows from records moves on as the window does, while it holds two values: it is new
+        once it is settled.
+        """
+        found = dict(seen)
+        changed = [
+            (key, flag)
+            for key, flag in flags.items()
+            if key in seen
+            and flag.corepower is not None
+            and seen[key].corepower is not None
+            and not same_value(flag.corepower, seen[key].corepower)
+            and seen[key].origin != "changed"
+        ]
+        if not changed:
+            return found
+        since = _imported_since(self._store, {key[0] for key, _ in changed})
+        for key, flag in changed:
+            value = float(seen[key].corepower or 0.0)
+            valid = [day for number, day in since[key[0], key[2]] if same_value(number, value)]
+            valid = [day for day in valid if day <= night]
+            if valid or not same_value(flag.corepower, value, DISAGREEMENT):
+                new = NewDeclaration(value, max(valid, default=night))
+                found[key] = replace(seen[key], declared=new)
+        return found
+
+    def _read_notes(self) -> None:
+        stored = read_notes(self._store)
+        new = {note.note_id: note for note in self._entered}
+        for note in {**{note.note_id: note for note in stored}, **new}.values():
+            self._notes[note.level, note.name].append(note)
+
+    def _stored(self, table: Table, night: date | None = None) -> Flags:
+        where = [] if night is None else [Days("night", night, night)]
+        rows = read_table(self._store, table, where).to_pylist()
+        flags = (Flag(**row) for row in rows)
+        return {(flag.level, flag.processing_type, flag.name): flag for flag in flags}
+
+
+def _replaced(store: JobStore, table: Table, partition: str, rows: Sequence[Mapping[str, Any]]) -> Change:
+    if not rows:
+        return Retired(table, partition)
+    return store.replace(table, partition, rows_table(table, rows).to_batches())
+
+
+def states_of(store: JobStore, night: date) -> list[Change]:
+    """What makes the states of flags those of the newest night up to one, as far as nights are remembered."""
+    newest = max((other for other in remembered_nights(store) if other <= night), default=None)
+    rows = (
+        [] if newest is None else read_table(store, FLAG_NIGHTS, [Days("night", newest, newest)]).to_pylist()
+    )
+    changes: list[Change] = []
+    for level in LEVELS:
+        of_level = [row for row in rows if row["level"] == level]
+        changes.append(_replaced(store, FLAG_STATES, level, of_level))
+    return changes
+
+
+def rows_of(flags: Iterable[Flag]) -> list[dict[str, Any]]:
+    """Rows of ``flag_states``, in the order of level, type and name."""
+    return sorted(
+        (asdict(flag) for flag in flags), key=lambda row: (row["level"], row["processing_type"], row["name"])
+    )
+
+
+def remembered_nights(store: JobStore) -> set[date]:
+    """The nights of which the flags are kept; counted by the store."""
+    nights = store.aggregate(Query(("night",), (Count("n_flags"),), over=FLAG_NIGHTS)).table
+    return {night for night in nights.column("night").to_pylist() if night is not None}
+
+
+def read_notes(store: JobStore, names: Sequence[str] = ()) -> list[Note]:
+    """What people entered, in the order in which they did; ``names``: about these only."""
+    where = [In("name", tuple(names))] if names else []
+    rows = read_table(store, FLAG_NOTES, where).to_pylist()
+    return sorted((Note(**row) for row in rows), key=lambda note: note.order)
+
+
+def _imported_since(
+    store: JobStore, levels: Iterable[str]
+) -> Mapping[tuple[str, str], Sequence[tuple[float, date]]]:
+    """The declared values that were imported, with the days from which they hold, by level and name."""
+    where = [In("level", tuple(sorted(levels)))]
+    rows = read_table(store, COREPOWER, where, ["level", "name", "corepower", "valid_from"]).to_pylist()
+    found: dict[tuple[str, str], list[tuple[float, date]]] = defaultdict(list)
+    for row in rows:
+        if row["corepower"] is not None and row["valid_from"] is not None:
+            found[row["level"], canonical(row)].append((row["corepower"], row["valid_from"].date()))
+    return found

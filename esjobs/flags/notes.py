@@ -1,0 +1,166 @@
+"""What people enter about flags: acknowledgements and answers, kept whatever is run again or removed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any
+
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.core.identity import content_id
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.core.window import format_time
+from esjobs.flags.nights import watch
+from esjobs.flags.settings import WatchSettings
+from esjobs.flags.states import Note
+from esjobs.publish.publication import read_table, rows_table
+from esjobs.records.names.spelling import as_stored
+from esjobs.schema.flags import FLAG_NOTES, FLAG_STATES, STANDING_OPEN
+from esjobs.store.base import JobStore
+
+LONGEST_TEXT = 4000
+"""Characters of a note."""
+
+_COLUMNS = ("level", "processing_type", "name", "rc_site", "state", "night")
+
+
+def acknowledge(
+    store: JobStore,
+    name: str,
+    settings: WatchSettings,
+    window_days: int,
+    *,
+    until: date,
+    by: str,
+    now: datetime,
+    text: str = "",
+    level: str | None = None,
+    processing_type: str | None = None,
+) -> RunReport:
+    """Keep quiet about the open flags of a name until a night; they are acknowledged at once.
+
+    ``settings``, ``window_days``: as :func:`esjobs.flags.nights.watch` takes them, which follows.
+    ``processing_type`` None: about flags of every kind of work, also those that open later. Raises
+    :class:`NoResultError` when nothing of that name is open, :class:`UsageError` for a day that has passed or
+    an empty ``by``.
+    """
+    flags = _flags(store, name, level, processing_type)
+    if not any(flag["state"] in STANDING_OPEN for flag in flags):
+        states = ", ".join(sorted({flag["state"] for flag in flags}))
+        raise NoResultError(
+            f"no open flag of {flags[0]['name']} to acknowledge: it is {states}; see: esjobs flags"
+        )
+    night = max(flag["night"] for flag in flags)
+    if until <= night:
+        raise UsageError(
+            f"an acknowledgement until {until} would be over: the last night is that of {night}; "
+            "give a later day"
+        )
+    entry = _Entry("ack", by, until, text, processing_type)
+    return _enter(store, entry, flags, settings, window_days, now)
+
+
+def answer(
+    store: JobStore,
+    name: str,
+    settings: WatchSettings,
+    window_days: int,
+    *,
+    text: str,
+    now: datetime,
+    by: str | None = None,
+    level: str | None = None,
+    processing_type: str | None = None,
+) -> RunReport:
+    """Keep what a site answered about the flags of a name; it changes no state.
+
+    ``by`` None: the WLCG site behind the queue, else the name. Raises :class:`UsageError` when the name was
+    never flagged, and for an empty answer.
+    """
+    flags = _flags(store, name, level, processing_type)
+    if not text.strip():
+        raise UsageError("an answer needs a text")
+    who = by if by is not None else flags[0]["rc_site"] or flags[0]["name"]
+    entry = _Entry("answer", who, None, text, processing_type)
+    return _enter(store, entry, flags, settings, window_days, now)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What somebody entered; ``processing_type`` None: about flags of every kind of work."""
+
+    kind: str
+    by: str
+    until: date | None
+    text: str
+    processing_type: str | None
+
+
+def _enter(
+    store: JobStore,
+    entry: _Entry,
+    flags: Sequence[Mapping[str, Any]],
+    settings: WatchSettings,
+    window_days: int,
+    now: datetime,
+) -> RunReport:
+    """Store a note and what it changes, in one switch."""
+    kind, until = entry.kind, entry.until
+    by, text = entry.by.strip(), entry.text.strip()
+    if not by:
+        raise UsageError("say who: by is empty")
+    if len(text) > LONGEST_TEXT or len(by) > LONGEST_TEXT:
+        raise UsageError(f"a note has at most {LONGEST_TEXT:,} characters; this one has {len(text):,}")
+    if any("\ud800" <= character <= "\udfff" for character in by + text):
+        raise UsageError("the note is not readable text (UTF-8); type it again")
+    level, name = flags[0]["level"], flags[0]["name"]
+    kinds = {flag["processing_type"] for flag in flags}
+    of_kind = None if entry.processing_type is None else next(iter(kinds))
+    night = max(flag["night"] for flag in flags)
+    facts = {
+        "level": level,
+        "processing_type": of_kind,
+        "name": name,
+        "kind": kind,
+        "by": by,
+        "until": None if until is None else until.isoformat(),
+        "text": text,
+        "entered_at": format_time(now),
+    }
+    note = Note(content_id(facts), level, of_kind, name, kind, by, until, text, now, night)
+    rows = rows_table(FLAG_NOTES, [asdict(note)])
+    written = store.replace(FLAG_NOTES, note.note_id, rows.to_batches())
+    report = watch(store, night, settings, window_days, entered=[note], also=[written])
+    step = {"ack": "flags ack", "answer": "flags answer"}[kind]
+    concerned = sum(kind == "answer" or flag["state"] in STANDING_OPEN for flag in flags)
+    return RunReport(
+        step,
+        note.note_id,
+        1,
+        concerned,
+        report.seconds,
+        rows_are="note",
+        rows_become="flags concerned",
+        notes=report.notes,
+    )
+
+
+def _flags(
+    store: JobStore, name: str, level: str | None, processing_type: str | None
+) -> list[Mapping[str, Any]]:
+    """The flags of a name, of one level; spelt in any case, as long as it is clear."""
+    where = [] if level is None else [In("level", (level,))]
+    rows = read_table(store, FLAG_STATES, where, _COLUMNS).to_pylist()
+    if not rows:
+        raise NoResultError("nothing is flagged yet; run it: esjobs watch")
+    names = sorted({row["name"] for row in rows})
+    (spelt,) = as_stored("no flag of", [name], names, how="esjobs show flag_states")
+    mine = [row for row in rows if row["name"] == spelt]
+    levels = sorted({row["level"] for row in mine})
+    if len(levels) > 1:
+        raise UsageError(f"{spelt} is flagged as {' and as '.join(levels)}; name the level")
+    if processing_type is not None:
+        kinds = sorted({row["processing_type"] for row in mine})
+        (kind,) = as_stored(f"no flag of {spelt} for", [processing_type], kinds)
+        mine = [row for row in mine if row["processing_type"] == kind]
+    return mine

@@ -1,0 +1,79 @@
+"""What stands open, one row a name, and what happened to one name, in the order in which it did."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.query import In
+from esjobs.core.tables import columns
+from esjobs.core.words import ALL_TYPES
+from esjobs.publish.publication import read_table
+from esjobs.records.names.spelling import chosen_rows
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_STATES, STANDING_OPEN
+from esjobs.store.base import JobStore
+
+_FACTS = columns(
+    "level name rc_site state since nights deviation deviation_low deviation_high corepower proposal "
+    "acknowledged_by acknowledged_until note sentence night"
+)
+
+
+def open_flags(store: JobStore, states: Collection[str] = STANDING_OPEN) -> pa.Table:
+    """The names in these states, a row each; a name is in the first state of any of its flags.
+
+    That is open, then acknowledged, new, resolved: a queue that is open for all types together and a
+    candidate for one of them is open. The row is that of all types together where it is in that state, else
+    of the kind of work with the largest deviation; ``kinds``: of all of its flags in that state. The order is
+    that of states, then the longest since.
+    """
+    of_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in read_table(store, FLAG_STATES).to_pylist():
+        of_name.setdefault((row["level"], row["name"]), []).append(row)
+    found = []
+    for flags in of_name.values():
+        first = min(flags, key=_rank)
+        if first["state"] in states:
+            alike = [row for row in flags if row["state"] == first["state"]]
+            found.append({**{name: first[name] for name in _FACTS}, "kinds": ", ".join(_kinds(alike))})
+    found.sort(key=lambda row: (_ORDER[row["state"]], row["level"] != "site", row["since"], row["name"]))
+    schema = table_schema(FLAG_STATES)
+    fields = [schema.field(name) for name in _FACTS]
+    return pa.Table.from_pylist(found, schema=pa.schema([*fields, pa.field("kinds", pa.string())]))
+
+
+_ORDER = {state: place for place, state in enumerate(("open", "acknowledged", "new", "resolved"))}
+
+
+def _rank(row: Mapping[str, Any]) -> tuple[int, bool, float, str]:
+    return (
+        _ORDER[row["state"]],
+        row["processing_type"] != ALL_TYPES,
+        -abs(row["deviation"] or 0.0),
+        row["processing_type"],
+    )
+
+
+def _kinds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    return sorted((row["processing_type"] for row in rows), key=lambda kind: (kind != ALL_TYPES, kind))
+
+
+def flag_history(
+    store: JobStore,
+    name: str,
+    levels: Sequence[str] = (),
+    processing_types: Sequence[str] = (),
+) -> pa.Table:
+    """Everything that happened to the flags of a name: rows of ``flag_events``, oldest first.
+
+    Raises :class:`esjobs.core.errors.UsageError` for a name that was never flagged, with what is close to it.
+    """
+
+    def read(chosen: Mapping[str, Sequence[str]]) -> pa.Table:
+        return read_table(store, FLAG_EVENTS, [In(column, tuple(chosen[column])) for column in chosen])
+
+    chosen = {"name": (name,), "level": tuple(levels), "processing_type": tuple(processing_types)}
+    rows = chosen_rows(FLAG_EVENTS, chosen, read)
+    order = [(column, "ascending") for column in ("night", "level", "processing_type", "place")]
+    return rows.sort_by(order)

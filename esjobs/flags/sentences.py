@@ -1,0 +1,123 @@
+"""What happens to flags in words: what is known, since when, and on what; never an order."""
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from esjobs.core.numbers import signed_interval, signed_percent
+from esjobs.core.words import ALL_TYPES, noun
+
+if TYPE_CHECKING:
+    from esjobs.flags.states import Flag, Sighting
+
+
+def of_state(flag: "Flag", seen: "Sighting | None") -> str:
+    """The state of a flag with the newest verdict; one that could not be compared says so."""
+    words = {
+        "new": f"Candidate since {flag.since}, {_nights(flag.nights)}.",
+        "open": f"Open since {flag.since}, {_nights(flag.nights)}.",
+        "acknowledged": (
+            f"Open since {flag.since}, {_nights(flag.nights)}; acknowledged by {flag.acknowledged_by} until "
+            f"{flag.acknowledged_until}."
+        ),
+        "resolved": f"Resolved on {flag.until}.",
+    }
+    said = words[flag.state or "resolved"]
+    if flag.state == "resolved":
+        return said
+    if seen is None or not seen.compared:
+        return f"{said} {absence(flag, seen)}."
+    return f"{said} {seen.sentence}"
+
+
+def noticed(flag: "Flag") -> str:
+    """A deviation that is seen for the first time."""
+    return f"{_who(flag)} deviates by {_interval(flag)}: a candidate."
+
+
+def lacking(confirmed: bool | None) -> str:
+    """What a candidate lacks to be opened."""
+    if confirmed is True:
+        return "confirmed once; no jobs of other days, or of another kind of work, have confirmed it yet"
+    return "not confirmed"
+
+
+def opened(flag: "Flag", *, again: bool) -> str:
+    """A deviation that was confirmed twice. ``again``: the flag was open before, to the same side."""
+    verb = "deviates again" if again else "deviates"
+    before = flag.opened_deviation
+    turned = (
+        "" if again or before is None else f" It is a new deviation: before, it was {signed_percent(before)}."
+    )
+    return f"{_who(flag)} {verb} from what is declared by {_interval(flag)}; confirmed on jobs apart.{turned}"
+
+
+def closed(flag: "Flag") -> str:
+    """A deviation that is over."""
+    return (
+        f"{_who(flag)} is within the limit: {_interval(flag)}. It had deviated on {_nights(flag.nights)} "
+        f"since {flag.since}."
+    )
+
+
+def withdrawn(flag: "Flag") -> str:
+    """A candidate that was never confirmed twice."""
+    return f"{_who(flag)} is no candidate any more, after {_nights(flag.nights)} since {flag.since}."
+
+
+def vanished(flag: "Flag") -> str:
+    """An open flag about which nothing is known any more."""
+    return f"{_who(flag)} could not be compared for {_nights(flag.absent_nights)}; its flag stays open."
+
+
+def absence(flag: "Flag", seen: "Sighting | None") -> str:
+    """Why a night could not compare a name."""
+    since = f"not compared since {flag.seen}" if flag.seen else "not compared"
+    if seen is None:
+        return f"{since}: no jobs in the window"
+    return f"{since}: {seen.sentence.rstrip('.')}"
+
+
+def returned(flag: "Flag") -> str:
+    """A name that is compared again."""
+    return f"{_who(flag)} is compared again: {_interval(flag)}."
+
+
+def declared(flag: "Flag", before: float, since: date) -> str:
+    """A declaration that changed."""
+    benchmark = f" {flag.benchmark} per core" if flag.benchmark else ""
+    return f"{_who(flag)} declares {flag.corepower:.4g}{benchmark} from {since} on, before {before:.4g}."
+
+
+def acknowledged(flag: "Flag") -> str:
+    """A flag that somebody took note of."""
+    note = f": {flag.note}" if flag.note else ""
+    return (
+        f"{flag.acknowledged_by} acknowledged the flag of {_who(flag)} until {flag.acknowledged_until}{note}"
+    )
+
+
+def expired(flag: "Flag", night: date) -> str:
+    """An acknowledgement that came to its end."""
+    return f"The acknowledgement of {_who(flag)} by {flag.acknowledged_by} ended; open again on {night}."
+
+
+def answered(flag: "Flag", by: str, text: str, count: int) -> str:
+    """What a site said, the last of several answers."""
+    others = f" (the last of {count} answers)" if count > 1 else ""
+    return f"{by} answered about {_who(flag)}{others}: {text}"
+
+
+def _who(flag: "Flag") -> str:
+    kind = "" if flag.processing_type == ALL_TYPES else f" ({flag.processing_type})"
+    what = "" if flag.level == "site" else f"{noun(flag.level, 1)} "
+    return f"{what}{flag.name}{kind}"
+
+
+def _interval(flag: "Flag") -> str:
+    if flag.deviation is None or flag.deviation_low is None or flag.deviation_high is None:
+        return "an unknown amount"
+    return signed_interval(flag.deviation, flag.deviation_low, flag.deviation_high)
+
+
+def _nights(count: int) -> str:
+    return f"{count} night{'' if count == 1 else 's'}"

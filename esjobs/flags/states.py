@@ -1,0 +1,458 @@
+"""The states of one flag and what moves it: a function of what it was and of what one night says.
+
+Nothing here reads or writes. What a flag is after a night follows from what it was after the night before,
+from the verdicts of the night and from what people entered; so a night that is run again, and those after
+it, give what they would have given in order. See docs/flags.md for the rules in words.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
+
+from esjobs.core.identity import content_id
+from esjobs.core.words import JUDGED
+from esjobs.flags import sentences
+from esjobs.flags.settings import WatchSettings
+from esjobs.schema.flags import STANDING_OPEN
+
+State = Literal["new", "open", "acknowledged", "resolved"]
+Kind = Literal[
+    "noticed",
+    "opened",
+    "closed",
+    "reopened",
+    "withdrawn",
+    "acknowledged",
+    "expired",
+    "answered",
+    "declaration_changed",
+    "vanished",
+    "returned",
+]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Jobs that say something by themselves. ``first``: the earliest day of any; ``text``: which they are."""
+
+    first: date
+    text: str
+
+
+@dataclass(frozen=True)
+class NewDeclaration:
+    """What is declared now, from which day on, in the place of something else."""
+
+    corepower: float
+    since: date
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What the verdicts of one night say of a name; numbers that are missing are None.
+
+    ``again``: where the deviation is confirmed, other jobs that confirm it, too. ``calm``: windows whose
+    interval lies inside the limit by the margin; none unless the followed one is among them. ``declared``:
+    given when something else is declared than before.
+    """
+
+    verdict: str
+    confirmed: bool | None
+    sentence: str
+    run: str
+    window_start: datetime
+    window_end: datetime
+    window_days: int
+    rc_site: str | None = None
+    k: float | None = None
+    k_err: float | None = None
+    corepower: float | None = None
+    benchmark: str | None = None
+    origin: str | None = None
+    deviation: float | None = None
+    deviation_low: float | None = None
+    deviation_high: float | None = None
+    proposal: float | None = None
+    again: tuple[Evidence, ...] = ()
+    calm: tuple[Evidence, ...] = ()
+    declared: NewDeclaration | None = None
+
+    @property
+    def compared(self) -> bool:
+        """Whether the night held the name against what it declares."""
+        return self.verdict in JUDGED and self.deviation is not None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What somebody entered about a name; ``processing_type`` None: about all of its flags."""
+
+    note_id: str
+    level: str
+    processing_type: str | None
+    name: str
+    kind: str
+    by: str
+    until: date | None
+    text: str
+    entered_at: datetime
+    night: date
+
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """By which later notes follow earlier ones."""
+        return self.entered_at, self.note_id
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag after a night; the columns of ``flag_states``."""
+
+    level: str
+    processing_type: str
+    name: str
+    rc_site: str | None = None
+    state: State | None = None
+    since: date | None = None
+    until: date | None = None
+    nights: int = 0
+    k: float | None = None
+    k_err: float | None = None
+    corepower: float | None = None
+    deviation: float | None = None
+    deviation_low: float | None = None
+    deviation_high: float | None = None
+    proposal: float | None = None
+    verdict: str | None = None
+    confirmed: bool | None = None
+    evidence: str | None = None
+    window_start: datetime | None = None
+    window_end: datetime | None = None
+    window_days: int | None = None
+    run: str | None = None
+    night: date | None = None
+    acknowledged_by: str | None = None
+    acknowledged_until: date | None = None
+    note: str | None = None
+    last_event: str | None = None
+    sentence: str | None = None
+    seen: date | None = None
+    quiet_nights: int = 0
+    absent_nights: int = 0
+    opened_on: date | None = None
+    opened_until: date | None = None
+    opened_deviation: float | None = None
+    closed_on: date | None = None
+    ack_id: str | None = None
+    benchmark: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened and is not closed, acknowledged or not."""
+        return self.state in STANDING_OPEN
+
+    @property
+    def watched(self) -> bool:
+        """Whether something of it is still to be settled."""
+        return self.state is not None and self.state != "resolved"
+
+
+@dataclass
+class Night:
+    """A flag on its way through one night, with what happened to it so far."""
+
+    flag: Flag
+    night: date
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def happened(
+        self,
+        kind: Kind,
+        sentence: str,
+        evidence: str | None = None,
+        to_state: State | None = None,
+        **more: object,
+    ) -> None:
+        """Note a change; without ``to_state`` the state stays. ``more``: further columns of the event."""
+        flag = self.flag
+        to_state = to_state or flag.state
+        event = content_id(
+            {
+                "level": flag.level,
+                "processing_type": flag.processing_type,
+                "name": flag.name,
+                "night": self.night.isoformat(),
+                "kind": kind,
+            }
+        )
+        concerns_open = flag.is_open or to_state in STANDING_OPEN
+        self.events.append(
+            {
+                "event": event,
+                "night": self.night,
+                "level": flag.level,
+                "processing_type": flag.processing_type,
+                "name": flag.name,
+                "rc_site": flag.rc_site,
+                "kind": kind,
+                "from_state": flag.state,
+                "to_state": to_state,
+                "deviation": flag.deviation,
+                "deviation_low": flag.deviation_low,
+                "deviation_high": flag.deviation_high,
+                "corepower": flag.corepower,
+                "proposal": flag.proposal,
+                "confirmed": concerns_open,
+                "run": flag.run,
+                "window_start": flag.window_start,
+                "window_end": flag.window_end,
+                "sentence": sentence,
+                "evidence": evidence,
+                "window_days": flag.window_days,
+                "place": len(self.events) + 1,
+                "since": flag.since,
+                "nights": flag.nights,
+                "verdict": flag.verdict,
+                "benchmark": flag.benchmark,
+                **more,
+            }
+        )
+        self.flag = replace(flag, state=to_state, last_event=event)
+
+    def set(self, **values: Any) -> None:
+        """Give the flag other values."""
+        self.flag = replace(self.flag, **values)
+
+
+def after(
+    flag: Flag, seen: Sighting | None, notes: Sequence[Note], night: date, settings: WatchSettings
+) -> tuple[Flag, list[dict[str, Any]]]:
+    """What a flag is after a night, and the rows of ``flag_events`` of what happened to it.
+
+    ``flag``: as it was after the night before, or with no state when it was never flagged. ``seen``: None
+    when the name is not among the verdicts. ``notes``: those about it, in any order. A flag that was never
+    flagged and is not now keeps no state.
+    """
+    at = Night(flag, night)
+    if seen is None or not seen.compared:
+        _not_compared(at, seen, settings)
+    else:
+        _compared(at, seen, settings)
+    if at.flag.state is None:
+        return flag, []
+    _acknowledge(at, notes)
+    _answers(at, notes)
+    at.set(night=night, sentence=sentences.of_state(at.flag, seen))
+    return at.flag, at.events
+
+
+def _not_compared(at: Night, seen: Sighting | None, settings: WatchSettings) -> None:
+    """Nothing opens and nothing closes by what is not known; after some nights it is said."""
+    at.set(
+        verdict=None if seen is None else seen.verdict,
+        confirmed=None,
+        absent_nights=at.flag.absent_nights + 1,
+    )
+    if at.flag.watched and at.flag.absent_nights == settings.absent_nights:
+        if at.flag.state == "new":
+            _resolve(at, "withdrawn", sentences.withdrawn(at.flag), sentences.absence(at.flag, seen))
+        else:
+            at.happened("vanished", sentences.vanished(at.flag), sentences.absence(at.flag, seen))
+
+
+def _compared(at: Night, seen: Sighting, settings: WatchSettings) -> None:
+    before = at.flag
+    at.set(
+        rc_site=seen.rc_site,
+        k=seen.k,
+        k_err=seen.k_err,
+        deviation=seen.deviation,
+        deviation_low=seen.deviation_low,
+        deviation_high=seen.deviation_high,
+        proposal=seen.proposal,
+        verdict=seen.verdict,
+        confirmed=seen.confirmed,
+        run=seen.run,
+        window_start=seen.window_start,
+        window_end=seen.window_end,
+        window_days=seen.window_days,
+        seen=at.night,
+        absent_nights=0,
+    )
+    if before.watched and before.absent_nights >= settings.absent_nights:
+        at.happened("returned", sentences.returned(at.flag))
+    _declaration(at, seen)
+    deviates = seen.verdict == "deviates"
+    if deviates and not before.watched:
+        at.set(since=at.night, until=None, nights=0, evidence=None)
+    at.set(
+        nights=at.flag.nights + deviates,
+        quiet_nights=0 if deviates else at.flag.quiet_nights + 1,
+    )
+    if deviates:
+        _deviates(at, seen)
+    elif at.flag.state == "new" and (seen.verdict == "ok" or at.flag.quiet_nights >= settings.quiet_nights):
+        _resolve(at, "withdrawn", sentences.withdrawn(at.flag), None)
+    elif at.flag.is_open and (calm := _calm(at.flag, seen)) is not None:
+        _resolve(at, "closed", sentences.closed(at.flag), calm.text)
+
+
+def _declaration(at: Night, seen: Sighting) -> None:
+    """What is declared, and beside a flag that it was changed."""
+    before, new = at.flag, seen.declared
+    at.set(benchmark=seen.benchmark)
+    if new is None:
+        at.set(corepower=seen.corepower if before.corepower is None else before.corepower)
+        return
+    at.set(corepower=new.corepower)
+    if before.watched and before.corepower is not None:
+        at.happened(
+            "declaration_changed",
+            sentences.declared(at.flag, before.corepower, new.since),
+            corepower_before=before.corepower,
+            changed_on=new.since,
+        )
+
+
+def _deviates(at: Night, seen: Sighting) -> None:
+    flag = at.flag
+    again = _again(flag, seen)
+    turned = flag.is_open and not same_side(flag.opened_deviation, seen.deviation)
+    if flag.is_open and (again is None or not turned):
+        return
+    if again is None:
+        lacking = sentences.lacking(seen.confirmed)
+        at.set(evidence=lacking)
+        if not flag.watched:
+            at.happened("noticed", sentences.noticed(flag), lacking, to_state="new")
+        return
+    if turned:
+        # what was acknowledged was another deviation
+        before = at.night - timedelta(days=1)
+        at.set(since=at.night, nights=1, closed_on=before, **_UNACKNOWLEDGED)
+    # to the other side it is another deviation, not the same again
+    is_same = flag.opened_on is not None and same_side(flag.opened_deviation, seen.deviation)
+    opened = sentences.opened(at.flag, again=is_same)
+    at.happened("reopened" if is_same else "opened", opened, again.text, to_state="open")
+    at.set(
+        evidence=again.text,
+        opened_on=at.night,
+        opened_until=at.night,
+        opened_deviation=seen.deviation,
+    )
+
+
+def same_side(left: float | None, right: float | None) -> bool:
+    """Whether two deviations have one sign; False when one is missing.
+
+    >>> same_side(-0.3, -0.4), same_side(-0.3, 0.4), same_side(None, 0.4)
+    (True, False, False)
+    """
+    if left is None or right is None:
+        return False
+    return math.copysign(1.0, left) == math.copysign(1.0, right)
+
+
+def _again(flag: Flag, seen: Sighting) -> Evidence | None:
+    """The first evidence that confirms the deviation on other jobs: of a flag that was closed, later ones."""
+    if seen.confirmed is not True:
+        return None
+    closed = flag.closed_on if flag.opened_on is not None else None
+    return next((item for item in seen.again if closed is None or item.first > closed), None)
+
+
+def _calm(flag: Flag, seen: Sighting) -> Evidence | None:
+    """A window within the limit whose jobs are all later than those that opened the flag."""
+    opened = flag.opened_until
+    return next((item for item in seen.calm if opened is None or item.first > opened), None)
+
+
+_UNACKNOWLEDGED: dict[str, Any] = {
+    "acknowledged_by": None,
+    "acknowledged_until": None,
+    "note": None,
+    "ack_id": None,
+}
+
+
+def _resolve(at: Night, kind: Kind, sentence: str, evidence: str | None) -> None:
+    at.happened(kind, sentence, evidence, to_state="resolved")
+    at.set(until=at.night, closed_on=at.night, evidence=evidence, **_UNACKNOWLEDGED)
+
+
+def _acknowledge(at: Night, notes: Sequence[Note]) -> None:
+    """The newest acknowledgement since the flag was last closed holds until its day; closing ends it."""
+    flag = at.flag
+    if not flag.is_open:
+        return
+    given = [
+        note
+        for note in notes
+        if note.kind == "ack" and note.night <= at.night and _after(note.night, flag.closed_on)
+    ]
+    newest = max(given, key=lambda note: note.order, default=None)
+    in_force = newest if newest is not None and newest.until and at.night < newest.until else None
+    if in_force is not None and in_force.note_id != flag.ack_id:
+        at.set(
+            acknowledged_by=in_force.by,
+            acknowledged_until=in_force.until,
+            note=in_force.text,
+            ack_id=in_force.note_id,
+        )
+        at.happened(
+            "acknowledged",
+            sentences.acknowledged(at.flag),
+            to_state="acknowledged",
+            by=in_force.by,
+            acknowledged_until=in_force.until,
+            text=in_force.text,
+        )
+    elif in_force is None and flag.state == "acknowledged":
+        at.happened(
+            "expired",
+            sentences.expired(flag, at.night),
+            to_state="open",
+            by=flag.acknowledged_by,
+            acknowledged_until=flag.acknowledged_until,
+            text=flag.note,
+        )
+        at.set(**_UNACKNOWLEDGED)
+
+
+def _after(night: date, closed: date | None) -> bool:
+    return closed is None or night > closed
+
+
+def _answers(at: Night, notes: Sequence[Note]) -> None:
+    """What sites answered since the night before; several answers are one event."""
+    given = sorted(
+        (note for note in notes if note.kind == "answer" and note.night == at.night),
+        key=lambda note: note.order,
+    )
+    if given:
+        at.happened(
+            "answered",
+            sentences.answered(at.flag, given[-1].by, given[-1].text, len(given)),
+            by=given[-1].by,
+            text="\n".join(note.text for note in given),
+        )
+
+
+def folded(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], State]:
+    """The state of every flag that its events tell, whatever their order."""
+    states: dict[tuple[str, str, str], State] = {}
+    for event in sorted(events, key=lambda row: (row["night"], row["place"])):
+        states[event["level"], event["processing_type"], event["name"]] = event["to_state"]
+    return states
+
+
+def notes_of(flag: Flag, notes: Sequence[Note]) -> Iterator[Note]:
+    """The notes about a flag."""
+    for note in notes:
+        if (note.level, note.name) == (flag.level, flag.name) and note.processing_type in (
+            None,
+            flag.processing_type,
+        ):
+            yield note

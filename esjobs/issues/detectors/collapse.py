@@ -1,0 +1,128 @@
+"""Work that stops while the job goes on: a hang, a crash of one node, an input that ran out.
+
+The idea is the homogeneity of XDMoD and the catastrophe of TACC stats: the smallest ratio of the rate after
+an instant to the rate before it, over instants and nodes.
+"""
+
+import numpy as np
+
+from esjobs.issues.detectors.measured import Bools, Floats, Ints, Measured, Reason, Values, measured
+from esjobs.issues.detectors.samples import LEAST_SAMPLES, LEAST_SHARE, Samples, chunks, cleaned, samples
+
+_LEAST_SIDE = 2
+_ARRAYS = 1
+"""In float64 a chunk leaves the nearest cache; smaller ones cost more in calls than they save."""
+
+
+def collapse(rates: Values | Samples, *, before: float = 0.01, after: float = 0.05) -> Measured:
+    """Smallest ratio of the mean from a sample on to the mean before it, over samples and units.
+
+    1: steady; 0: nothing happens after. Numbers: ``before``, ``after`` (means, in the unit of the rates),
+    ``job`` (the ratio of the mean over units), ``job_begin`` (its sample), ``job_share`` (part of the time
+    from there on). Evidence: the unit, and the samples from the split to the end, whose part of the time is
+    ``share``.
+
+    Parameters
+    ----------
+    rates
+        What work looks like: load of a node, floating-point operations, memory bandwidth; shape (n_jobs,
+        n_units, n_samples). Of cores, one that ends early is enough; give nodes to ask for the others. Gaps
+        of a unit concern that unit alone.
+    before, after
+        Share of the samples, 2 at least, that must lie on either side of the split. The end of a job is
+        quiet: fewer samples after it are no collapse.
+    """
+    rates = samples(rates)
+    jobs, units, n = rates.shape
+    sides = tuple(max(_LEAST_SIDE, int(np.ceil(share * n - 1e-9))) for share in (before, after))
+    ratio, split = np.full((jobs, units), np.inf), np.zeros((jobs, units), np.int64)
+    means = np.full((2, jobs, units), np.nan)
+    count = np.zeros((jobs, units), np.int64)
+    for rows in chunks(jobs, _ARRAYS * units * n):
+        values = rates.values[rows].astype(np.float64)
+        there = None
+        if not (rates.even_units[rows] == units).all():
+            values = cleaned(values)
+            there = ~np.isnan(values)
+        count[rows], ratio[rows], split[rows], means[0][rows], means[1][rows] = _smallest(
+            values, there, sides
+        )
+    fits = (count >= max(LEAST_SAMPLES, sum(sides))) & (count >= LEAST_SHARE * n)
+    ratio = np.where(fits, ratio, np.inf)
+    unit = np.argmin(ratio, axis=1)
+    at = (np.arange(jobs), unit)
+    value, begin = ratio[at], split[at]
+    job, job_begin = value, begin
+    if units > 1:
+        mean = rates.mean[:, None, :]
+        _, smallest, place, _, _ = _smallest(mean, ~np.isnan(mean), sides)
+        job, job_begin = smallest[:, 0], place[:, 0]
+    known = np.isfinite(job)
+    return measured(
+        _reasons(rates, count, fits, np.isfinite(value), sum(sides)),
+        value,
+        unit=unit,
+        begin=begin,
+        end=n,
+        share=(n - begin) / n,
+        numbers={
+            "before": means[0][at],
+            "after": means[1][at],
+            "job": np.where(known, job, np.nan),
+            "job_begin": np.where(known, job_begin, np.nan),
+            "job_share": np.where(known, (n - job_begin) / n, np.nan),
+        },
+    )
+
+
+def _reasons(rates: Samples, count: Ints, fits: Values, assessed: Values, least: int) -> Values:
+    most = count.max(axis=1)
+    why = np.where(most < max(LEAST_SAMPLES, least), Reason.TOO_FEW_SAMPLES, Reason.GAPS)
+    why = np.where(fits.any(axis=1), Reason.NEVER_BUSY, why)
+    why = np.where(most == 0, Reason.NO_DATA, why)
+    if rates.shape[2] < LEAST_SAMPLES:
+        why = np.where(most == 0, Reason.NO_DATA, Reason.TOO_FEW_SAMPLES)
+    return np.where(assessed, Reason.ASSESSED, why).astype(np.int8)
+
+
+def _smallest(
+    rates: Floats, known: Bools | None, sides: tuple[int, ...]
+) -> tuple[Ints, Floats, Ints, Floats, Floats]:
+    """Per unit: known samples, the smallest ratio (inf: none), its sample, the means before and after.
+
+    ``known``: where there is a sample; None: everywhere.
+    """
+    shape, n = rates.shape[:2], rates.shape[2]
+    count = np.full(shape, n) if known is None else np.count_nonzero(known, axis=2)
+    blank = np.full(shape, np.nan)
+    if n < sum(sides):
+        return count, np.full(shape, np.inf), np.zeros(shape, np.int64), blank, blank
+    complete = bool((count == n).all())
+    if complete or known is None:
+        counts = np.arange(1, n + 1)[None, None, :]
+    else:
+        rates = np.where(known, rates, 0.0)
+        counts = np.cumsum(known, axis=2)
+    sums = np.cumsum(rates, axis=2)
+    # splits with so many samples of the job on either side, and of the unit as well
+    s = slice(sides[0] - 1, n - sides[1])
+    n_before, n_after = counts[:, :, s], counts[:, :, -1:] - counts[:, :, s]
+    total, below = sums[:, :, -1:], sums[:, :, s]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # (total - below) / n_after over below / n_before
+        ratio = total / below
+        ratio -= 1.0
+        ratio *= n_before / n_after
+    if not complete:
+        ratio[(n_before < sides[0]) | (n_after < sides[1])] = np.inf
+    ratio[total[:, :, 0] == 0] = np.inf
+    at = np.argmin(ratio, axis=2)[:, :, None]
+    found, left, before, after = (
+        np.take_along_axis(np.broadcast_to(each, ratio.shape), at, 2)[:, :, 0]
+        for each in (ratio, below, n_before, n_after)
+    )
+    # rounding may leave a little less than nothing
+    right = np.maximum(total[:, :, 0] - left, 0.0) / np.maximum(after, 1)
+    left = left / np.maximum(before, 1)
+    exact = right / np.where(left > 0, left, 1.0)
+    return count, np.where(np.isfinite(found), exact, np.inf), at[:, :, 0] + sides[0], left, right

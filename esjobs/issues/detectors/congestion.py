@@ -1,0 +1,41 @@
+"""Bursts of metadata operations, which slow a shared file system down for everybody (PIKA)."""
+
+import numpy as np
+
+from esjobs.issues.detectors.measured import NONE, Measured, Values, measured
+from esjobs.issues.detectors.runs import run_around
+from esjobs.issues.detectors.samples import LARGEST, Samples, samples
+
+
+def congestion(operations: Values | Samples, *, level: float = 40.0) -> Measured:
+    """Largest rate of files opened and closed, summed over the nodes of the job, in operations a second.
+
+    Numbers: ``mean`` (operations a second), ``units``. Evidence: the node with the highest rate at that
+    instant, and the time around it at which the sum was at least ``level``; ``share`` is the part of all time
+    at which it was. Where nodes are missing at an instant the sum is of the others, and so never too high.
+    """
+    operations = samples(operations)
+    jobs = operations.shape[0]
+    value, mean = np.zeros(jobs), np.zeros(jobs)
+    unit, begin, end, high = (np.zeros(jobs, np.int64) for _ in range(4))
+    for rows, total in operations.totals():
+        peak = np.argmax(total, axis=1)
+        value[rows] = total[np.arange(len(peak)), peak]
+        congested = total >= level
+        begin[rows], end[rows] = run_around(congested, peak)
+        high[rows] = np.count_nonzero(congested, axis=1)
+        mean[rows] = np.maximum(total, 0).sum(axis=1)
+        nodes = operations.values[rows][np.arange(len(peak)), :, peak]
+        # a sample that is a gap by its value has been left out of the sum
+        known = (nodes >= 0) & (nodes <= LARGEST) & operations.there[rows]
+        unit[rows] = np.argmax(np.where(known, nodes, -1.0), axis=1)
+    n, some = np.maximum(operations.n, 1), value > 0
+    return measured(
+        operations.reason,
+        value,
+        unit=np.where(some, unit, NONE),
+        begin=np.where(some, begin, NONE),
+        end=np.where(some, end, NONE),
+        share=high / n,
+        numbers={"mean": mean / n, "units": operations.n_units},
+    )

@@ -1,0 +1,72 @@
+"""Jobs whose work begins long after they do: time in which everything they were given waits."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esjobs.issues.detectors.measured import NONE, Ints, Measured, Reason, Values, measured, steps
+from esjobs.issues.detectors.samples import Device, Samples, samples
+
+_LEADING_ZEROS = np.array([8 - int(byte).bit_length() for byte in range(256)])
+
+
+def late_start(load: Values | Samples, step_s: Values | float, device: Device = "cpu") -> Measured:
+    """Share of the time that had passed before any unit worked.
+
+    A unit works from its first busy sample on, or from its second if idle ones lie between them: one busy
+    sample may be a script that starts. Units with one busy sample or none never work; without any other the
+    job is not assessed, for that is idle time.
+
+    Numbers: ``wait_s`` (seconds until the first unit works), ``last_share`` and ``last_s`` (until the last of
+    those that work does), ``never`` (units that never work). Evidence: the unit that works first, and the
+    samples before; gaps are not waiting.
+    """
+    load = samples(load)
+    jobs, _, n = load.shape
+    active = load.survey(device)
+    first, bits = _pop_first(active.busy_bits, n)
+    second, _ = _pop_first(bits, n)
+    begins = np.where(second > first + 1, second, first)
+    works = load.there & (active.busy > 1)
+    earliest = np.where(works, begins, n)
+    unit = np.argmin(earliest, axis=1)
+    start = earliest[np.arange(jobs), unit]
+    last = np.where(works, begins, NONE).max(axis=1)
+    waited, waited_last = _instants_before(load, start), _instants_before(load, last)
+    reason = load.reason.copy()
+    reason[(reason == Reason.ASSESSED) & ~works.any(axis=1)] = Reason.NEVER_BUSY
+    n_known = np.maximum(load.n, 1)
+    step = steps(step_s, jobs)
+    late = waited > 0
+    return measured(
+        reason,
+        waited / n_known,
+        unit=np.where(late, unit, NONE),
+        begin=np.where(late, 0, NONE),
+        end=np.where(late, start, NONE),
+        share=waited / n_known,
+        numbers={
+            "wait_s": waited * step,
+            "last_share": waited_last / n_known,
+            "last_s": waited_last * step,
+            "never": (load.there & ~works).sum(axis=1),
+        },
+    )
+
+
+def _instants_before(load: Samples, sample: Ints) -> Ints:
+    """Instants that count before a sample, of each job."""
+    counted = np.maximum(sample, 0)
+    odd = np.flatnonzero(load.even_units == 0)
+    before = np.arange(load.shape[2]) < sample[odd, None]
+    counted[odd] = (before & ~np.isnan(load.mean[odd])).sum(axis=1)
+    return counted
+
+
+def _pop_first(bits: NDArray[np.uint8], n: int) -> tuple[Ints, NDArray[np.uint8]]:
+    """The first bit that is set, in each row of the last axis, n if none is, and the bits without it."""
+    byte = np.argmax(bits != 0, axis=-1)[..., None]
+    value = np.take_along_axis(bits, byte, axis=-1)
+    bit = _LEADING_ZEROS[value]
+    rest = bits.copy()
+    np.put_along_axis(rest, byte, value & ~(np.uint8(128) >> np.minimum(bit, 7).astype(np.uint8)), axis=-1)
+    return np.where(value > 0, byte * 8 + bit, n)[..., 0], rest

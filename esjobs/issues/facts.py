@@ -1,0 +1,233 @@
+"""What rules are about, as columns: records of jobs, footprints, descriptions of the clusters they ran on."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core import fields
+from esjobs.issues.rules.expressions import UNKNOWN, Column
+from esjobs.issues.rules.rule import Rules
+from esjobs.issues.rules.vocabulary import JOB_NAMES, metric_of
+from esjobs.records.clusters.description import Clusters
+
+Floats = npt.NDArray[np.float64]
+
+TOLD = (
+    *("source", "job_id", "end_time", "site", "user", "project", "application", "processing_type"),
+    "cpu_model",
+)
+"""Fields of the record that issues carry."""
+_COUNTED = ("start_time", "wall_s", "cores", "nodes", "gpus", "cluster", "subcluster")
+"""Fields of the record that others are worked out of."""
+_OF_SAMPLES = ("n_samples", "n_units", "gap_frac")
+"""Figures of a footprint that hold however few its samples are."""
+_FEWEST_SAMPLES = 3
+"""Samples of a unit that a footprint must rest on to be judged by."""
+_LEAST_COVERED = 0.5
+"""Share of the samples that duration and step promise that must be there for the same."""
+
+
+def fields_needed(rules: Rules) -> tuple[str, ...]:
+    """The fields of the record that rules and issues need."""
+    named = {name for rule in rules.rules for name in rule.names if name in JOB_NAMES}
+    named |= {name for item in rules.eligible for name in item.expression.names if name in JOB_NAMES}
+    return tuple(dict.fromkeys((*TOLD, *_COUNTED, *sorted(named))))
+
+
+def metrics_needed(rules: Rules) -> frozenset[str]:
+    """The metrics of the footprint that rules need, and those that stand in for the record."""
+    named = {metric_of(name) for rule in rules.rules for name in rule.names}
+    named |= {metric_of(name) for item in rules.eligible for name in item.expression.names}
+    return frozenset({"cpu_load", "gpu_load", *filter(None, named)})
+
+
+def job_keys(source: pa.ChunkedArray | pa.Array, job_id: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One text per job that tells it from all others."""
+    keys = pc.binary_join_element_wise(source, job_id, "\0")
+    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+
+
+class Facts:
+    """Columns of a batch of jobs by the names that rules use.
+
+    ``jobs``: their records, with the fields of :func:`fields_needed`. ``footprints``: rows of these jobs (of
+    others they are passed over). ``series_s``: how long their series are, in seconds, NaN without any.
+    """
+
+    def __init__(
+        self,
+        jobs: pa.Table,
+        clusters: Clusters,
+        footprints: pa.Table | None = None,
+        series_s: Floats | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self.n = jobs.num_rows
+        self._clusters = clusters
+        self._series_s = np.full(self.n, np.nan) if series_s is None else series_s
+        self._columns: dict[str, Column] = {}
+        self._places: dict[str, tuple[npt.NDArray[np.int64], pa.Table]] = {}
+        if footprints is not None and footprints.num_rows:
+            self._place(footprints)
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """What tells the jobs apart."""
+        return job_keys(self.jobs.column("source"), self.jobs.column("job_id"))
+
+    def rows_of(self, source: pa.ChunkedArray, job_id: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        """The row of each of some jobs; -1 for those that are not here."""
+        found = pc.index_in(job_keys(source, job_id), value_set=self.keys)
+        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+
+    def column(self, name: str) -> Column:
+        """The column of a name of :mod:`esjobs.issues.rules.vocabulary`, or of one that was put here."""
+        if name not in self._columns:
+            self._columns[name] = self._made(name)
+        return self._columns[name]
+
+    def put(self, name: str, values: Column) -> None:
+        """Have a column under a name: what an earlier rule says, what a detector measured."""
+        self._columns[name] = values
+
+    def _made(self, name: str) -> Column:
+        first, dot, second = name.partition(".")
+        if not dot:
+            return self._computed(name) if name not in JOB_NAMES else self._field(name)
+        if first == "peak":
+            return self._described(f"peak_{second}")
+        if first == "node":
+            facts = self._described(second)
+            return np.where(np.isnan(facts), UNKNOWN, facts) if second == "smt" else facts
+        return self._figure(first, second)
+
+    def _field(self, name: str) -> Column:
+        column = self.jobs.column(name)
+        kind = fields.field(name).type
+        if kind == "keyword":
+            return np.asarray(column.to_pylist(), object)
+        if kind == "boolean":
+            return _floats(pc.cast(column, pa.int8()), UNKNOWN)
+        return _floats(column, np.nan)
+
+    def _computed(self, name: str) -> Column:
+        duration = self._duration
+        match name:
+            case "duration":
+                return duration
+            case "cores_used":
+                described = self._field("nodes") * self._described("cores")
+                return _known_first(self._field("cores"), self._units("cpu_load", ("core",)), described)
+            case "gpus_used":
+                return _known_first(self._field("gpus"), self._units("gpu_load", ("accelerator",)))
+            case "nodes_used":
+                by_cores = self._field("cores") / self._described("cores")
+                return _known_first(self._field("nodes"), by_cores)
+            case "core_hours":
+                return self.column("cores_used") * duration / 3600
+            case "gpu_hours":
+                return self.column("gpus_used") * duration / 3600
+            case "node_hours":
+                return self.column("nodes_used") * duration / 3600
+        raise KeyError(name)
+
+    @cached_property
+    def _duration(self) -> Floats:
+        times = [
+            self.jobs.column(name).cast(pa.timestamp("us", "UTC")) for name in ("end_time", "start_time")
+        ]
+        apart = _floats(pc.cast(pc.subtract(*times), pa.int64()), np.nan) / 1e6
+        apart[~(apart > 0)] = np.nan
+        return _known_first(self._field("wall_s"), apart, self._series_s)
+
+    def _described(self, fact: str) -> Floats:
+        name = f"described {fact}"
+        if name not in self._columns:
+            pairs = pc.binary_join_element_wise(
+                pc.fill_null(self.jobs.column("cluster"), ""),
+                pc.fill_null(self.jobs.column("subcluster"), ""),
+                "\0",
+            )
+            encoded = pa.chunked_array(pairs).combine_chunks().dictionary_encode()
+            values = []
+            for pair in encoded.dictionary.to_pylist():
+                cluster, _, subcluster = pair.partition("\0")
+                part = self._clusters.described(cluster, subcluster)
+                value = None if part is None else getattr(part, fact)
+                if value is None or (fact.startswith("peak_") and not value):
+                    # a peak of 0 would be passed by everything
+                    values.append(np.nan)
+                else:
+                    values.append(float(value))
+            codes = encoded.indices.to_numpy(zero_copy_only=False)
+            self._columns[name] = np.asarray(values, np.float64)[codes] if len(codes) else np.empty(0)
+        return self._columns[name]
+
+    def _place(self, footprints: pa.Table) -> None:
+        rows = self.rows_of(footprints.column("source"), footprints.column("job_id"))
+        here = np.flatnonzero(rows >= 0)
+        footprints, rows = footprints.take(pa.array(here)), rows[here]
+        names = np.asarray(footprints.column("metric").to_pylist(), object)
+        for metric in dict.fromkeys(names.tolist()):
+            of_metric = np.flatnonzero(names == metric)
+            self._places[metric] = (rows[of_metric], footprints.take(pa.array(of_metric)))
+
+    def _figure(self, metric: str, figure: str) -> Floats:
+        values = np.full(self.n, np.nan)
+        if metric in self._places:
+            rows, footprints = self._places[metric]
+            given = _floats(footprints.column(figure), np.nan)
+            if figure not in _OF_SAMPLES:
+                given = np.where(self._thin(rows, footprints), np.nan, given)
+            values[rows] = given
+        return values
+
+    def _thin(self, rows: npt.NDArray[np.int64], footprints: pa.Table) -> npt.NDArray[np.bool_]:
+        """Which footprints rest on too few samples to judge by: missing data is not a value."""
+        n, units, gaps, series_s = (
+            _floats(footprints.column(name), np.nan)
+            for name in ("n_samples", "n_units", "gap_frac", "series_s")
+        )
+        # duration not known: a comparison with NaN is false, and gaps alone decide
+        return (
+            (n < _FEWEST_SAMPLES * units)
+            | (gaps > 1 - _LEAST_COVERED)
+            | ((1 - gaps) * series_s < _LEAST_COVERED * self._duration[rows])
+        )
+
+    def _units(self, metric: str, scopes: Iterable[str]) -> Floats:
+        """How many units of a scope have a metric; NaN where it is measured on something else."""
+        values = np.full(self.n, np.nan)
+        if metric in self._places:
+            rows, footprints = self._places[metric]
+            units = _floats(footprints.column("n_units"), np.nan)
+            fits = pc.is_in(footprints.column("scope"), pa.array(list(scopes))).to_numpy(zero_copy_only=False)
+            values[rows] = np.where(fits, units, np.nan)
+        return values
+
+
+def _floats(column: pa.ChunkedArray | pa.Array, missing: float) -> Floats:
+    filled = pc.fill_null(pc.cast(column, pa.float64()), missing)
+    return np.array(
+        filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled, np.float64
+    )
+
+
+def _known_first(*columns: Floats) -> Floats:
+    """Of each row the first value that is there."""
+    value = columns[0]
+    for other in columns[1:]:
+        value = np.where(np.isnan(value), other, value)
+    return value
+
+
+def empty_records(names: Iterable[str], n: int) -> Mapping[str, pa.Array]:
+    """Columns of records of which nothing is known."""
+    from esjobs.records.jobs.resolution import fields_schema
+
+    schema = fields_schema(names)
+    return {field.name: pa.nulls(n, field.type) for field in schema}

@@ -1,0 +1,81 @@
+"""Who has issues again after a while without: users and projects that somebody should talk to."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from esjobs.core.query import Count, Days, In, Query
+from esjobs.publish.publication import read_table
+from esjobs.schema.issues import ISSUES, SEVERITIES
+from esjobs.store.base import JobStore
+
+_COLUMNS = ("source", "job_id", "detector", "severity_rank", "wasted_core_hours", "wasted_gpu_hours")
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A user or a project with issues of a day, and none for so many days before.
+
+    ``what``: ``user`` or ``project``. ``rules``: how many jobs each rule fired for, most first. Wasted hours
+    are sums over jobs of the largest of any rule: findings of one job overlap.
+    """
+
+    what: str
+    name: str
+    day: date
+    severity: str
+    n_jobs: int
+    rules: tuple[tuple[str, int], ...]
+    wasted_core_hours: float
+    wasted_gpu_hours: float
+
+
+def recurrences(store: JobStore, day: date, least: str, quiet_days: int) -> Iterator[Recurrence]:
+    """The users and projects with issues of at least a severity on a day, and none in the days before it.
+
+    The worst first. The same day gives the same answer, whatever came after it.
+    """
+    severities = SEVERITIES[SEVERITIES.index(least) :]
+    of_day = [Days("day", day, day), In("severity", severities)]
+    before = (
+        Days("day", day - timedelta(days=quiet_days), day - timedelta(days=1)),
+        In("severity", severities),
+    )
+    for what in ("user", "project"):
+        rows = read_table(store, ISSUES, of_day, [what, *_COLUMNS]).to_pylist()
+        known = store.aggregate(Query((what,), (Count("n"),), where=before, over=ISSUES)).table
+        told = set(known.column(what).to_pylist())
+        by_name: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            if row[what] is not None and row[what] not in told:
+                by_name.setdefault(row[what], []).append(row)
+        found = [_recurrence(what, name, day, of_name) for name, of_name in by_name.items()]
+        yield from sorted(
+            found,
+            key=lambda one: (
+                -SEVERITIES.index(one.severity),
+                -(one.wasted_core_hours + one.wasted_gpu_hours),
+                one.name,
+            ),
+        )
+
+
+def _recurrence(what: str, name: str, day: date, rows: list[dict[str, Any]]) -> Recurrence:
+    jobs: dict[tuple[str, str], tuple[float, float]] = {}
+    for row in rows:
+        key = (row["source"], row["job_id"])
+        core, gpu = jobs.get(key, (0.0, 0.0))
+        jobs[key] = (max(core, row["wasted_core_hours"] or 0.0), max(gpu, row["wasted_gpu_hours"] or 0.0))
+    rules = Counter(row["detector"] for row in rows)
+    return Recurrence(
+        what,
+        name,
+        day,
+        SEVERITIES[max(row["severity_rank"] for row in rows)],
+        len(jobs),
+        tuple(sorted(rules.items(), key=lambda item: (-item[1], item[0]))),
+        sum(core for core, _ in jobs.values()),
+        sum(gpu for _, gpu in jobs.values()),
+    )

@@ -1,0 +1,199 @@
+"""Rows of measures and issues from what was measured and judged."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.core.arrow import table_schema
+from esjobs.issues.facts import Facts
+from esjobs.issues.judging import Flagged, Measures
+from esjobs.issues.measuring import Measurement
+from esjobs.records.series.blocks import Block
+from esjobs.schema.issues import ISSUES, MEASURES, SEVERITIES
+
+_MEASURES, _ISSUES = table_schema(MEASURES), table_schema(ISSUES)
+_MOMENT = pa.timestamp("us", "UTC")
+
+
+def finite(values: npt.ArrayLike) -> pa.Array:
+    """Numbers for a store, which holds null, never NaN."""
+    numbers = np.asarray(values, np.float64)
+    return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))
+
+
+def aligned(measurement: Measurement, n: int, n_samples: int) -> Measures:
+    """A measurement as columns over all jobs of a batch; what was not assessed is missing."""
+    answers = measurement.answers
+    assessed = np.zeros(n, np.bool_)
+    good = [reason is None for reason in measurement.reasons]
+    assessed[measurement.rows[np.array(good, np.bool_)]] = True
+    numbers = {"value": answers.value, "share": answers.share, **answers.numbers}
+    columns = {name: np.where(assessed, values, np.nan) for name, values in numbers.items()}
+    columns["n_samples"] = np.where(assessed, float(n_samples), np.nan)
+    return Measures(columns)
+
+
+def measure_rows(
+    day: date,
+    jobs: Mapping[str, pa.Array],
+    block: Block,
+    measurement: Measurement,
+    eligible: npt.NDArray[np.bool_],
+    why_not: Sequence[str | None],
+) -> pa.RecordBatch:
+    """Rows of ``measures`` of one detector. ``jobs``: source, job_id and end_time of the block's jobs."""
+    rows, answers = measurement.rows, measurement.answers
+    evidence = _evidence(block, measurement)
+    numbers = {name: values[rows] for name, values in answers.numbers.items()}
+    taken = pa.array(rows)
+    columns: dict[str, Any] = {
+        "day": pa.array([day] * len(rows), pa.date32()),
+        **{name: jobs[name].take(taken) for name in ("source", "job_id", "end_time")},
+        "detector": [measurement.detector.name] * len(rows),
+        "variant": [measurement.variant] * len(rows),
+        "value": finite(answers.value[rows]),
+        "eligible": pa.array(eligible[rows]),
+        "reason": [reason or why_not[row] for reason, row in zip(measurement.reasons, rows, strict=True)],
+        **evidence,
+        "n_samples": [block.n_samples] * len(rows),
+        "numbers": [
+            [(name, float(values[row])) for name, values in numbers.items() if np.isfinite(values[row])]
+            for row in range(len(rows))
+        ],
+        "share_frac": finite(answers.share[rows]),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=_MEASURES)
+
+
+def _evidence(block: Block, measurement: Measurement) -> dict[str, Any]:
+    """Metric, scope, unit and time of each job of a measurement."""
+    rows, answers = measurement.rows, measurement.answers
+    units, scopes = [], []
+    for metric, row in zip(measurement.metrics, rows, strict=True):
+        names, unit = block.units[metric][row], int(answers.unit[row])
+        units.append(names[unit] if 0 <= unit < len(names) and names[unit] else None)
+        scopes.append(block.scopes[metric][row] or None)
+    return {
+        "metric": list(measurement.metrics),
+        "scope": scopes,
+        "unit": units,
+        "begin": _moments(block, rows, answers.begin[rows]),
+        "until": _moments(block, rows, answers.end[rows]),
+    }
+
+
+def _moments(block: Block, rows: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> pa.Array:
+    """The time of a sample of each job; null for -1."""
+    offset = np.maximum(samples, 0) * np.nan_to_num(block.step_s[rows])
+    moments = block.start_time[rows].astype("datetime64[us]").astype(np.int64) + np.rint(offset * 1e6).astype(
+        np.int64
+    )
+    return pa.array(moments, pa.int64(), mask=samples < 0).cast(_MOMENT)
+
+
+def issue_rows(
+    day: date,
+    facts: Facts,
+    ends: pa.Array,
+    flagged: Flagged,
+    evidence: Mapping[tuple[str, str], pa.Table] | None = None,
+) -> pa.RecordBatch:
+    """Rows of ``issues`` of one rule.
+
+    ``ends``: end of each job. ``evidence``: rows of ``measures`` of the batch by detector and variant.
+    """
+    rule, rows = flagged.rule, flagged.rows
+    taken = pa.array(rows)
+    jobs = facts.jobs.take(taken)
+    seen = _seen(facts, flagged, evidence or {})
+    hints = _hints(facts, flagged, seen)
+    n = len(rows)
+    columns: dict[str, Any] = {
+        "day": pa.array([day] * n, pa.date32()),
+        **{
+            name: jobs.column(name).combine_chunks()
+            for name in (
+                *("source", "job_id", "site", "user", "project", "application", "processing_type"),
+                "cpu_model",
+            )
+        },
+        "end_time": ends.take(taken),
+        "node_hours": finite(facts.column("node_hours")[rows]),
+        "kind": [rule.kind] * n,
+        "detector": [rule.name] * n,
+        "area": [rule.area] * n,
+        "severity": [SEVERITIES[rank] for rank in flagged.ranks],
+        "value": finite(flagged.values),
+        "threshold": [flagged.threshold] * n,
+        **seen,
+        "wasted_core_hours": finite(flagged.wasted_core_hours),
+        "wasted_gpu_hours": finite(flagged.wasted_gpu_hours),
+        "hint": hints,
+        "variant": [rule.variant or None] * n,
+        "severity_rank": pa.array(flagged.ranks),
+        "n_issues": [1] * n,
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=_ISSUES)
+
+
+_SEEN = ("metric", "scope", "unit", "begin", "until", "share_frac")
+
+
+def _seen(facts: Facts, flagged: Flagged, evidence: Mapping[tuple[str, str], pa.Table]) -> dict[str, Any]:
+    """Where and when a finding is seen: of detectors in their measures, of tags on the job as a whole."""
+    rule, n = flagged.rule, len(flagged.rows)
+    measured = evidence.get((rule.detector, rule.variant)) if rule.detector else None
+    if measured is None:
+        columns: dict[str, Any] = {name: pa.nulls(n, _ISSUES.field(name).type) for name in _SEEN}
+        columns["metric"] = [rule.metric or None] * n
+        # a tag is about the job from its beginning to its end
+        columns["share_frac"] = [1.0] * n
+        return columns
+    place = np.full(facts.n, -1, np.int64)
+    place[facts.rows_of(measured.column("source"), measured.column("job_id"))] = np.arange(measured.num_rows)
+    rows = measured.take(pa.array(place[flagged.rows]))
+    return {name: rows.column(name).combine_chunks() for name in _SEEN}
+
+
+_PLURALS: Mapping[str | None, str] = {
+    "thread": "hardware threads",
+    "core": "cores",
+    "accelerator": "GPUs",
+    "socket": "sockets",
+    "node": "nodes",
+}
+"""What hints call the units of a scope."""
+
+
+def _hints(facts: Facts, flagged: Flagged, seen: Mapping[str, Any]) -> list[str]:
+    rule = flagged.rule
+    own: dict[str, Sequence[Any]] = {
+        "value": flagged.values.tolist(),
+        "wasted_core_hours": flagged.wasted_core_hours.tolist(),
+        "wasted_gpu_hours": flagged.wasted_gpu_hours.tolist(),
+        "share": pa.array(seen["share_frac"]).to_pylist(),
+        **{name: pa.array(seen[name]).to_pylist() for name in ("metric", "unit", "begin", "until")},
+        **{
+            name: column[flagged.rows].tolist()
+            for name, column in flagged.numbers.items()
+            if name not in ("value", "share")
+        },
+        "scope": [_PLURALS.get(scope, "units") for scope in pa.array(seen["scope"]).to_pylist()],
+    }
+    for name in rule.hint.names - set(own):
+        if name in rule.limits:
+            own[name] = [rule.limits[name]] * len(flagged.rows)
+        elif name == "threshold":
+            own[name] = [flagged.threshold] * len(flagged.rows)
+        elif name in ("job_id", "source"):
+            own[name] = facts.jobs.column(name).take(pa.array(flagged.rows)).to_pylist()
+        else:
+            own[name] = facts.column(name)[flagged.rows].tolist()
+    return [
+        rule.hint.filled({name: values[row] for name, values in own.items()}.__getitem__)
+        for row in range(len(flagged.rows))
+    ]

@@ -1,0 +1,108 @@
+"""Hints of issues: sentences with places for numbers, such as ``{value:percent}``.
+
+Only names stand in the places, no attributes, calls or conversions; each may say how it is written:
+
+| form | example |
+|---|---|
+| (none), ``number`` | 0.832, 1,250 |
+| ``percent`` | 83 % |
+| ``bytes``, ``rate`` | 12.5 GB, 12.5 GB/s |
+| ``hours`` | 12.5 h, of a number of hours |
+| ``time`` | 2.1 h, of a number of seconds |
+
+What is not known is written as ``?``.
+"""
+
+import math
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from esjobs.core.numbers import amount, duration, percent
+from esjobs.core.text import visible
+
+LONGEST = 2000
+"""Characters of a hint."""
+
+
+class HintError(ValueError):
+    """Why a text is no hint; the reader of the rules adds file and line."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A hint that was read: texts, each followed by a name and its form; the last may have none."""
+
+    text: str
+    parts: tuple[tuple[str, str, str], ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names in it."""
+        return frozenset(name for _, name, _ in self.parts if name)
+
+    def filled(self, value: Callable[[str], object]) -> str:
+        """The sentence, with what ``value`` gives for each name."""
+        return "".join(
+            before + (told(value(name), form) if name else "") for before, name, form in self.parts
+        )
+
+
+def read_hint(text: object, known: Callable[[str], bool]) -> Hint:
+    """Read a hint; :class:`HintError` says what is wrong with it.
+
+    >>> read_hint("{value:percent} of the cores", {"value"}.__contains__).filled(lambda name: 0.5)
+    '50 % of the cores'
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise HintError("a hint is a text for people")
+    if len(text) > LONGEST:
+        raise HintError(f"a hint is longer than {LONGEST} characters")
+    try:
+        parsed = list(string.Formatter().parse(" ".join(text.split())))
+    except ValueError as error:
+        raise HintError(f"the hint cannot be read: {error}; write a brace as {{{{ or }}}}") from None
+    parts = []
+    for before, name, form, conversion in parsed:
+        if name is not None:
+            if conversion or not known(name):
+                raise HintError(f"the hint has a place for '{name:.40}', which there is not")
+            if (form or "number") not in FORMS:
+                raise HintError(
+                    f"'{{{name}:{form:.20}}}': there is no such form; there are {', '.join(FORMS)}"
+                )
+        parts.append((before, name or "", form or "number"))
+    return Hint(" ".join(text.split()), tuple(parts))
+
+
+def told(value: object, form: str = "number") -> str:
+    """A value as a sentence has it.
+
+    >>> told(0.4449, "percent"), told(3.2e9, "bytes"), told(7500.0, "time"), told(None), told(1250.4)
+    ('44 %', '3.2 GB', '2.1 h', '?', '1,250')
+    """
+    if value is None:
+        return "?"
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, int | float):
+        return FORMS[form](float(value)) if math.isfinite(value) else "?"
+    return str(value)
+
+
+def _bytes(value: float) -> str:
+    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} B"
+
+
+FORMS: Mapping[str, Callable[[float], str]] = {
+    "number": amount,
+    "percent": percent,
+    "bytes": _bytes,
+    "rate": lambda value: f"{_bytes(value)}/s",
+    "hours": lambda value: f"{amount(value)} h",
+    "time": duration,
+}
+"""How numbers are written, by name."""

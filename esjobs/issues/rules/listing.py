@@ -1,0 +1,126 @@
+"""Rules as a table for people."""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from esjobs.core.errors import UsageError
+from esjobs.issues.rules.hints import told
+from esjobs.issues.rules.rule import Graded, Rule, Rules
+
+_COLUMNS = (
+    *("name", "kind", "area", "meaning", "detector", "variant", "when", "value", "limits", "severity"),
+    *("wasted_core_hours", "wasted_gpu_hours", "any_job", "hint"),
+)
+_PROSE = ("hint", "meaning")
+"""Keys too long to be told twice."""
+
+
+def rules_table(rules: Rules, name: str | None = None) -> pa.Table:
+    """A row per rule, in their order; :class:`UsageError` for a name that no rule has."""
+    chosen = [rule for rule in rules.rules if name in (None, rule.name)]
+    if not chosen:
+        raise UsageError(
+            f"there is no rule '{name}'; there are {', '.join(rule.name for rule in rules.rules)}"
+        )
+    schema = pa.schema([(column, pa.bool_() if column == "any_job" else pa.string()) for column in _COLUMNS])
+    return pa.Table.from_pylist([_row(rule) for rule in chosen], schema)
+
+
+def changes(before: Rules, after: Rules) -> dict[str, list[str]]:
+    """The names of rules that are new, changed, or left out, in their order."""
+    old = {rule.name: _keys(rule) for rule in before.rules}
+    new = {rule.name: _keys(rule) for rule in after.rules}
+    return {
+        "new": [name for name in new if name not in old],
+        "changed": [name for name in new if name in old and new[name] != old[name]],
+        "left out": [name for name in old if name not in new],
+    }
+
+
+def change_lines(before: Rules, after: Rules) -> Iterator[str]:
+    """What is changed, a line per rule or condition: each key with what it was and what it becomes."""
+    for rule in after.rules:
+        earlier = before.rule(rule.name)
+        if earlier is not None and (parts := list(_changed_keys(_keys(earlier), _keys(rule)))):
+            yield f"{rule.name}: {'; '.join(parts)}"
+    keys = [_keys_of_eligible(rules) for rules in (before, after)]
+    if parts := list(_changed_keys(*keys)):
+        yield f"which jobs count: {'; '.join(parts)}"
+
+
+def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    for key in dict.fromkeys((*before, *after)):
+        old, new = before.get(key), after.get(key)
+        if old is None:
+            yield f"{key} is new ({new})"
+        elif new is None:
+            yield f"{key} is left out"
+        elif old != new:
+            yield f"{key} changed" if key in _PROSE else f"{key} {old} -> {new}"
+
+
+def _keys(rule: Rule) -> dict[str, str]:
+    """What a rule says, key by key; limits one by one, with the units that they are in."""
+    row = {key: "none" if value is None else str(value) for key, value in _row(rule).items()}
+    del row["limits"]
+    limits = {
+        f"limits.{limit}": _with_unit(value, rule.units.get(limit, ""))
+        for limit, value in rule.limits.items()
+    }
+    return {**row, "threshold": rule.threshold or "none", "metric": rule.metric or "none", **limits}
+
+
+def _keys_of_eligible(rules: Rules) -> dict[str, str]:
+    conditions = {f"'{each.reason}'": each.expression.text for each in rules.eligible}
+    limits = {
+        f"limits.{limit}": _with_unit(value, rules.units.get(limit, ""))
+        for limit, value in rules.limits.items()
+    }
+    return {**limits, **conditions}
+
+
+def _with_unit(value: float, unit: str) -> str:
+    """A limit with its unit, in one that people read.
+
+    >>> _with_unit(64e9, "B"), _with_unit(3600, "s"), _with_unit(0.25, "")
+    ('64 GB', '60 min', '0.25')
+    """
+    first, _, second = unit.partition("/")
+    if first == "B":
+        return told(value, "bytes") + (f"/{second}" if second else "")
+    if unit == "s":
+        return told(value, "time")
+    return f"{value:g}" + (f" {unit.partition(',')[0]}" if unit else "")
+
+
+def _row(rule: Rule) -> dict[str, object]:
+    texts = {
+        key: None if expression is None else expression.text
+        for key, expression in (
+            ("value", rule.value),
+            ("wasted_core_hours", rule.wasted_core_hours),
+            ("wasted_gpu_hours", rule.wasted_gpu_hours),
+        )
+    }
+    return {
+        "name": rule.name,
+        "kind": rule.kind,
+        "area": rule.area,
+        "meaning": rule.meaning,
+        "detector": rule.detector or None,
+        "variant": rule.variant or None,
+        "when": rule.when.text,
+        **texts,
+        "limits": ", ".join(f"{limit} = {value:g}" for limit, value in rule.limits.items()),
+        "severity": _graded(rule.severity),
+        "any_job": rule.any_job,
+        "hint": rule.hint.text,
+    }
+
+
+def _graded(severity: Graded) -> str:
+    if severity.of is None:
+        return severity.otherwise
+    bounds = ", ".join(f"{name} {bound:g}" for name, bound in severity.bounds)
+    return f"by {severity.of.text}: {bounds}; else {severity.otherwise}"

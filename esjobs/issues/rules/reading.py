@@ -1,0 +1,213 @@
+"""Reads files of rules, all of them or none: what is wrong is told with file, line and reason.
+
+The rules that come with esjobs (``default.toml``) are read first; a file of the user adds rules, or changes
+keys of one that is there. ``docs/rules.md`` describes the form.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn
+
+from esjobs.core.errors import InputError
+from esjobs.issues.rules.building import (
+    BUILT,
+    RuleError,
+    built_condition,
+    built_rule,
+    limits_of,
+    tag_name,
+    unit_names,
+)
+from esjobs.issues.rules.places import Places
+from esjobs.issues.rules.rule import Rule, Rules
+
+_LARGEST_FILE = 256 << 10
+"""Bytes of a file of rules."""
+_MOST_RULES = 500
+DEFAULTS = "default.toml"
+"""The rules that come with esjobs."""
+
+_Path = tuple[str, ...]
+
+
+class _Source:
+    """A file of rules, with the lines of what stands in it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.places = Places(text)
+        try:
+            self.content: dict[str, Any] = tomllib.loads(text)
+        except RecursionError:
+            raise InputError(f"{name} is nested too deeply; a rule is a table of keys") from None
+        except ValueError as error:
+            # tomllib says the line itself; only its own words for a long number do not
+            raise InputError(f"{name} is not TOML: {error}") from None
+
+    def refuse(self, path: _Path, reason: str) -> NoReturn:
+        raise InputError(f"{self.name}, line {self.places.line(path)}: {reason}; no rule of it is in force")
+
+
+def read_rules(paths: Iterable[Path] = (), *, defaults: bool = True) -> Rules:
+    """The rules of esjobs with those of some files; a later file changes those before it.
+
+    Raises :class:`InputError` in one line with file, line and reason; nothing is in force then.
+    """
+    texts = [(DEFAULTS, _shipped())] if defaults else []
+    return _read((*texts, *((str(path), _text(Path(path))) for path in paths)))
+
+
+@lru_cache(maxsize=4)
+def _read(texts: tuple[tuple[str, str], ...]) -> Rules:
+    """The rules of texts with the names of their files; every night asks for the same ones several times."""
+    sources = [_Source(*each) for each in texts]
+    merged: dict[str, dict[str, Any]] = {}
+    conditions: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    owners: dict[_Path, _Source] = {}
+    for source in sources:
+        _merge(source, merged, conditions, limits, owners)
+    if len(merged) > _MOST_RULES:
+        sources[-1].refuse((), f"{len(merged)} rules; {_MOST_RULES} is the most")
+    return _built(merged, conditions, limits, owners, sources)
+
+
+def _shipped() -> str:
+    return files("esjobs.issues.rules").joinpath(DEFAULTS).read_text(encoding="utf-8")
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(
+            f"cannot read the rules {path}: {error.strerror or error}; name a file of rules (TOML)"
+        ) from error
+    if len(content) > _LARGEST_FILE:
+        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 10} KiB; name a file of rules")
+    try:
+        # some editors begin UTF-8 with a mark of the order of bytes
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from None
+
+
+def _merge(
+    source: _Source,
+    merged: dict[str, dict[str, Any]],
+    conditions: dict[str, Any],
+    limits: dict[str, Any],
+    owners: dict[_Path, _Source],
+) -> None:
+    _require_tables(source, (), source.content, ("rule", "eligible"))
+    eligible = source.content.get("eligible", {})
+    _require_tables(source, ("eligible",), eligible, ("limits", "require"))
+    for key, content in eligible.items():
+        for name, value in content.items():
+            (limits if key == "limits" else conditions)[name] = value
+            owners["eligible", key, name] = source
+    for name, content in source.content.get("rule", {}).items():
+        if not isinstance(content, dict):
+            source.refuse(("rule", name), "a rule is a table: [rule.NAME]")
+        rule = merged.setdefault(name, {})
+        owners.setdefault(("rule", name), source)
+        for key, value in content.items():
+            if key not in BUILT:
+                source.refuse(("rule", name, key), f"a rule has no '{key}'; there are {', '.join(BUILT)}")
+            owners["rule", name, key] = source
+            if key == "limits" and isinstance(value, dict):
+                earlier = rule.get("limits")
+                rule["limits"] = {**(earlier if isinstance(earlier, dict) else {}), **value}
+                owners.update({("rule", name, "limits", limit): source for limit in value})
+            else:
+                rule[key] = value
+
+
+def _require_tables(source: _Source, path: _Path, content: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key, inner in content.items():
+        if key not in known:
+            source.refuse((*path, key), f"there is no '{key}' here; there are {', '.join(known)}")
+        if not isinstance(inner, dict):
+            source.refuse((*path, key), f"{key} is to be a table")
+
+
+def _refuse_idle(
+    sources: list[_Source], limits: Mapping[str, float], refuse: Callable[[_Path, str], NoReturn]
+) -> None:
+    """Refuse limits that no condition of any file has, and a ``false`` for a condition that none has."""
+    required = [source.content.get("eligible", {}).get("require", {}) for source in sources]
+    texts = [text for each in required for text in each.values() if isinstance(text, str)]
+    for limit in limits:
+        if not any(re.search(rf"\b{limit}\b", text) for text in texts):
+            refuse(("eligible", "limits", limit), f"no condition of jobs that count has a limit '{limit}'")
+    written = {reason for each in required for reason, text in each.items() if text is not False}
+    for each in required:
+        for reason in each:
+            if reason not in written:
+                there = ", ".join(f"'{other}'" for other in sorted(written))
+                refuse(
+                    ("eligible", "require", reason),
+                    f"there is no condition '{reason:.80}'; there are {there}",
+                )
+
+
+def _built(
+    merged: Mapping[str, Mapping[str, Any]],
+    conditions: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    owners: Mapping[_Path, _Source],
+    sources: list[_Source],
+) -> Rules:
+    def refused(path: _Path, reason: str) -> NoReturn:
+        for end in range(len(path), 0, -1):
+            if path[:end] in owners:
+                owners[path[:end]].refuse(path, reason)
+        sources[-1].refuse(path, reason)
+
+    def tried(path: _Path, build: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return build(*arguments)
+        except RuleError as error:
+            return refused((*path, *error.path), str(error))
+
+    def older(name: str) -> frozenset[str]:
+        """The limits of a rule that an earlier file than that of its condition gives."""
+        place = {id(source): number for number, source in enumerate(sources)}
+        condition = place.get(id(owners.get(("rule", name, "when"))), 0)
+        return frozenset(
+            path[3]
+            for path, source in owners.items()
+            if path[:3] == ("rule", name, "limits") and len(path) == 4 and place[id(source)] < condition
+        )
+
+    own, units = tried(("eligible",), limits_of, limits)
+    _refuse_idle(sources, own, refused)
+    eligible = [
+        tried(("eligible",), built_condition, reason, text, own, units)
+        for reason, text in conditions.items()
+        # false: a condition of the defaults that a site does not want
+        if text is not False
+    ]
+    rules: list[Rule] = []
+    tags: set[str] = set()
+    for name, content in merged.items():
+        rule = tried(("rule", name), built_rule, name, content, frozenset(tags), tuple(merged), older(name))
+        if content.get("enabled", True):
+            rules.append(rule)
+            tags.add(tag_name(name))
+    texts = {"rules": merged, "eligible": dict(conditions), "limits": dict(limits)}
+    given = {
+        source.name: sum(
+            len(inner) if isinstance(inner, dict) else 1
+            for table in source.content.values()
+            for inner in table.values()
+        )
+        for source in sources
+    }
+    return Rules(tuple(rules), tuple(eligible), own, texts, unit_names(units), given)

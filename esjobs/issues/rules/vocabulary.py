@@ -1,0 +1,127 @@
+"""The names that rules may use, and what kind of value each has.
+
+Fields of the job record by their names in the catalogue; ``METRIC.FIGURE`` of the footprint; ``node.FACT``
+and ``peak.FACT`` of the description of the cluster; ``tag.NAME`` for what an earlier rule says (``-`` is
+written ``_``); and what is worked out of these, :data:`COMPUTED`.
+"""
+
+from collections.abc import Mapping
+
+from esjobs.core.fields import DERIVED_FIELDS, JOB_FIELDS, FieldType
+from esjobs.core.metrics import METRICS, OTHER
+from esjobs.issues.rules.expressions import Kind
+from esjobs.issues.rules.measures import ANYTHING, HOURS, NUMBER, SECONDS, Measure, dimension_of
+from esjobs.records.clusters.description import FACTS
+
+_KINDS: Mapping[FieldType, Kind] = {
+    "integer": "number",
+    "number": "number",
+    "keyword": "text",
+    "boolean": "truth",
+}
+
+JOB_NAMES: Mapping[str, Kind] = {
+    field.name: _KINDS[field.type] for field in (*JOB_FIELDS, *DERIVED_FIELDS) if field.type in _KINDS
+}
+"""Fields of the record; times and maps of counters are none of them."""
+
+_UNITS: Mapping[str, str] = {
+    field.name: field.unit for field in (*JOB_FIELDS, *DERIVED_FIELDS) if _KINDS.get(field.type) == "number"
+}
+
+COMPUTED: Mapping[str, str] = {
+    "duration": "s: wall time, else from start to end, else of the longest series",
+    "core_hours": "h: cores x duration",
+    "gpu_hours": "h: GPUs x duration",
+    "node_hours": "h: nodes x duration",
+    "nodes_used": "nodes of the record, else those that have time series",
+    "gpus_used": "GPUs of the record, else those that have time series",
+    "cores_used": "cores of the record, else those that have time series of their own, else nodes x theirs",
+}
+"""Numbers that are worked out per job, with unit and meaning."""
+
+FIGURES = (
+    *("mean", "max", "min", "sd", "p05", "p95", "imbalance", "total", "n_samples", "n_units", "gap_frac"),
+    *("node_mean", "node_max", "job_mean", "job_max"),
+)
+"""What a footprint has of each metric."""
+
+_UNIT_OF_METRIC = {metric.name: metric.unit for metric in METRICS}
+_METRICS = frozenset(_UNIT_OF_METRIC)
+PEAKS = tuple(fact.removeprefix("peak_") for fact in FACTS if fact.startswith("peak_"))
+"""Facts of a cluster description that are called ``peak.FACT``."""
+NODE_FACTS = tuple(fact for fact in FACTS if not fact.startswith("peak_") and fact != "cpu_model")
+"""Those that are called ``node.FACT``."""
+
+
+def kind_of_fact(name: str) -> Kind | None:
+    """The kind of a name that stands for something known of a job; None for what is none.
+
+    >>> kind_of_fact("cores"), kind_of_fact("cpu_load.mean"), kind_of_fact("node.smt"), kind_of_fact("nodez")
+    ('number', 'number', 'truth', None)
+    """
+    first, dot, second = name.partition(".")
+    if not dot:
+        return "number" if name in COMPUTED else JOB_NAMES.get(name)
+    if first == "peak":
+        return "number" if second in PEAKS else None
+    if first == "node":
+        return ("truth" if second == "smt" else "number") if second in NODE_FACTS else None
+    if first in _METRICS or (first.startswith(OTHER) and len(first) > len(OTHER)):
+        return "number" if second in FIGURES else None
+    return None
+
+
+def measure_of_fact(name: str) -> Measure:
+    """What a name that stands for something known of a job counts, and that it is never below 0.
+
+    >>> measure_of_fact("max_rss_b") == measure_of_fact("node.memory_b") == measure_of_fact("read_b_s.total")
+    True
+    >>> measure_of_fact("x_pages.mean"), measure_of_fact("cpu_load.imbalance").high
+    (Measure(dimension=None, low=-inf, high=inf), 1.0)
+    """
+    first, dot, second = name.partition(".")
+    if not dot:
+        if name in COMPUTED:
+            hours = HOURS if name.endswith("_hours") else NUMBER
+            return Measure(SECONDS if name == "duration" else hours, 0.0)
+        unit = _UNITS.get(name)
+        return ANYTHING if unit is None else Measure(dimension_of(unit), 0.0)
+    if first in ("peak", "node"):
+        return Measure(dimension_of(_unit_of_description(second)), 0.0)
+    if second in ("imbalance", "gap_frac"):
+        return Measure(NUMBER, 0.0, 1.0)
+    if second in ("n_samples", "n_units"):
+        return Measure(NUMBER, 0.0)
+    if first not in _UNIT_OF_METRIC:
+        return ANYTHING
+    dimension = dimension_of(_UNIT_OF_METRIC[first])
+    if second == "total" and dimension is not None:
+        n_bytes, seconds, *rest = dimension
+        # added up over time
+        dimension = (n_bytes, seconds + 1, rest[0], rest[1])
+    return Measure(dimension, 0.0)
+
+
+def _unit_of_description(fact: str) -> str:
+    endings = {"_b_s": "B/s", "flops_s": "1/s", "_b": "B"}
+    return next((unit for ending, unit in endings.items() if fact.endswith(ending)), "1")
+
+
+def metric_of(name: str) -> str | None:
+    """The metric of a name of a footprint; None for other names.
+
+    >>> metric_of("cpu_load.mean"), metric_of("cores")
+    ('cpu_load', None)
+    """
+    first, dot, _ = name.partition(".")
+    return first if dot and first not in ("peak", "node", "tag") else None
+
+
+def close_names(name: str) -> list[str]:
+    """Names like one that there is not, at most three."""
+    import difflib
+
+    figures = [f"{metric}.{figure}" for metric in sorted(_METRICS) for figure in FIGURES]
+    facts = [*(f"peak.{fact}" for fact in PEAKS), *(f"node.{fact}" for fact in NODE_FACTS)]
+    return difflib.get_close_matches(name, [*JOB_NAMES, *COMPUTED, *facts, *figures], n=3)

@@ -1,0 +1,76 @@
+"""The jobs of a block of series, with their records."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.errors import NoJobsError
+from esjobs.core.query import Count, Days, In, Query
+from esjobs.core.window import Window
+from esjobs.issues.facts import job_keys
+from esjobs.records.jobs.resolution import fields_schema, select
+from esjobs.schema.series import SERIES
+from esjobs.store.base import JobStore
+
+_IDS = 5_000
+"""Ids that a store is asked for at a time."""
+
+
+def with_records(store: JobStore, jobs: pa.Table, names: Sequence[str], day: date) -> tuple[pa.Table, int]:
+    """Records of jobs (source, job_id, end_time), in their order, and how many there are none of.
+
+    Where there is no record its fields are null but these three. A series may end before its job does:
+    records that end a day later or earlier are taken, too. Cost: a query for each 5,000 jobs, of three days.
+    """
+    window = Window.of_days(day - timedelta(days=1), day + timedelta(days=1))
+    schema = fields_schema(names)
+    records = pa.Table.from_batches([], schema)
+    ids = jobs.column("job_id").unique().to_pylist()
+    for start in range(0, len(ids), _IDS):
+        chosen = [In("job_id", tuple(ids[start : start + _IDS]))]
+        records = pa.concat_tables([records, select(store, names, window, where=chosen).read_all()])
+    keys = job_keys(jobs.column("source"), jobs.column("job_id"))
+    stored = job_keys(records.column("source"), records.column("job_id"))
+    places = pc.index_in(keys, value_set=stored)
+    found = records.take(places)
+    columns = [
+        pc.coalesce(found.column(name), jobs.column(name).cast(schema.field(name).type))
+        if name in ("source", "job_id", "end_time")
+        else found.column(name)
+        for name in names
+    ]
+    return pa.Table.from_arrays(columns, schema=schema), places.null_count
+
+
+def stored_days(store: JobStore) -> Window:
+    """The days from the first to the last that have jobs or series; :class:`NoJobsError` without any."""
+    span = store.span()
+    days = [] if span.first is None or span.last is None else [span.first.date(), span.last.date()]
+    by_day = store.aggregate(Query(("day",), (Count("n"),), over=SERIES)).table
+    days += [day for day in by_day.column("day").to_pylist() if day is not None]
+    if not days:
+        raise NoJobsError("no jobs are stored, and no time series of any; ingest some first: esjobs ingest")
+    return Window.of_days(min(days), max(days))
+
+
+def jobs_without_series(store: JobStore, names: Sequence[str], day: date) -> Iterator[pa.Table]:
+    """Records of the jobs that ended on a day and have no series on it or beside it, some at a time."""
+    beside = [day + timedelta(days=by) for by in (-1, 0, 1)]
+    with_series = pa.concat_arrays([_keys_with_series(store, each) for each in beside])
+    for batch in select(store, names, Window.of_days(day, day)):
+        jobs = pa.Table.from_batches([batch])
+        known = pc.is_in(job_keys(jobs.column("source"), jobs.column("job_id")), value_set=with_series)
+        jobs = jobs.filter(pc.invert(known)).combine_chunks()
+        if jobs.num_rows:
+            yield jobs
+
+
+def _keys_with_series(store: JobStore, day: date) -> pa.Array:
+    """What tells apart the jobs whose series end on a day; of the rows of a job one is kept at a time."""
+    keys = pa.array([], pa.string())
+    for batch in store.read(SERIES, [Days("day", day, day)], ["source", "job_id"]):
+        of_batch = job_keys(batch.column("source"), batch.column("job_id")).unique()
+        keys = pa.concat_arrays([keys, of_batch.filter(pc.invert(pc.is_in(of_batch, value_set=keys)))])
+    return keys

@@ -1,0 +1,228 @@
+"""The step: reports of TALP and records of jobs become efficiencies; what has no job is kept aside."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from esjobs.core.identity import content_id
+from esjobs.core.query import Count, Days, Filter, In, Query
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.pop.applications import update_applications
+from esjobs.pop.formulas import active_time, is_empty, judged
+from esjobs.pop.from_processes import application_of
+from esjobs.pop.worst import worst_branch
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.records.jobs.resolution import select
+from esjobs.schema.pop import ORPHANS, POP, TALP_REPORTS
+from esjobs.store.base import Change, JobStore, Retired
+
+POP_VERSION = 2
+"""Of the formulas; moves when other numbers follow from the same reports."""
+
+_AT_ONCE = 500
+"""Ids in a question: clusters refuse long lists."""
+_FACTS = ("source", "job_id", "site", "user", "project", "application", "end_time", "wall_s", "cores")
+
+Row = Mapping[str, Any]
+
+
+def join(
+    store: JobStore, *, rebuild: bool = False, significance: float = 3.5, smallest: float = 0.05
+) -> RunReport:
+    """Bring ``pop`` and ``orphans`` up to date in one switch, ``scaling`` and ``pop_changes`` in the next.
+
+    Made are the days of reports that came or went since, and those with reports that have no job yet;
+    ``rebuild``: every day, also for what changed in records of jobs. Done again, nothing changes.
+    ``significance``, ``smallest``: from which on a change is told.
+
+    Cost: four small questions, the reports of the days that are made, a day at a time in memory, and the main
+    columns of all runs of the applications in them.
+    """
+    began = time.perf_counter()
+    marks = _marks(store)
+    known = _known(store)
+    waiting = {day for (day,) in _groups(store, ORPHANS, "day")}
+    touched: set[str | None] = set()
+    stale = sorted(
+        day for day in {*marks, *known} if rebuild or day in waiting or known.get(day) != marks.get(day)
+    )
+    changes: list[Change] = []
+    n_in = n_pop = n_joined = n_orphans = 0
+    for day in stale:
+        rows = _reports_of(store, day) if day in marks else []
+        records = _records(store, sorted({row["job_id"] for row in rows}))
+        joined, orphans = _matched(rows, records)
+        mark = {"mark": marks.get(day)}
+        touched |= {name for (name,) in _groups(store, POP, "application", where=(Days("day", day, day),))}
+        touched |= {record["application"] for _, record in joined}
+        pop = [{**row, **mark} for row in _pop(joined)]
+        aside = [{**row, **mark} for row in _aside(orphans)]
+        changes += _change(store, POP, day, pop) + _change(store, ORPHANS, day, aside)
+        n_in += len(rows)
+        n_pop += len(pop)
+        n_joined += len({row["report"] for row, _ in joined})
+        n_orphans += len(aside)
+    if changes:
+        store.publish(changes)
+        update_applications(
+            store, sorted(name for name in touched if name is not None), significance, smallest
+        )
+        tidy(store)
+    return RunReport(
+        "talp join",
+        content_id({"step": "talp join", "days": [str(day) for day in stale]}),
+        n_in,
+        n_pop,
+        time.perf_counter() - began,
+        rows_are="rows of reports",
+        rows_become="rows of pop",
+        counts={"days": len(stale), "reports joined": n_joined, "reports kept aside": n_orphans},
+        notes=("reports without a job: esjobs show orphans",) if n_orphans else (),
+    )
+
+
+def is_used(store: JobStore) -> bool:
+    """Whether there are reports at all, or what was made of some."""
+    return any(_groups(store, table, "day") for table in (TALP_REPORTS, POP, ORPHANS))
+
+
+def _marks(store: JobStore) -> dict[date, str]:
+    """By day that has reports, a text that moves when some come or go."""
+    made_of: dict[date, list[list[str]]] = defaultdict(list)
+    for day, load_id, n in _groups(store, TALP_REPORTS, "day", "load_id", count=True):
+        made_of[day].append([load_id, str(n)])
+    return {day: day_mark(loads) for day, loads in made_of.items()}
+
+
+def day_mark(loads: Iterable[list[str]]) -> str:
+    """What the rows of a day follow from: its loads with their numbers of reports, formulas, columns."""
+    made_by = {"version": POP_VERSION, "layouts": [POP.layout, ORPHANS.layout]}
+    return content_id({"loads": sorted(loads), **made_by})
+
+
+def _known(store: JobStore) -> dict[date, str | None]:
+    found: dict[date, str | None] = {}
+    for table in (POP, ORPHANS):
+        for day, mark in _groups(store, table, "day", "mark"):
+            # two marks of a day: a switch that was half made cannot be, but if it were the day is made again
+            found[day] = mark if found.get(day, mark) == mark else None
+    return found
+
+
+def _groups(
+    store: JobStore, table: Table, *keys: str, count: bool = False, where: tuple[Filter, ...] = ()
+) -> list[tuple[Any, ...]]:
+    answer = store.aggregate(Query(keys, (Count("n"),), where=where, over=table)).table
+    names = (*keys, "n") if count else keys
+    return list(zip(*(answer.column(name).to_pylist() for name in names), strict=True))
+
+
+def _change(store: JobStore, table: Table, day: date, rows: list[dict[str, Any]]) -> list[Change]:
+    if rows:
+        return [store.replace(table, str(day), rows_table(table, rows).to_batches())]
+    there = store.aggregate(Query((), (Count("n"),), where=(Days("day", day, day),), over=table)).table
+    return [Retired(table, str(day))] if there.column("n")[0].as_py() else []
+
+
+def _reports_of(store: JobStore, day: date) -> list[Row]:
+    """The rows of a day, those of a report that several loads brought once: as the last of them has it."""
+    latest: dict[tuple[str, ...], Row] = {}
+    rows = read_table(store, TALP_REPORTS, [Days("day", day, day)]).to_pylist()
+    for row in sorted(rows, key=lambda row: (row["loaded_at"], row["load_id"])):
+        latest[row["report"], row["region"], row["level"], row["unit"]] = row
+    undated = {row["report"] for row in latest.values() if row["time_from"] != "report"}
+    elsewhere = _first_days(store, sorted(undated))
+    return [row for row in latest.values() if elsewhere.get(row["report"], day) >= day]
+
+
+def _first_days(store: JobStore, reports: Sequence[str]) -> dict[str, date]:
+    """The first day of each report: a copy of one without a time of its own may have a later one."""
+    first: dict[str, date] = {}
+    for place in range(0, len(reports), _AT_ONCE):
+        where = [In("report", tuple(reports[place : place + _AT_ONCE]))]
+        for row in read_table(store, TALP_REPORTS, where, ["report", "day"]).to_pylist():
+            first[row["report"]] = min(row["day"], first.get(row["report"], row["day"]))
+    return first
+
+
+def _records(store: JobStore, job_ids: Sequence[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for place in range(0, len(job_ids), _AT_ONCE):
+        where = [In("job_id", tuple(job_ids[place : place + _AT_ONCE]))]
+        for record in select(store, list(_FACTS), None, where=where).read_all().to_pylist():
+            found[record["job_id"]].append(record)
+    return found
+
+
+def _matched(
+    rows: Sequence[Row], records: Mapping[str, list[Row]]
+) -> tuple[list[tuple[Row, Row]], list[tuple[Row, str]]]:
+    """Rows with the record of their job, and those that have none with the reason."""
+    joined: list[tuple[Row, Row]] = []
+    orphans: list[tuple[Row, str]] = []
+    for row in rows:
+        named = [each for each in records.get(row["job_id"], ()) if row["source"] in (None, each["source"])]
+        if len(named) == 1:
+            joined.append((row, named[0]))
+        elif named:
+            sources = ", ".join(sorted(each["source"] for each in named))
+            orphans.append(
+                (row, f"several sources have a job of this id: {sources}; ingest it with --set source=")
+            )
+        else:
+            of_source = f" of the source {row['source']}" if row["source"] else ""
+            orphans.append((row, f"no record of such a job{of_source} is stored"))
+    return joined, orphans
+
+
+def _aside(orphans: Sequence[tuple[Row, str]]) -> Iterator[dict[str, Any]]:
+    regions: dict[str, set[str]] = defaultdict(set)
+    firsts: dict[str, tuple[Row, str]] = {}
+    for row, reason in orphans:
+        regions[row["report"]].add(row["region"])
+        firsts.setdefault(row["report"], (row, reason))
+    for report, (row, reason) in firsts.items():
+        kept = {name: row[name] for name in ("report", "job_id", "step", "source", "time", "file", "day")}
+        yield {**kept, "n_regions": len(regions[report]), "reason": reason}
+
+
+def _pop(joined: Sequence[tuple[Row, Row]]) -> Iterator[dict[str, Any]]:
+    """A row per row of a report; rows of the application are made where there are only its processes."""
+    launches: dict[tuple[Any, ...], list[tuple[Row, Row]]] = defaultdict(list)
+    for row, record in joined:
+        part = row["part_of"]
+        # parts of one report are reports of their own, and belong together by their name
+        launch = (row["report"],) if part is None else (row["job_id"], row["step"], part)
+        launches[record["source"], *launch].append((row, record))
+    for pairs in launches.values():
+        rows, record = [row for row, _ in pairs], pairs[0][1]
+        there = {row["region"] for row in rows if row["level"] == "application"}
+        lacking = [row for row in rows if row["level"] == "process" and row["region"] not in there]
+        made = list(application_of(lacking))
+        if made and rows[0]["part_of"] is not None:
+            parts = sorted({row["report"] for row in rows})
+            latest: datetime = max(row["time"] for row in rows)
+            made = [{**row, "report": content_id({"parts": parts}, 40), "time": latest} for row in made]
+        for row in (*rows, *made):
+            yield _row(row, record)
+
+
+def _row(row: Row, record: Row) -> dict[str, Any]:
+    kept = {name: row[name] for name in POP.column_names if name in row and name not in ("load_id", "mark")}
+    metrics = judged(row)
+    mpi = metrics["mpi_parallel_efficiency"]
+    wall, cores = record["wall_s"], record["cores"]
+    return {
+        **kept,
+        **metrics,
+        **{name: record[name] for name in ("source", "site", "user", "project", "application", "end_time")},
+        "main": bool(row["main"]) and row["level"] == "application",
+        "core_hours": wall * cores / 3600 if wall is not None and cores is not None else None,
+        "status": "no_data" if is_empty(row) else metrics["parallel_efficiency_status"],
+        "worst": worst_branch(metrics) if row["level"] == "application" else None,
+        "active_s": active_time(row),
+        "score_mpi_talp": None if mpi is None else 100 * (1 - mpi),
+    }

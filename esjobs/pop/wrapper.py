@@ -1,0 +1,42 @@
+"""The wrapper of launchers: run from here, or written as programs that take the launchers' names."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from esjobs.core.errors import InputError
+from esjobs.store.files.destination import writing
+
+SCRIPT = Path(__file__).with_name("launch.sh")
+"""All of it, for any shell of POSIX."""
+_MARK = b"\n# esjobs-talp-wrapper\n"
+NAMES = ("mpirun", "mpiexec", "srun")
+
+
+def run_under_talp(command: Sequence[str], chosen: Mapping[str, str]) -> NoReturn:
+    """Become a launcher under TALP: this process ends here. ``chosen``: ``ESJOBS_TALP_...`` by their ends."""
+    environment = {**os.environ, **{f"ESJOBS_TALP_{name}": value for name, value in chosen.items()}}
+    shell = "/bin/sh"
+    os.execve(shell, [shell, str(SCRIPT), *command], environment)  # noqa: S606
+
+
+def write_wrappers(folder: Path) -> list[Path]:
+    """Write a program for each launcher; :class:`InputError` when the folder cannot be written.
+
+    Nothing is written where a real launcher stands: it would be lost.
+    """
+    script = SCRIPT.read_bytes()
+    paths = [folder / name for name in NAMES]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            if path.exists() and _MARK not in path.read_bytes()[:200]:
+                raise InputError(f"{path} is a launcher of somebody else; name a folder of its own")
+        for path in paths:
+            with writing(path) as stream:
+                stream.write(script)
+            path.chmod(0o755)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror}); name another folder") from error
+    return paths

@@ -1,0 +1,52 @@
+"""What the rows of a run were in the run before, beside what they are now."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.columns import RUN_BEFORE
+from esjobs.core.query import In
+from esjobs.core.tables import Table, name_before
+from esjobs.publish.finding import runs_before
+from esjobs.publish.latest import latest_first
+from esjobs.publish.publication import read_table
+from esjobs.publish.question import Question
+from esjobs.publish.stored import StoredRun, entries_of, runs_of
+from esjobs.store.base import JobStore
+
+
+def predecessor(
+    store: JobStore, question: Question, entries: Iterable[Mapping[str, Any]]
+) -> StoredRun | None:
+    """The run before one that is being published: complete, of a window as long, whose data end earlier.
+
+    ``entries``: the rows of ``runs`` that are published with it. What a run was compared with does not
+    change when an older window is published later, or the run before is removed.
+    """
+    new = list(entries)
+    replaced = {row["run_step"] for row in new}
+    there = entries_of(store, question.kind)
+    runs = runs_of([*(row for row in there if row["run_step"] not in replaced), *new], question.kind)
+    mine = next((run for run in runs if run.run == new[-1]["run"]), None)
+    if mine is None:
+        return None
+    alike = (run for run in runs_before(runs, mine) if run.complete and run.window.days == mine.window.days)
+    return next(iter(latest_first(alike)), None)
+
+
+def with_before(store: JobStore, table: Table, rows: pa.Table, run: StoredRun | None) -> pa.Table:
+    """The rows with what each was in a run, in the columns for that; null where it was not in it."""
+    if run is None:
+        return rows
+    read = read_table(store, table, [In("run", (run.run,))], [*table.key, *table.before]).to_pylist()
+    by_key = {tuple(row[name] for name in table.key): row for row in read}
+    keys = zip(*(rows.column(name).to_pylist() for name in table.key), strict=True)
+    earlier = [by_key.get(key, {}) for key in keys]
+    columns: dict[str, list[Any]] = {RUN_BEFORE.name: [run.run] * rows.num_rows}
+    columns |= {name_before(name): [row.get(name) for row in earlier] for name in table.before}
+    for name, values in columns.items():
+        place = rows.schema.get_field_index(name)
+        field = rows.schema.field(place)
+        rows = rows.set_column(place, field, pa.array(values, field.type))
+    return rows

@@ -1,0 +1,24 @@
+"""Taking back what was imported into a table that is replaced an import at a time."""
+
+import time
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.publish.publication import count_rows, tidy
+from esjobs.store.base import JobStore, Retired
+
+
+def remove_import(store: JobStore, table: Table, import_id: str, step: str) -> RunReport:
+    """Take an import back; ``step``: what its account is called.
+
+    Raises :class:`NoResultError` when there is no such import.
+    """
+    began = time.perf_counter()
+    rows = count_rows(store, table, [In("import_id", (import_id,))])
+    if not rows:
+        raise NoResultError(f"no import '{import_id}'; see: esjobs show {table.name} --format csv")
+    store.publish([Retired(table, import_id)])
+    tidy(store)
+    return RunReport(step, import_id, rows, 0, time.perf_counter() - began, rows_become="left")

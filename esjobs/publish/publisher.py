@@ -1,0 +1,88 @@
+"""Publishes what the steps of a question made, in one switch, with their reports; alike for every kind."""
+
+import logging
+from collections.abc import Sequence
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.clock import Clock
+from esjobs.core.errors import UsageError
+from esjobs.core.report import RunReport
+from esjobs.publish.account import entry, origin, record, signed
+from esjobs.publish.earlier import predecessor, with_before
+from esjobs.publish.finding import retired_results
+from esjobs.publish.latest import publish
+from esjobs.publish.publication import Outcome, tidy
+from esjobs.publish.question import Question
+from esjobs.publish.stored import StoredRun
+from esjobs.store.base import Change, Generation, JobStore
+
+_log = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Puts outcomes of steps into a store. ``clock`` stamps their reports."""
+
+    def __init__(self, store: JobStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def publish(
+        self,
+        question: Question,
+        outcomes: Sequence[Outcome],
+        *,
+        before: Sequence[RunReport] = (),
+        outdated: Sequence[str] = (),
+    ) -> list[RunReport]:
+        """Write and publish the outcomes, and give all reports.
+
+        What an outcome has written already, partition by partition, becomes visible in the same switch as the
+        rows of the run. ``before``: reports of steps whose results are published and which themselves are
+        not; ``outdated``: the steps whose earlier results of this run no longer hold. What is the latest run
+        then, becomes so in the same switch. Leftovers are swept.
+        """
+        told = [*(Outcome(report) for report in before), *outcomes]
+        entries = [entry(question, outcome, self._clock()) for outcome in told]
+        changes: list[Change] = [change for outcome in outcomes for change in outcome.written]
+        compared = any(table.before for outcome in outcomes for table in outcome.rows)
+        earlier = predecessor(self._store, question, entries) if compared else None
+        for outcome in outcomes:
+            changes += self._write(question, outcome, earlier)
+        for run in dict.fromkeys(outcome.report.run for outcome in outcomes):
+            changes += retired_results(question.kind, run, outdated)
+        reports = [outcome.report for outcome in told]
+        for row, report in zip(entries, reports, strict=True):
+            changes += record(self._store, row, report)
+        publish(self._store, question.kind, changes, entries)
+        for report in reports:
+            _log.info(
+                "%s: %d %s, %d %s, run %s of %s",
+                report.step,
+                report.rows_in,
+                report.rows_are,
+                report.rows_out,
+                report.rows_become,
+                report.run,
+                question.window,
+            )
+        tidy(self._store)
+        return reports
+
+    def _write(self, question: Question, outcome: Outcome, earlier: StoredRun | None) -> list[Generation]:
+        """Write the rows of an outcome into the partition of its run; still invisible.
+
+        ``earlier``: the run before.
+        """
+        run = outcome.report.run
+        stamp = origin(question, run)
+        written = []
+        for table, rows in outcome.rows.items():
+            if table.partition != "run":
+                raise UsageError(
+                    f"'{table.name}' is replaced per {table.partition}; write it a partition at a time"
+                )
+            signed_rows = signed(rows.cast(table_schema(table)), stamp)
+            if table.before:
+                signed_rows = with_before(self._store, table, signed_rows, earlier)
+            written.append(self._store.replace(table, run, signed_rows.to_batches()))
+        return written

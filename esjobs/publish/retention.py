@@ -1,0 +1,152 @@
+"""Takes the results of old runs out of sight and sweeps them away; never what people entered."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from esjobs.core.errors import UsageError
+from esjobs.core.report import RunReport
+from esjobs.core.window import format_time
+from esjobs.publish.latest import latest_first, publish
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import COLUMNS, StoredRun, runs_of
+from esjobs.schema.kinds import Kind
+from esjobs.schema.runs import ACCOUNT, RUNS
+from esjobs.store.base import Change, JobStore, Retired
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Which runs stay, of every kind, length of windows and restriction: the newest, and one per period.
+
+    ``daily``: of the newest days that runs reach, so many, the run that is the latest of each; likewise
+    ``weekly`` and ``monthly``. The latest stays by every rule, also by one that counts nothing.
+    """
+
+    newest: int = 0
+    daily: int = 0
+    weekly: int = 0
+    monthly: int = 0
+
+    def __str__(self) -> str:
+        words = {"newest": self.newest, "daily": self.daily, "weekly": self.weekly, "monthly": self.monthly}
+        return ", ".join(f"{count} {name}" for name, count in words.items() if count) or "only the latest"
+
+
+def prune(store: JobStore, kinds: Iterable[Kind], keep: Keep | int, *, dry_run: bool = False) -> RunReport:
+    """Keep the runs that a rule keeps, or so many of each kind, and remove the others.
+
+    Of so many runs of a kind, the latest stays first, whatever was made after it: it is what ``show`` and
+    ``report`` take. The others are those made last. By a rule, the latest of every length of windows and
+    restriction stays. Accounts of steps that left no results, of ``aggregate`` alone, go by the same rule, on
+    their own.
+
+    Jobs, buckets, their books, loads, rejects and declared values stay. ``dry_run`` only says what would go,
+    and why. Raises :class:`UsageError` for a number of runs below one.
+    """
+    if isinstance(keep, int) and keep < 1:
+        raise UsageError(f"prune keeps at least one run, not {keep}")
+    began = time.perf_counter()
+    n_runs = 0
+    gone: list[StoredRun] = []
+    idle: list[StoredRun] = []
+    together: list[Change] = []
+    entries = read_table(store, RUNS, columns=COLUMNS).to_pylist()
+    for kind in kinds:
+        runs = runs_of(entries, kind)
+        alone = [
+            run for run in runs_of(entries, kind, every_step=True) if not run.steps.keys() & set(kind.steps)
+        ]
+        n_runs += len(runs)
+        old, spare = _old(runs, keep), _old(alone, keep)
+        gone += old
+        idle += spare
+        if not dry_run and (old or spare):
+            retired = _retired(kind, old, spare, entries)
+            if isinstance(keep, int):
+                publish(store, kind, retired)
+            else:
+                # a rule keeps the latest of every length and scope, so that none moves: one switch for all
+                together += retired
+            removed_runs = {run.run for run in (*old, *spare)}
+            entries = [entry for entry in entries if entry["run"] not in removed_runs]
+    if together:
+        store.publish(together)
+    # once for all kinds: it looks through every table
+    removed = store.sweep() if (gone or idle) and not dry_run else 0
+    return RunReport(
+        "prune",
+        "-",
+        n_runs,
+        n_runs - len(gone),
+        time.perf_counter() - began,
+        rows_are="runs",
+        rows_become="kept",
+        dropped={"would be removed" if dry_run else "old": len(gone)} if gone else {},
+        counts={"rows removed": removed, **({"accounts without results": len(idle)} if idle else {})},
+        notes=tuple(_told(run, keep) for run in (*gone, *idle)) if dry_run else (),
+    )
+
+
+def _old(runs: Sequence[StoredRun], keep: Keep | int) -> list[StoredRun]:
+    """The runs that do not stay, oldest first."""
+    if isinstance(keep, int):
+        latest = latest_first(run for run in runs if run.complete)[:1] or latest_first(runs)[:1]
+        order = [*latest, *(run for run in runs if run not in latest)]
+        kept = {run.run for run in order[:keep]}
+    else:
+        groups: dict[tuple[int, str], list[StoredRun]] = defaultdict(list)
+        for run in runs:
+            groups[run.window.days, run.scope].append(run)
+        kept = {run.run for group in groups.values() for run in _kept(latest_first(group), keep)}
+    return sorted((run for run in runs if run.run not in kept), key=lambda run: (run.reach, run.newest))
+
+
+def _kept(runs: Sequence[StoredRun], keep: Keep) -> list[StoredRun]:
+    """What a rule keeps of runs of one kind, length and scope, the latest first."""
+    complete = [run for run in runs if run.complete]
+    kept = [*(complete or runs)[:1], *runs[: keep.newest]]
+    periods: tuple[tuple[int, Callable[[date], tuple[int, ...]]], ...] = (
+        (keep.daily, lambda day: (day.toordinal(),)),
+        (keep.weekly, lambda day: day.isocalendar()[:2]),
+        (keep.monthly, lambda day: (day.year, day.month)),
+    )
+    for number, period in periods:
+        latest: dict[tuple[int, ...], StoredRun] = {}
+        # complete ones first: of a period one that can be shown
+        for run in (*complete, *runs):
+            latest.setdefault(period(_last_day(run.reach)), run)
+        kept += [latest[each] for each in sorted(latest, reverse=True)[:number]]
+    return kept
+
+
+def _last_day(end: datetime) -> date:
+    return (end - timedelta(microseconds=1)).date()
+
+
+def _retired(
+    kind: Kind,
+    runs: Iterable[StoredRun],
+    alone: Iterable[StoredRun],
+    entries: Iterable[Mapping[str, Any]],
+) -> list[Change]:
+    """Take runs with all that they left out of sight, accounts of steps without results, too."""
+    with_results = {run.run for run in runs}
+    gone = with_results | {run.run for run in alone}
+    changes: list[Change] = [Retired(table, run) for run in sorted(with_results) for table in kind.tables]
+    steps = sorted(entry["run_step"] for entry in entries if entry["run"] in gone)
+    return changes + [Retired(table, step) for step in steps for table in ACCOUNT]
+
+
+def _told(run: StoredRun, keep: Keep | int) -> str:
+    scope = "" if run.scope == "all" else f", {run.scope}"
+    steps = ", ".join(step for step in run.steps)
+    why = (
+        f"neither the latest nor among the {keep} made last"
+        if isinstance(keep, int)
+        else f"{keep} of {run.window.days} days{scope} are kept, and it is none of these"
+    )
+    return f"would go: {run.title}, {steps}, made {format_time(run.newest)}: {why}"

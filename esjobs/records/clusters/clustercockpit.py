@@ -1,0 +1,98 @@
+"""ClusterCockpit's description of a cluster, ``cluster.json``, as ours.
+
+What it says of a part counts per node: scalar and vector rates of floating-point operations (the larger is
+the peak), bandwidth of the memory, sockets, cores, threads. Its ``metricConfig`` tells how much memory a node
+has at most in use (``mem_used``, scope ``node``) and, where a metric of the network is per node, its peak. A
+peak of ``ib_recv`` is of one direction; ours are of both together.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from esjobs.core.errors import InputError
+from esjobs.records.clusters.description import Subcluster
+
+PROBLEM = "{where}: {fact} is {value!r:.60}"
+"""How a message about a fact begins."""
+
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+
+
+def parts_of_cockpit(content: Any, where: str) -> Iterator[Subcluster]:
+    """The parts of one cluster. Raises :class:`InputError` for what is no such description."""
+    name = content.get("name") if isinstance(content, Mapping) else None
+    parts = content.get("subClusters") if isinstance(content, Mapping) else None
+    if not isinstance(name, str) or not isinstance(parts, list):
+        raise InputError(f"{where} is no cluster.json: it needs a name and subClusters")
+    memory = _metric_peak(content, "mem_used", where)
+    for part in parts:
+        if not isinstance(part, Mapping) or not isinstance(part.get("name"), str):
+            raise InputError(f"{where}: a subcluster of '{name}' lacks its name")
+        inner = f"{where}, subcluster '{part['name']}'"
+        sockets = _count(part, "socketsPerNode", inner)
+        per_socket = _count(part, "coresPerSocket", inner)
+        threads = _count(part, "threadsPerCore", inner)
+        rates = [_amount(part, key, inner) for key in ("flopRateScalar", "flopRateSimd")]
+        model = part.get("processorType")
+        yield Subcluster(
+            cluster=name,
+            name=part["name"],
+            cpu_model=model.strip() or None if isinstance(model, str) else None,
+            sockets=sockets,
+            cores=None if sockets is None or per_socket is None else sockets * per_socket,
+            smt=None if threads is None else threads > 1,
+            memory_b=memory,
+            gpus=_accelerators(part),
+            peak_flops_s=max((rate for rate in rates if rate is not None), default=None),
+            peak_mem_bw_b_s=_amount(part, "memoryBandwidth", inner),
+        )
+
+
+def _metric_peak(content: Mapping[str, Any], metric: str, where: str) -> float | None:
+    """The peak of a metric of nodes; None when it is not configured."""
+    for configured in content.get("metricConfig") or ():
+        if (
+            isinstance(configured, Mapping)
+            and configured.get("name") == metric
+            and configured.get("scope") == "node"
+        ):
+            told = {"peak": {"value": configured.get("peak"), "unit": configured.get("unit")}}
+            return _amount(told, "peak", f"{where}, metric '{metric}'")
+    return None
+
+
+def _accelerators(part: Mapping[str, Any]) -> int | None:
+    """GPUs of a node as the topology lists them; None without a topology."""
+    topology = part.get("topology")
+    if not isinstance(topology, Mapping):
+        return None
+    listed = topology.get("accelerators")
+    return len(listed) if isinstance(listed, list) else 0
+
+
+def _count(part: Mapping[str, Any], key: str, where: str) -> int | None:
+    value = part.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{PROBLEM.format(where=where, fact=key, value=value)}; a whole number from 1")
+    return value
+
+
+def _amount(part: Mapping[str, Any], key: str, where: str) -> float | None:
+    """A value with its unit, in base units; a bare number is one."""
+    told = part.get(key)
+    if told is None:
+        return None
+    value, unit = (told.get("value"), told.get("unit")) if isinstance(told, Mapping) else (told, None)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise InputError(f"{PROBLEM.format(where=where, fact=key, value=value)}; a number, 0 or more")
+    prefix = (unit.get("prefix") or "") if isinstance(unit, Mapping) else ""
+    if prefix not in _PREFIXES:
+        raise InputError(
+            f"{where}: the unit of {key} has the prefix {prefix!r:.20}; there are k, M, G, T and P"
+        )
+    return float(value) * _PREFIXES[prefix] or None

@@ -1,0 +1,110 @@
+"""Reads descriptions of clusters: TOML of our own, and ClusterCockpit's ``cluster.json``.
+
+[[cluster]]
+name = "emmy"
+
+[[cluster.subcluster]]
+name = "haswell"
+cores = 4
+smt = false
+memory_b = 32e9
+peak_mem_bw_b_s = 24e9
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from esjobs.core.errors import InputError
+from esjobs.records.clusters.clustercockpit import PROBLEM, parts_of_cockpit
+from esjobs.records.clusters.description import FACTS, Clusters, Subcluster
+
+_LARGEST_FILE = 4 << 20
+"""Bytes; descriptions with their topology are some 100 kB."""
+_COUNTS = ("sockets", "cores", "gpus")
+
+
+def read_clusters(files: Iterable[Path]) -> Clusters:
+    """The descriptions in some files; what a later one says of a part wins.
+
+    Raises :class:`InputError` in one line that names the file, the place in it, and what is accepted.
+    """
+    return Clusters(part for path in files for part in _parts(Path(path)))
+
+
+def _parts(path: Path) -> list[Subcluster]:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(
+            f"cannot read the description of clusters {path}: {error.strerror or error}; "
+            "mend the name under [clusters] files"
+        ) from error
+    if len(content) > _LARGEST_FILE:
+        raise InputError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB; name a description of clusters")
+    try:
+        text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            return list(parts_of_cockpit(json.loads(text), str(path)))
+        return list(_parts_of_toml(tomllib.loads(text), str(path)))
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply; a cluster is described in two levels") from error
+    except ValueError as error:
+        raise InputError(f"{path} describes no cluster: {error}; it is TOML or cluster.json") from error
+
+
+def _parts_of_toml(content: Mapping[str, Any], where: str) -> Iterator[Subcluster]:
+    _refuse_unknown(content, ("cluster",), where)
+    for number, cluster in enumerate(_tables(content, "cluster", where), 1):
+        place = f"{where}, cluster {number}"
+        name = _name(cluster, place)
+        _refuse_unknown(cluster, ("name", "subcluster"), place)
+        for part in _tables(cluster, "subcluster", place):
+            inner = f"{where}, cluster '{name}', subcluster '{_name(part, place)}'"
+            _refuse_unknown(part, ("name", *FACTS), inner)
+            facts: dict[str, Any] = {fact: _fact(fact, part[fact], inner) for fact in FACTS if fact in part}
+            yield Subcluster(name, part["name"], **facts)
+
+
+def _tables(content: Mapping[str, Any], key: str, where: str) -> list[Mapping[str, Any]]:
+    tables = content.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
+        raise InputError(f"{where}: {key} is to be tables, written [[{key}]]")
+    return tables
+
+
+def _name(content: Mapping[str, Any], where: str) -> str:
+    name = content.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f'{where} lacks its name; add name = "..."')
+    return name
+
+
+def _refuse_unknown(content: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    accepted = tuple(known)
+    for key in content:
+        if key not in accepted:
+            raise InputError(f"{where} has no '{key}'; there are {', '.join(accepted)}")
+
+
+def _fact(fact: str, value: object, where: str) -> object:
+    problem = PROBLEM.format(where=where, fact=fact, value=value)
+    if fact == "cpu_model":
+        if not isinstance(value, str):
+            raise InputError(f"{problem}; a text")
+        return value
+    if fact == "smt":
+        if not isinstance(value, bool):
+            raise InputError(f"{problem}; true or false")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise InputError(f"{problem}; a number in base units, 0 or more")
+    if fact in _COUNTS:
+        if value != int(value):
+            raise InputError(f"{problem}; a whole number")
+        return int(value)
+    return float(value)

@@ -1,0 +1,189 @@
+"""What a queue or CPU model is declared to deliver, where the value comes from, whether it is a measurement.
+
+A declared corepower is a benchmark score per core (HS06 or HS23). It is imported with a date, or it follows
+from the records themselves, because ``hs06_s = wall x cores x corepower`` holds a queue's declared value. A
+default of the information system (10.0) or of the accounting (12.0) declares nothing.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from esjobs.schema.declared import RECORDS
+
+Origin = Literal["own", "inherited", "default", "changed", "none"]
+
+DEFAULTS = (10.0, 12.0)
+"""Values that information systems fill in where nobody declared any: CRIC 10, APEL 12."""
+DEFAULT_TOLERANCE = 0.02
+"""A table was seen that serves a queue 10.01: still the default."""
+SERVED_DEFAULTS = (*DEFAULTS, 10.01)
+"""What records of queues without a declaration carry."""
+WORK_UNIT = 1.0
+"""Normalised work is kept in whole units, rounded or cut off: by up to one unit of each job."""
+SAME_VALUE = 1e-3
+"""Relative difference below which two declarations are the same (records give three digits)."""
+CHANGED_SPREAD = 2e-3
+"""Relative scatter of a queue's value above which it has changed inside the window; rounding stays below."""
+DISAGREEMENT = 0.01
+"""Relative difference between the imported value and the records above which both are shown."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One imported row. ``corepower`` None: the table names the queue but declares nothing for it."""
+
+    name: str
+    corepower: float | None
+    benchmark: str
+    valid_from: datetime
+    rc_site: str | None = None
+    parent_corepower: float | None = None
+    source: str = ""
+    country: str | None = None
+
+
+@dataclass(frozen=True)
+class RecordedValue:
+    """What the records of one queue say: sums over jobs that have normalised work, wall time and cores.
+
+    ``work`` sum of hs06_s, ``core_s`` sum of wall x cores, ``work_sq``, ``work_core_s`` and ``core_s_sq`` the
+    sums of squares and of the product, ``n_jobs`` their number.
+    """
+
+    n_jobs: int
+    work: float
+    core_s: float
+    work_sq: float
+    work_core_s: float
+    core_s_sq: float
+
+    @property
+    def value(self) -> float:
+        """Core-second mean of the declared corepower."""
+        return self.work / self.core_s
+
+    @property
+    def spread(self) -> float:
+        """Scatter of the value over the jobs, weighted by squared core seconds, relative to the value.
+
+        Rounding of hs06_s to whole numbers (1/12 per job) is subtracted. Zero when the value is constant.
+        """
+        value = self.value
+        residual = self.work_sq - 2 * value * self.work_core_s + value**2 * self.core_s_sq
+        noise = self.n_jobs / 12
+        roundoff = 1e-13 * self.work_sq
+        if residual <= noise + roundoff or value <= 0:
+            return 0.0
+        return math.sqrt((residual - noise) / self.core_s_sq) / value
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declared corepower that a name is compared with in one window.
+
+    ``corepower`` None when there is none. ``from_records`` is given when it differs from the imported value
+    by more than 1 %. ``parent`` is shown beside a default and never takes its place.
+    """
+
+    name: str
+    corepower: float | None
+    benchmark: str | None
+    origin: Origin
+    rc_site: str
+    rc_site_guessed: bool
+    from_records: float | None = None
+    parent: float | None = None
+    source: str = ""
+    country: str | None = None
+
+
+def is_default(value: float, core_s_per_job: float | None = None) -> bool:
+    """Whether a value is what a system fills in where nobody declared any.
+
+    ``core_s_per_job``: of a value that follows from records, the mean wall time x cores of a job. It tells
+    how well the records know the value, and only a default that they allow is one: jobs of 9000 core seconds
+    with 9.98 exclude 10. An imported value has no such width; it is a default within 0.02.
+
+    >>> is_default(10.01), is_default(12.0), is_default(10.4), is_default(9.98, 9000.0)
+    (True, True, False, False)
+    """
+    if core_s_per_job is None:
+        return any(abs(value - default) <= DEFAULT_TOLERANCE + 1e-12 for default in DEFAULTS)
+    return any(abs(value - default) * core_s_per_job <= WORK_UNIT + 1e-9 for default in SERVED_DEFAULTS)
+
+
+def same_value(left: float | None, right: float | None, tolerance: float = SAME_VALUE) -> bool:
+    """Whether two declarations are alike to the digits that records keep; False when one is missing."""
+    if left is None or right is None:
+        return False
+    return abs(left - right) <= tolerance * max(abs(left), abs(right))
+
+
+def newest_valid(rows: Iterable[Declaration], at: datetime) -> Declaration | None:
+    """The row with the latest ``valid_from`` that lies before ``at`` (the end of the window), if any.
+
+    Of rows valid from the same moment the last one given counts.
+    """
+    best: Declaration | None = None
+    for row in rows:
+        if row.valid_from < at and (best is None or row.valid_from >= best.valid_from):
+            best = row
+    return best
+
+
+def site_named(rows: Iterable[Declaration], at: datetime) -> str | None:
+    """The WLCG site in the newest valid row that names one: a later table of values alone takes none away."""
+    row = newest_valid((row for row in rows if row.rc_site), at)
+    return row.rc_site if row else None
+
+
+def country_named(rows: Iterable[Declaration], at: datetime) -> str | None:
+    """The country in the newest valid row that names one."""
+    row = newest_valid((row for row in rows if row.country), at)
+    return row.country if row else None
+
+
+def declare(
+    name: str,
+    imported: Declaration | None,
+    recorded: RecordedValue | None,
+    *,
+    guessed_site: str,
+    site_values: Mapping[str, float],
+    records_benchmark: str = "HS06",
+) -> Declared:
+    """Settle what one name declares and where the value comes from.
+
+    ``site_values``: value of each WLCG site itself, from imported tables, to tell an inherited value from the
+    queue's own. Values that follow from the records are HS06 unless ``records_benchmark`` says otherwise.
+    The origin is the first that applies: none, default, changed, inherited, own.
+    """
+    rc_site = imported.rc_site if imported and imported.rc_site else guessed_site
+    guessed = not (imported and imported.rc_site)
+    from_jobs = recorded.value if recorded and recorded.core_s > 0 and recorded.work > 0 else None
+    parent = imported.parent_corepower if imported else None
+    parent = parent if parent is not None else site_values.get(rc_site)
+    if imported and imported.corepower is not None:
+        value: float | None = imported.corepower
+        benchmark, source = imported.benchmark, imported.source
+        disagrees = from_jobs is not None and not same_value(from_jobs, value, DISAGREEMENT)
+        from_records = from_jobs if disagrees else None
+    else:
+        value, benchmark, source, from_records = from_jobs, records_benchmark, RECORDS, None
+    if value is None or not value > 0:
+        return Declared(name, None, None, "none", rc_site, guessed, parent=parent)
+    from_import = source != RECORDS
+    per_job = None if from_import or recorded is None else recorded.core_s / recorded.n_jobs
+    origin: Origin
+    if is_default(value, per_job):
+        origin = "default"
+    elif not from_import and recorded is not None and recorded.spread > CHANGED_SPREAD:
+        origin = "changed"
+    elif same_value(value, parent):
+        origin = "inherited"
+    else:
+        origin = "own"
+    return Declared(name, value, benchmark, origin, rc_site, guessed, from_records, parent, source)

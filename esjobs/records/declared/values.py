@@ -1,0 +1,192 @@
+"""Brings together what was imported and what the records say, for every name of a level."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.query import Count, In, Query, Range, Sum, SumProduct
+from esjobs.core.window import Window
+from esjobs.publish.publication import read_table
+from esjobs.records.declared.origin import (
+    Declaration,
+    Declared,
+    RecordedValue,
+    country_named,
+    declare,
+    newest_valid,
+    site_named,
+)
+from esjobs.records.names.cpu_models import resolve_names
+from esjobs.records.names.sites import rc_site
+from esjobs.schema.declared import COREPOWER, RECORDS
+from esjobs.store.base import JobStore
+
+
+def declared_values(store: JobStore, window: Window, level: str, names: Iterable[str]) -> dict[str, Declared]:
+    """What each name declares in the window, with origin and site. One read and, for queues, one query."""
+    imported = _imported(store, level)
+    recorded = recorded_values(store, window) if level == "site" else {}
+    declared: dict[str, Declared] = {}
+    sites = _sites(imported, window.end)
+    newest: dict[str, Declaration | None] = {}
+    for name, rows in imported.items():
+        row = newest_valid(rows, window.end)
+        newest[name] = replace(row, rc_site=sites.get(name)) if row else None
+    site_values: dict[str, float] = {}
+    for row in newest.values():
+        if row and row.rc_site and row.parent_corepower is not None:
+            site_values.setdefault(row.rc_site, row.parent_corepower)
+    for name in names:
+        settled = declare(
+            name,
+            newest.get(name),
+            recorded.get(name),
+            guessed_site=rc_site(name, {}).name if level == "site" else name,
+            site_values=site_values,
+        )
+        declared[name] = replace(settled, country=country_named(imported.get(name, ()), window.end))
+    return declared
+
+
+def imported_sites(store: JobStore, window: Window | None) -> dict[str, str]:
+    """The WLCG site behind each queue, as imported tables name it that are valid before the window's end.
+
+    ``window`` None: all that is stored. One read.
+    """
+    imported = _imported(store, "site", "rc_site")
+    window = _window_or_all(store, window) if imported else None
+    return {} if window is None else _sites(imported, window.end)
+
+
+def imported_countries(store: JobStore, window: Window | None) -> dict[str, str]:
+    """The country of each queue, as :func:`imported_sites` gives its site; only of those that have one."""
+    imported = _imported(store, "site", "country")
+    window = _window_or_all(store, window) if imported else None
+    if window is None:
+        return {}
+    named = {name: country_named(rows, window.end) for name, rows in imported.items()}
+    return {name: country for name, country in named.items() if country is not None}
+
+
+def _window_or_all(store: JobStore, window: Window | None) -> Window | None:
+    """The window, or the one of all that is stored; None when nothing is."""
+    if window is not None:
+        return window
+    span = store.span()
+    if span.first is None or span.last is None:
+        return None
+    return Window.of_days(span.first.date(), span.last.date())
+
+
+def _sites(imported: Mapping[str, list[Declaration]], at: datetime) -> dict[str, str]:
+    named = {name: site_named(rows, at) for name, rows in imported.items()}
+    return {name: site for name, site in named.items() if site is not None}
+
+
+def _imported(store: JobStore, level: str, *only: str) -> Mapping[str, list[Declaration]]:
+    """What was imported for each name of a level, oldest first; ``only``: nothing else of it is needed."""
+    columns = ("name", "imported_at", "valid_from", *only) if only else ()
+    rows = read_table(store, COREPOWER, [In("level", (level,))], columns).to_pylist()
+    names = [row["name"] for row in rows]
+    resolved = resolve_names(names) if level == "cpu_model" else names
+    canonical = {raw: name or raw for raw, name in zip(names, resolved, strict=True)}
+    declarations: dict[str, list[Declaration]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row["imported_at"]):
+        name = canonical[row["name"]]
+        said = (row.get(column) for column in _DECLARED)
+        declarations[name].append(Declaration(name, *said))
+    return declarations
+
+
+_DECLARED = ("corepower", "benchmark", "valid_from", "rc_site", "parent_corepower", "source", "country")
+"""The columns behind the fields of a declaration, in their order."""
+
+
+def declared_table(store: JobStore, window: Window | None) -> pa.Table:
+    """Imported values as they stand, and those that follow from the records of the window (None: all).
+
+    The columns of ``corepower``, and ``origin`` for the value that is in force at the window's end.
+    """
+    imported = read_table(store, COREPOWER).to_pylist()
+    span = store.span()
+    if window is None and span.first is not None and span.last is not None:
+        window = Window.of_days(span.first.date(), span.last.date())
+    in_force: dict[tuple[str, str], Declared] = {}
+    recorded = {} if window is None else recorded_values(store, window)
+    if window is not None:
+        for level in ("site", "cpu_model"):
+            names = {row["name"] for row in imported if row["level"] == level}
+            names |= set(recorded) if level == "site" else set()
+            settled = declared_values(store, window, level, names)
+            in_force |= {(level, name): declared for name, declared in settled.items()}
+    rows = [
+        {**row, "origin": declared.origin if declared and _is(row, declared) else None}
+        for row in imported
+        for declared in [in_force.get((row["level"], row["name"]))]
+    ]
+    rows += [
+        {
+            "level": "site",
+            "name": name,
+            "corepower": value.value,
+            "benchmark": "HS06",
+            "rc_site": in_force["site", name].rc_site,
+            "source": RECORDS,
+            "origin": in_force["site", name].origin if in_force["site", name].source == RECORDS else None,
+        }
+        for name, value in recorded.items()
+    ]
+    rows.sort(key=lambda row: (row["level"] != "site", row["name"], row.get("valid_from") is None))
+    schema = table_schema(COREPOWER).append(pa.field("origin", pa.string()))
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _is(row: Mapping[str, Any], declared: Declared) -> bool:
+    """Whether an imported row is the one in force."""
+    return (row["corepower"], row["source"]) == (declared.corepower, declared.source)
+
+
+def recorded_values(store: JobStore, window: Window) -> dict[str, RecordedValue]:
+    """Sums over the jobs of each queue that carry normalised work, wall time and cores.
+
+    Grouped by cores as well, so that products with wall x cores follow without an expression in the store.
+    """
+    query = Query(
+        keys=("site", "cores"),
+        metrics=(
+            Count(),
+            Sum("hs06_s", "work"),
+            Sum("wall_s", "wall"),
+            SumProduct("hs06_s", "hs06_s", "work_sq"),
+            SumProduct("hs06_s", "wall_s", "work_wall"),
+            SumProduct("wall_s", "wall_s", "wall_sq"),
+        ),
+        window=window,
+        where=(Range("hs06_s", gt=0), Range("wall_s", gt=0), Range("cores", gt=0)),
+    )
+    table = store.aggregate(query).table
+    cores = _column(table, "cores")
+    sums = {
+        "n_jobs": _column(table, "n_jobs"),
+        "work": _column(table, "work"),
+        "core_s": _column(table, "wall") * cores,
+        "work_sq": _column(table, "work_sq"),
+        "work_core_s": _column(table, "work_wall") * cores,
+        "core_s_sq": _column(table, "wall_sq") * cores**2,
+    }
+    totals: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(sums, 0.0))
+    for position, site in enumerate(table.column("site").to_pylist()):
+        for name, values in sums.items():
+            totals[site][name] += float(values[position])
+    return {site: RecordedValue(n_jobs=int(total.pop("n_jobs")), **total) for site, total in totals.items()}
+
+
+def _column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
+    return np.asarray(table.column(name).to_numpy(), np.float64)

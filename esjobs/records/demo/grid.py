@@ -1,0 +1,188 @@
+"""The made-up grid: a description that follows from a seed, and a function from a day to its jobs."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core.errors import UsageError
+from esjobs.records.demo.course import Course, lived_through
+from esjobs.records.demo.ends import ended
+from esjobs.records.demo.jobs import Hosts, batches, shift
+from esjobs.records.demo.monitored import monitored
+from esjobs.records.demo.queues import plan_models, plan_queues
+from esjobs.records.demo.tasks import MAX_LIFE_DAYS, Births, Places, births
+from esjobs.records.demo.truth import Declaration, PayloadTruth, Score, Truth, score
+
+LAST_DAY = date(2025, 6, 30)
+"""The last day that :meth:`Grid.days` gives; fixed, because nothing here asks the clock."""
+DECLARED_FROM = datetime(2025, 1, 1, tzinfo=UTC)
+DEFAULT_DAYS = 30
+DECLARED_IN = "made-up grid: queue table"
+"""The source of its declared values, by which a store is known as that of a demo."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A made-up computing grid with a planted truth; equal arguments give equal grids.
+
+    ``seed``: any integer from 0. ``jobs_per_day``: jobs that end on each day. ``n_sites``: computing
+    queues, 20 or more. ``n_models``: CPU models, 5 to 44. ``tasks_per_day``: tasks born each day, 4 or
+    more; without it, 9 for 10 000 jobs a day, growing with the power 0.92. ``monitored``: jobs also say what
+    they asked for, and some what was counted of them. ``course``: how many jobs each day has instead of
+    ``jobs_per_day``, and what the days do to them. Raises :class:`esjobs.core.errors.UsageError` for
+    numbers outside these limits.
+
+    >>> grid = Grid(seed=1, jobs_per_day=100)
+    >>> sum(batch.num_rows for batch in grid.jobs(date(2025, 6, 1)))
+    100
+    """
+
+    seed: int = 1
+    jobs_per_day: int = 10_000
+    n_sites: int = 60
+    n_models: int = 40
+    tasks_per_day: int | None = None
+    monitored: bool = False
+    course: Course | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed < 0 or self.jobs_per_day < 1 or self._tasks_per_day < 4:
+            raise UsageError(
+                "a grid needs seed >= 0, jobs_per_day >= 1 and tasks_per_day >= 4, not "
+                f"seed {self.seed}, jobs_per_day {self.jobs_per_day}, tasks_per_day {self.tasks_per_day}"
+            )
+        self.truth()
+
+    @classmethod
+    def of_size(cls, n_jobs: int, seed: int = 1, days: int = DEFAULT_DAYS, n_sites: int = 60) -> "Grid":
+        """A grid that gives about ``n_jobs`` jobs in so many days: ``grid.days(n_jobs)`` lists them.
+
+        Fewer than 10 000 jobs a day make few buckets with jobs enough for a fit; then take fewer days.
+
+        >>> grid = Grid.of_size(300_000)
+        >>> grid.jobs_per_day, len(grid.days(300_000))
+        (10000, 30)
+        """
+        if n_jobs < 1 or days < 1:
+            raise UsageError(f"a grid needs at least 1 job and 1 day, not {n_jobs} and {days}")
+        return cls(seed=seed, jobs_per_day=max(1, round(n_jobs / days)), n_sites=n_sites)
+
+    def days(self, n_jobs: int) -> list[date]:
+        """The days, up to 2025-06-30 and in order, that hold about ``n_jobs`` jobs; at least one.
+
+        >>> [str(day) for day in Grid(jobs_per_day=100).days(200)]
+        ['2025-06-29', '2025-06-30']
+        """
+        count = max(1, round(n_jobs / self.jobs_per_day))
+        return [LAST_DAY - timedelta(days=back) for back in range(count - 1, -1, -1)]
+
+    def jobs(self, day: date) -> Iterator[pa.RecordBatch]:
+        """The jobs that end on a day (UTC), in order of their end, as batches of ``PUT_SCHEMA``.
+
+        A pure function of the grid and the day: any day, in any order, any number of times. Batches of at
+        most 65 536 rows; below 200 MB of memory however many jobs a day, about 0.05 s for a batch.
+        """
+        lots = [(age, self._births(day - timedelta(days=age))) for age in range(MAX_LIFE_DAYS)]
+        running = shift(lots, self.jobs_per_day)
+        n_jobs, most = (
+            (self.jobs_per_day, self.jobs_per_day)
+            if self.course is None
+            else (self.course.volume(day), self.course.most)
+        )
+        made = batches(self.seed, day, n_jobs, running, self._hosts, most)
+        for number, batch in enumerate(made):
+            # numbers of their own: everything else of a job is the same without
+            lived, counted, ends = (
+                np.random.default_rng([self.seed, stream, day.toordinal(), number]) for stream in (8, 5, 9)
+            )
+            treated = batch if self.course is None else self._lived(batch, day, lived)
+            yield ended(monitored(treated, counted) if self.monitored else treated, ends)
+
+    def _lived(self, batch: pa.RecordBatch, day: date, rng: np.random.Generator) -> pa.RecordBatch:
+        incident = self._truth.incident
+        return lived_through(
+            batch,
+            rng,
+            efficiency=1.0 if self.course is None else self.course.efficiency(day),
+            incident=incident if incident is not None and incident.on(day) else None,
+            queues=self._truth.queues,
+        )
+
+    def tasks(self, day: date) -> tuple[PayloadTruth, ...]:
+        """What is planted in the tasks born on a day; a task with two kinds of jobs has two entries.
+
+        A task lives up to six days: jobs of a day belong to tasks born on that day and the five before.
+        """
+        return self._births(day).truth()
+
+    def truth(self) -> Truth:
+        """What is planted in the queues and CPU models, and in the days if the grid has a course."""
+        return self._truth
+
+    def declarations(self) -> list[Declaration]:
+        """The table of declared corepower to import: every queue, then the CPU models with a reference.
+
+        A queue that declares none has a row with a null value, so that its WLCG site is known.
+        """
+        queues = [
+            Declaration(
+                level="site",
+                name=queue.name,
+                corepower=queue.declared,
+                benchmark="HS06",
+                valid_from=DECLARED_FROM,
+                rc_site=queue.rc_site,
+                parent_corepower=queue.parent_corepower,
+                source=DECLARED_IN,
+            )
+            for queue in self._truth.queues
+        ]
+        models = [
+            Declaration(
+                level="cpu_model",
+                name=cpu.name,
+                corepower=cpu.reference,
+                benchmark="HS06",
+                valid_from=DECLARED_FROM,
+                rc_site=None,
+                parent_corepower=None,
+                source="made-up grid: benchmark table",
+            )
+            for cpu in self._truth.cpu_models
+            if cpu.reference is not None
+        ]
+        return queues + models
+
+    def score(self, standings: Mapping[str, str]) -> Score:
+        """Compare what is said of queues (name to ``confirmed``, ``candidate``, ...) with what is planted."""
+        return score(self._truth, standings)
+
+    @property
+    def _tasks_per_day(self) -> int:
+        if self.tasks_per_day is not None:
+            return self.tasks_per_day
+        return max(4, round(9 * math.pow(self.jobs_per_day / 10_000, 0.92)))
+
+    @cached_property
+    def _truth(self) -> Truth:
+        rng = np.random.default_rng([self.seed, 0])
+        models = plan_models(rng, self.n_models)
+        queues = plan_queues(rng, self.n_sites, models)
+        incident = None if self.course is None else self.course.incident(queues)
+        return Truth(queues=queues, cpu_models=models, incident=incident)
+
+    @cached_property
+    def _hosts(self) -> Hosts:
+        return Hosts.of(self._truth.queues, self._truth.cpu_models)
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places.of(self._truth.queues)
+
+    def _births(self, day: date) -> Births:
+        return births(self.seed, day, self._tasks_per_day, self._places)

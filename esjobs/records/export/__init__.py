@@ -1,0 +1,1 @@
+"""Stored jobs, written for others."""

@@ -1,0 +1,222 @@
+"""Names replaced by keyed hashes on their way out: the same name has the same pseudonym under one key.
+
+A pseudonym is the kind of the name and the first 80 bits of HMAC-SHA256 over kind and name: without the key
+nobody can try names out, and whoever has it can. It is no anonymisation: times, sizes, queues and ids of jobs
+stay, by which a job can be recognised by whoever knows it from elsewhere.
+
+Texts that stay are searched for the names that are replaced beside them: a program that is called after its
+author gets a pseudonym, too.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import arrow_type
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.fields import Field
+from esjobs.core.personal import END_STATES, KEPT_TEXTS, NAMING, is_free_text, kind_of_names
+from esjobs.store.files.destination import write_secret
+
+SHORTEST_KEY = 16
+"""Bytes; shorter keys can be found by trying."""
+
+_LARGEST_KEY = 1 << 16
+_DIGITS = 20
+_NUMERIC = re.compile(r"[0-9A-Fa-f_+.:-]*")
+"""Ids that are numbers, of arrays and parts too (``123_4``, ``12+0``), or hexadecimal: they name nobody."""
+_EXIT_CODE = re.compile(r"-?[0-9]+(:-?[0-9]+)?")
+_STATE = re.compile(r"[a-z][a-z_]{0,19}")
+_SHORTEST_PART = 4
+"""Characters; shorter names stand in other words by chance."""
+
+
+class Pseudonyms:
+    """Replaces names; ``key``: of :func:`read_key`."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._known: dict[tuple[str, str], str] = {}
+        self._names: set[str] = set()
+        self._lengths: tuple[int, ...] = ()
+        self._named: dict[str, bool] = {}
+
+    def learn(self, batches: Iterable[pa.RecordBatch], columns: Iterable[Field]) -> None:
+        """Remember the names that will be replaced, to know them again in texts that stay.
+
+        ``columns`` say what each column is. To be called before :meth:`batches`, with all rows that it gets.
+        """
+        kinds = {column.name: kind_of_names(column) for column in columns}
+        for batch in batches:
+            for name, array in zip(batch.schema.names, batch.columns, strict=True):
+                if kinds[name] in NAMING:
+                    known = pc.unique(array).drop_null().to_pylist()
+                    if kinds[name] == "host":
+                        known = [host.partition("/")[0] for host in known]
+                    self._names.update(each.casefold() for each in known if len(each) >= _SHORTEST_PART)
+        self._lengths = tuple(sorted({len(name) for name in self._names}))
+        self._named.clear()
+
+    def names_somebody(self, text: str) -> bool:
+        """Whether one of the names stands in a text, in any case; one of digits not as a part of a number."""
+        named = self._named.get(text)
+        if named is None:
+            named = self._named[text] = self._contains(text.casefold())
+        return named
+
+    def _contains(self, text: str) -> bool:
+        for length in self._lengths:
+            for start in range(len(text) - length + 1):
+                end = start + length
+                part = text[start:end]
+                if part in self._names and not (
+                    part.isdecimal()
+                    and (text[start - 1 : start].isdecimal() or text[end : end + 1].isdecimal())
+                ):
+                    return True
+        return False
+
+    def of(self, kind: str, name: str) -> str:
+        """The pseudonym of a name.
+
+        >>> Pseudonyms(bytes(16)).of("user", "ann")
+        'user-638d49c6fb3eeef667a9'
+        """
+        known = self._known.get((kind, name))
+        if known is None:
+            # the length keeps kind and name apart
+            message = f"{len(kind)}:{kind}{name}".encode("utf-8", "surrogatepass")
+            known = f"{kind}-{hmac.new(self._key, message, hashlib.sha256).hexdigest()[:_DIGITS]}"
+            self._known[kind, name] = known
+        return known
+
+    def batches(
+        self, batches: Iterable[pa.RecordBatch], columns: Iterable[Field]
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches without names: ``columns`` say what each column is. Free text becomes null."""
+        known = {column.name: column for column in columns}
+        for batch in batches:
+            arrays = [
+                self._column(array, known[name])
+                for name, array in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+    def _column(self, array: pa.Array, column: Field) -> pa.Array:
+        if is_free_text(column):
+            return pa.nulls(len(array), arrow_type(column.type))
+        if array.null_count == len(array):
+            return array
+        if column.type == "map":
+            return self._members(array, column)
+        kind = kind_of_names(column)
+        if kind is None and (column.values or (column.type != "keyword" and column.name not in KEPT_TEXTS)):
+            return array
+        texts = array.dictionary_encode()
+        replaced = [
+            None if text is None else self._name(kind, text) if kind else self._kept(column.name, text)
+            for text in texts.dictionary.to_pylist()
+        ]
+        return pa.array(replaced, pa.string()).take(texts.indices)
+
+    def _members(self, array: pa.Array, column: Field) -> pa.Array:
+        """A map whose members keep their names, unless one of the names that are replaced stands in them."""
+        keys = array.keys.dictionary_encode()
+        known = keys.dictionary.to_pylist()
+        replaced = [self._part(column.name, key) for key in known]
+        if replaced == known:
+            return array
+        return pa.MapArray.from_arrays(
+            array.offsets,
+            pa.array(replaced, pa.string()).take(keys.indices),
+            array.items,
+            type=array.type,
+            mask=array.is_null() if array.null_count else None,
+        )
+
+    def _kept(self, column: str, text: str) -> str | None:
+        """A text of a column that names nobody, as far as it does; None where it is another kind of text."""
+        if column == "exit_code":
+            return text if _EXIT_CODE.fullmatch(text) else None
+        if column == "state":
+            if text in END_STATES:
+                return text
+            if not _STATE.fullmatch(text):
+                words = re.findall(r"[a-z_]+", text.lower())
+                return next((word for word in words if word in END_STATES), None)
+        return self._part(column, text)
+
+    def _part(self, kind: str, text: str) -> str:
+        return self.of(kind, text) if self.names_somebody(text) else text
+
+    def _name(self, kind: str, name: str) -> str:
+        """A text with the names in it replaced; one that is empty names nobody."""
+        if not name:
+            return name
+        if kind == "path":
+            named = "/" in name or "\\" in name or self.names_somebody(name)
+            return self.of(kind, name) if named else name
+        if kind == "id" and _NUMERIC.fullmatch(name):
+            # a name of hexadecimal letters may stand in it, but not one of digits by chance
+            return name if name.isdecimal() else self._part(kind, name)
+        if kind == "host":
+            host, slash, device = name.partition("/")
+            return self.of(kind, host) + slash + device if _is_number(device) else self.of(kind, name)
+        return self.of(kind, name)
+
+
+def _is_number(device: str) -> bool:
+    """Whether what follows a host is empty or a number: anything else may be a name."""
+    return not device or device.isdecimal()
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file; blanks around it are none of it.
+
+    Raises :class:`InputError` for a file that is missing, no file, empty or too short, or that others than
+    its owner may read or write.
+    """
+    try:
+        with contextlib.ExitStack() as opened:
+            # a pipe is not waited for
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            opened.callback(os.close, descriptor)
+            state = os.fstat(descriptor)
+            key = os.read(descriptor, _LARGEST_KEY + 1).strip() if stat.S_ISREG(state.st_mode) else b""
+    except OSError as error:
+        hint = "make one with --new-key" if isinstance(error, FileNotFoundError) else "name a file of yours"
+        raise InputError(f"cannot read the key {path}: {error.strerror}; {hint}") from error
+    if not stat.S_ISREG(state.st_mode):
+        raise InputError(f"the key {path} is no file; name one, or make one with --new-key")
+    if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError(
+            f"others can read or change the key {path} (mode {stat.S_IMODE(state.st_mode):04o}), and find "
+            f"the names with it: chmod 600 {path}, or make a new one if they may have read it"
+        )
+    if len(key) < SHORTEST_KEY:
+        raise InputError(
+            f"the key {path} {'is empty' if not key else f'has {len(key)} bytes'}; it "
+            f"needs {SHORTEST_KEY} at least: make another one with --new-key"
+        )
+    if len(key) > _LARGEST_KEY:
+        raise InputError(f"the key {path} has more than {_LARGEST_KEY} bytes; is it another file?")
+    return key
+
+
+def make_key(path: Path) -> None:
+    """Write a new key that its owner alone can read; :class:`UsageError` where something is already."""
+    try:
+        write_secret(path, secrets.token_hex(32) + "\n")
+    except FileExistsError:
+        raise UsageError(
+            f"{path} is there already; leave --new-key out to use it: under another key all names change"
+        ) from None

@@ -1,0 +1,449 @@
+"""APEL's summaries: jobs of a month summed up per site, VO, user and cores, in blocks of ``Key: value``.
+
+They are sums over jobs, no jobs: they become rows of the table ``accounting``. Facts about the messages,
+checked on real ones:
+
+- ``WallDuration`` is not multiplied by ``Processors``, ``CpuDuration`` is summed over cores: the efficiency
+  is CPU / (wall x processors), and HS06 x core x s are ``NormalisedWallDuration`` x ``Processors``.
+- ``NormalisedWallDuration / WallDuration`` is the declared score per core itself; no factor of 4.
+- 12.0, to two digits, means that a site never declared one (:data:`UNDECLARED`).
+- Some months multiplied the wall time of multi-core jobs by cores (February 2015 of OSG at every site: CPU /
+  wall 0.64, in later months 5 to 7 of 8): nothing in a record tells, so it is said of the file.
+- Of very short sums the score is rounded: seconds are whole. The corepower of a site is that of its sums.
+- Version 0.4 names the benchmark: ``{hepspec: 11.4, HEPscore23: 15.3}``. Before, it is HS06.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from esjobs.core.arrow import given_schema
+from esjobs.core.errors import InputError
+from esjobs.core.fields import Field
+from esjobs.core.tables import column
+from esjobs.records.ingest.base import EXCERPT, FIRST_YEAR, LAST_YEAR, MAX_INTEGER, MAX_NUMBER, Parsed, Reject
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.lines import LineFeed
+from esjobs.records.ingest.reading.opening import opened, require_readable
+from esjobs.records.ingest.refusals import Refusals
+from esjobs.schema.accounting import ABOVE_WALL, ACCOUNTING, NO_CORES, NO_WALL, REMARKS, UNDECLARED
+from esjobs.schema.declared import COREPOWER
+
+SUMMARY, NORMALISED = "apel-summary-job-message", "apel-normalised-summary-message"
+"""The kinds of messages that are read, as their first line names them."""
+
+_OF_OTHERS = re.compile(r"(apel-[a-z-]+message)\s*:\s*v?[\d.]+", re.IGNORECASE)
+_END = "%%"
+_ROWS = 50_000
+_BENCHMARKS = {"hepspec": "hs06", "hepspec06": "hs06", "hs06": "hs06", "hepscore23": "hs23", "hs23": "hs23"}
+"""Names of benchmarks in lower case; any other one is left out, and said."""
+
+_NOTHING = frozenset({"", "none", "null"})
+NO_SITE = "no site"
+_COUNTED = {**REMARKS, NO_SITE: "no site (nobody could place their jobs)"}
+"""What is counted of a file beside what is left out, and what people read."""
+
+_OLD = frozenset({"si2k"})
+"""Benchmarks of before, whose scores are no HS06."""
+
+
+class _Refused(Exception):  # noqa: N818  a record, not a program, went wrong
+    def __init__(self, reason: str, name: str, detail: str) -> None:
+        super().__init__(reason)
+        self.reason, self.name, self.detail = reason, name, detail
+
+
+@dataclass
+class _Record:
+    """The lines between two ends: keys in lower case, the number of the first line, and the text."""
+
+    first: int
+    values: dict[str, str]
+    text: str
+    wrong: str = ""
+
+
+@dataclass
+class _Used:
+    """CPU time and wall-clock time x cores: of jobs of one core, and of several."""
+
+    single: tuple[float, float] = (0.0, 0.0)
+    several: tuple[float, float] = (0.0, 0.0)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a row of ``accounting`` that has cores."""
+        if row["core_s"] is None:
+            return
+        kind = "single" if row["processors"] == 1 else "several"
+        cpu, core = getattr(self, kind)
+        setattr(self, kind, (cpu + row["cpu_s"], core + row["core_s"]))
+
+    def notes(self, file: str) -> tuple[str, ...]:
+        """Say it where the wall time of jobs of several cores looks multiplied by cores already."""
+        if not self.single[1] or not self.several[1]:
+            return ()
+        one, more = (cpu / core for cpu, core in (self.single, self.several))
+        if more >= _DOUBTFUL * one:
+            return ()
+        return (
+            f"{file}: efficiency is {more:.3f} over jobs of several cores and {one:.3f} over those of one: "
+            "their wall-clock times look as if they were multiplied by cores already, and their efficiencies "
+            "too low by as much",
+        )
+
+
+_DOUBTFUL = 0.25
+"""Jobs of several cores are less efficient, but by up to a fifth in the months looked at."""
+
+
+@dataclass(frozen=True)
+class ApelSource:
+    """APEL summary messages, versions 0.2 to 0.4, and normalised ones; UTF-8, plain or gzip."""
+
+    name: str = "apel"
+    default_source: str = "apel"
+    settable: ClassVar[tuple[Field, ...]] = (
+        column("corepower", "boolean", "true: the scores that sites declare become corepower, too"),
+    )
+
+    def accept(self, file: Input) -> None:
+        """Raise unless a file begins like text."""
+        require_readable(file)
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
+        refusals = Refusals(file.name)
+        declared: dict[tuple[str, str, date], list[float]] = {}
+        remarks: Counter[str] = Counter()
+        undeclared = n_rows = 0
+        used = _Used()
+        rows: list[dict[str, Any]] = []
+        for record in _records(file):
+            try:
+                row = _row(record, file.name, remarks)
+            except _Refused as why:
+                refusals.add(
+                    Reject(why.reason, file.name, record.first, why.name, why.detail, record.text[:EXCERPT])
+                )
+                continue
+            rows.append(row)
+            n_rows += 1
+            undeclared += row["declared"] is False
+            used.add(row)
+            for benchmark in ("hs06", "hs23"):
+                if (
+                    row["declared"]
+                    and row["site"]
+                    and row["wall_s"]
+                    and row[f"{benchmark}_wall_s"] is not None
+                ):
+                    sums = declared.setdefault((row["site"], benchmark.upper(), row["month"]), [0.0, 0.0])
+                    sums[0] += row[f"{benchmark}_wall_s"]
+                    sums[1] += row["wall_s"]
+            if len(rows) >= _ROWS:
+                yield _piece(rows, refusals)
+                rows = []
+        yield _piece(rows, refusals)
+        left = refusals.rest()
+        notes = (*_notes(file.name, n_rows, undeclared, remarks), *used.notes(file.name))
+        yield Parsed(_batch([]), left, sum(reject.n_rows for reject in left), notes, ACCOUNTING)
+        if fill.get("corepower"):
+            yield from _corepower(declared, file.name)
+
+
+APEL = ApelSource()
+"""The format ``apel``."""
+
+
+def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, schema=given_schema(ACCOUNTING))
+
+
+def _piece(rows: list[dict[str, Any]], refusals: Refusals) -> Parsed:
+    refused = refusals.take()
+    return Parsed(_batch(rows), refused, len(rows) + len(refused), table=ACCOUNTING)
+
+
+def _notes(file: str, n_rows: int, undeclared: int, remarks: Counter[str]) -> tuple[str, ...]:
+    notes = [] if n_rows else [f"{file}: no rows"]
+    if undeclared:
+        notes.append(
+            f"{file}: {undeclared:,} of {n_rows:,} sums are accounted by {UNDECLARED:g} HS06 per core, the "
+            "default of a site that declared none: they declare no corepower"
+        )
+    for remark, count in remarks.most_common():
+        if remark in _COUNTED:
+            notes.append(f"{file}: sums with {_COUNTED[remark]}: {count:,}")
+    if others := [name for name in remarks if name not in _COUNTED]:
+        notes.append(f"{file}: left out scores of {', '.join(sorted(others))}; read are HS06 and HEPscore23")
+    return tuple(notes)
+
+
+def _corepower(declared: Mapping[tuple[str, str, date], list[float]], file: str) -> Iterator[Parsed]:
+    """What each site declares, by the month from which it does: a value that stays is said once."""
+    rows: list[dict[str, Any]] = []
+    known: dict[tuple[str, str], float] = {}
+    for (site, benchmark, month), (normalised, wall) in sorted(declared.items()):
+        value = round(normalised / wall, 4)
+        if known.get((site, benchmark)) == value:
+            continue
+        known[site, benchmark] = value
+        rows.append(
+            {
+                "level": "site",
+                "name": site,
+                "corepower": value,
+                "benchmark": benchmark,
+                "valid_from": datetime(month.year, month.month, 1, tzinfo=UTC),
+                "rc_site": site,
+                "source": f"APEL, {file}",
+            }
+        )
+    batch = pa.RecordBatch.from_pylist(rows, schema=given_schema(COREPOWER))
+    note = (
+        f"{file}: corepower of {len({row['name'] for row in rows})} WLCG sites; queues of jobs that have "
+        "other names than their site are not met by it"
+    )
+    yield Parsed(batch, (), len(rows), (note,), COREPOWER)
+
+
+# -- lines -----------------------------------------------------------------------------------------------
+
+
+def _records(file: Input) -> Iterator[_Record]:
+    """The records of a file; raises :class:`InputError` when it does not begin like a summary."""
+    with opened(file) as source:
+        if source.container != "csv":
+            raise InputError(f"{file.name} is {source.container}, not a message of APEL")
+        record: _Record | None = None
+        begun = False
+        for lines in LineFeed(source.stream, file):
+            if lines.overlong:
+                record = _with_line(record, lines.first, "", "a line is too long")
+                continue
+            physical = lines.data.split(b"\n")
+            for number, raw in enumerate(physical, lines.first):
+                line = raw.decode("utf-8", "replace").strip()
+                if not line:
+                    continue
+                if _OF_OTHERS.fullmatch(line):
+                    _require_summary(line, file.name)
+                    begun = True
+                    continue
+                if not begun:
+                    _require_key(line, file.name)
+                    begun = True
+                if line.startswith(_END):
+                    if record is not None:
+                        yield record
+                    record = None
+                    continue
+                wrong = "" if raw.isascii() or _is_utf8(raw) else f"line {number} is not UTF-8"
+                record = _with_line(record, number, line, wrong)
+        if record is not None:
+            yield record
+
+
+def _with_line(record: _Record | None, number: int, line: str, wrong: str) -> _Record:
+    record = record or _Record(number, {}, "")
+    key, colon, value = line.partition(":")
+    name = key.strip().lower()
+    if not wrong and line and (not colon or not name):
+        wrong = f"line {number} is no 'Key: value'"
+    if not wrong and name in record.values:
+        wrong = f"line {number} names {key.strip()} a second time"
+    record.wrong = record.wrong or wrong
+    if line:
+        record.values[name] = value.strip()
+    record.text = (record.text + line + " ")[: 2 * EXCERPT]
+    return record
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _require_summary(line: str, file: str) -> None:
+    kind = line.partition(":")[0].strip().lower()
+    if kind not in (SUMMARY, NORMALISED):
+        raise InputError(
+            f"{file} is a message of the kind {kind}; read are summaries ({SUMMARY}, {NORMALISED}), which "
+            "ssmsend puts together at a site"
+        )
+
+
+def _require_key(line: str, file: str) -> None:
+    if not re.match(r"[A-Za-z]+\s*:", line):
+        raise InputError(
+            f"{file} does not begin like a message of APEL; expected 'APEL-summary-job-message: v0.3', or "
+            "records of 'Key: value' lines with %% between"
+        )
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+def _row(record: _Record, file: str, remarks: Counter[str]) -> dict[str, Any]:
+    if record.wrong:
+        raise _Refused("bad record", "", f"{record.wrong}; accepted: 'Key: value' lines, each key once")
+    values = {name: text for name, text in record.values.items() if text.lower() not in _NOTHING}
+    wall, cpu = _seconds(values, "wallduration"), _seconds(values, "cpuduration")
+    cores = _count(values, "processors")
+    normalised = _normalised(values, wall, cpu, remarks)
+    row: dict[str, Any] = {
+        "month": _month(values),
+        "site": _site(record.values, remarks),
+        "submit_host": values.get("submithost"),
+        "infrastructure": values.get("infrastructure") or values.get("infrastructuretype"),
+        "vo": values.get("vo"),
+        "vo_group": values.get("vogroup"),
+        "vo_role": values.get("vorole"),
+        "user": values.get("globalusername"),
+        # APEL writes 0 where a batch system does not tell
+        "processors": cores or None,
+        "nodes": _count(values, "nodecount") or None,
+        "n_jobs": _count(values, "numberofjobs", required=True),
+        "first_end": _time(values, "earliestendtime"),
+        "last_end": _time(values, "latestendtime"),
+        "wall_s": wall,
+        "cpu_s": cpu,
+        "core_s": wall * cores if cores else None,
+        **normalised,
+        "source": file,
+        "line": record.first,
+    }
+    for benchmark in ("hs06", "hs23"):
+        sum_s = row[f"{benchmark}_wall_s"]
+        row[f"{benchmark}_per_core"] = sum_s / wall if wall and sum_s is not None else None
+    scores = [row[f"{benchmark}_per_core"] for benchmark in ("hs06", "hs23")]
+    # sums of whole seconds are off by a few in the eighth digit
+    default = scores[0] is not None and round(scores[0], 2) == UNDECLARED and scores[1] is None
+    row["declared"] = None if scores == [None, None] else not default
+    row["efficiency"], row["remark"] = _efficiency(wall, cpu, row["core_s"])
+    if row["remark"] is not None:
+        remarks[row["remark"]] += 1
+    return row
+
+
+def _efficiency(wall: float, cpu: float, core_s: float | None) -> tuple[float | None, str | None]:
+    """CPU time over what there was, or why there is none."""
+    if not wall:
+        return None, NO_WALL
+    if core_s is None:
+        return None, NO_CORES
+    return (None, ABOVE_WALL) if cpu > core_s else (cpu / core_s, None)
+
+
+def _normalised(
+    values: Mapping[str, str], wall: float, cpu: float, remarks: Counter[str]
+) -> dict[str, float | None]:
+    """Normalised times by benchmark: as they are summed up, or by the score per core of the record."""
+    sums: dict[str, float | None] = dict.fromkeys(("hs06_wall_s", "hs06_cpu_s", "hs23_wall_s", "hs23_cpu_s"))
+    for key, part in (("normalisedwallduration", "wall_s"), ("normalisedcpuduration", "cpu_s")):
+        for benchmark, number in _scores(values, key, remarks):
+            sums[f"{benchmark}_{part}"] = number
+    old = values.get("serviceleveltype", "").lower() in _OLD
+    if old and "servicelevel" in values:
+        remarks[values["serviceleveltype"]] += 1
+    for benchmark, score in () if old else _scores(values, "servicelevel", remarks):
+        for part, seconds in (("wall_s", wall), ("cpu_s", cpu)):
+            if sums[f"{benchmark}_{part}"] is None:
+                sums[f"{benchmark}_{part}"] = score * seconds
+    return sums
+
+
+def _scores(values: Mapping[str, str], key: str, remarks: Counter[str]) -> Iterator[tuple[str, float]]:
+    """Numbers by benchmark: a plain number is one of HS06."""
+    text = values.get(key)
+    if text is None:
+        return
+    if not text.startswith("{"):
+        yield "hs06", _number(key, text)
+        return
+    if not text.endswith("}"):
+        raise _Refused(
+            "not a number", key, f"{key} holds '{text[:60]}'; accepted: a number, or {{hepspec: 10.0}}"
+        )
+    for item in text[1:-1].split(","):
+        name, _, number = item.partition(":")
+        benchmark = _BENCHMARKS.get(name.strip().strip("\"'").lower())
+        if benchmark is None:
+            remarks[name.strip()[:60]] += 1
+        else:
+            yield benchmark, _number(key, number.strip())
+
+
+def _site(values: Mapping[str, str], remarks: Counter[str]) -> str | None:
+    """The site; None where the message says None, as it does of jobs that nobody could place."""
+    site = _required(values, "site")
+    if site.lower() not in _NOTHING:
+        return site
+    remarks[NO_SITE] += 1
+    return None
+
+
+def _required(values: Mapping[str, str], key: str) -> str:
+    if not values.get(key):
+        raise _Refused(f"missing {key}", key, f"{key} is missing or empty; accepted: a value")
+    return values[key]
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise _Refused("not a number", key, f"{key} holds '{text[:60]}'; accepted: a number from 0")
+    if number < 0 or number > MAX_NUMBER:
+        reason = "negative" if number < 0 else "out of range"
+        raise _Refused(reason, key, f"{key} holds '{text[:60]}'; accepted: a number from 0 to {MAX_NUMBER:g}")
+    return number
+
+
+def _seconds(values: Mapping[str, str], key: str) -> float:
+    return _number(key, _required(values, key))
+
+
+def _count(values: Mapping[str, str], key: str, *, required: bool = False) -> int | None:
+    text = _required(values, key) if required else values.get(key)
+    if text is None:
+        return None
+    number = _number(key, text)
+    if number != int(number) or number > MAX_INTEGER:
+        raise _Refused("not a whole number", key, f"{key} holds '{text[:60]}'; accepted: a whole number")
+    return int(number)
+
+
+def _time(values: Mapping[str, str], key: str) -> datetime | None:
+    seconds = _number(key, values[key]) if key in values else 0.0
+    if not seconds:
+        return None
+    limit = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
+    if not datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp() <= seconds < limit:
+        raise _Refused("bad time", key, f"{key} holds '{values[key][:60]}'; accepted: seconds since 1970")
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _month(values: Mapping[str, str]) -> date:
+    parts: list[int] = []
+    bounds: tuple[tuple[str, Callable[[int], bool]], ...] = (
+        ("year", lambda year: FIRST_YEAR <= year <= LAST_YEAR),
+        ("month", lambda month: 1 <= month <= 12),
+    )
+    for key, within in bounds:
+        text = _required(values, key)
+        if not text.isdecimal() or len(text) > 4 or not within(int(text)):
+            raise _Refused("bad time", key, f"{key} holds '{text[:60]}'; accepted: Month: 02, Year: 2015")
+        parts.append(int(text))
+    return date(parts[0], parts[1], 1)

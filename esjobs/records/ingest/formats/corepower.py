@@ -1,0 +1,51 @@
+"""Declared corepower as a table in text: a row a queue or CPU model; commas, semicolons or tabs."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from esjobs.core.errors import InputError
+from esjobs.records.ingest.formats.declared_values import ACCEPTED, DeclaredValues, Options, declared_row
+
+_NAME_COLUMNS = {"name": None, "queue": "site", "site": "site", "cpu_model": "cpu_model", "cpu": "cpu_model"}
+
+
+def _csv(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
+    head = text[: text.find("\n")] if "\n" in text else text
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = {name.strip().lower(): name for name in reader.fieldnames or ()}
+    except csv.Error as error:
+        raise InputError(f"{path}, line 1: {error}; expected {ACCEPTED}") from error
+    if len(columns) < len(reader.fieldnames or ()):
+        raise InputError(f"{path}, line 1: a column is named twice; expected {ACCEPTED}")
+    names = [name for name in _NAME_COLUMNS if name in columns]
+    if len(names) > 1:
+        raise InputError(
+            f"{path}, line 1: columns {' and '.join(names)} both name what a row declares; keep one of them "
+            "(the WLCG site behind a queue is rc_site)"
+        )
+    if not names or "corepower" not in columns:
+        raise InputError(f"{path}, line 1: expected {ACCEPTED}; found {', '.join(columns) or 'nothing'}")
+    try:
+        for raw in reader:
+            row = {key: (raw.get(column) or "").strip() for key, column in columns.items()}
+            if not any(row.values()):
+                continue
+            where = f"{path}, line {reader.line_num}"
+            if None in raw:
+                raise InputError(
+                    f"{where}: more cells than the header has columns; "
+                    "write decimals with a point, and text that holds the separator in quotes"
+                )
+            level = row.get("level") or _NAME_COLUMNS[names[0]] or options.level or ""
+            yield declared_row(where, {**row, "name": row[names[0]], "level": level}, options, path.name)
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}; expected comma-separated text") from error
+
+
+COREPOWER_TABLE = DeclaredValues("corepower", "csv", _csv)
+"""The format ``corepower``."""

@@ -1,0 +1,74 @@
+"""Declared corepower as CRIC describes queues: one queue, a list of them, or a mapping by name, in JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from esjobs.core.errors import InputError
+from esjobs.records.ingest.formats.declared_values import (
+    DeclaredValues,
+    Options,
+    moment,
+    require_no_nul,
+    score,
+)
+
+
+def _cric(text: str, path: Path, options: Options) -> Iterator[dict[str, Any]]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg}); expected CRIC queues"
+        ) from error
+    except RecursionError as error:
+        raise InputError(f"{path}: nested too deeply to be a queue description of CRIC") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON that can be read ({error}); expected CRIC queues") from error
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{path}: half of a surrogate pair in a text; accepted: whole characters"
+            ) from error
+    queues = document
+    if isinstance(document, dict):
+        queues = [document] if "corepower" in document else list(document.values())
+    if not isinstance(queues, list):
+        raise InputError(f"{path}: expected a CRIC queue, a list of them, or a mapping by name")
+    for number, queue in enumerate(queues, 1):
+        if not isinstance(queue, dict) or not (queue.get("name") or queue.get("nickname")):
+            raise InputError(f"{path}, queue {number}: no name; expected a CRIC queue description")
+        yield _queue(f"{path}, queue {queue.get('name') or queue.get('nickname')}", queue, options)
+
+
+def _queue(where: str, queue: Mapping[str, object], options: Options) -> dict[str, Any]:
+    """CRIC serves ``corepower`` to jobs; what the parents declare is shown beside it, never substituted."""
+    for key in ("name", "nickname", "rc_site", "country"):
+        require_no_nul(where, key, str(queue.get(key) or ""))
+    data = queue.get("corepower_data")
+    details: Mapping[str, object] = data if isinstance(data, dict) else {}
+    parents = (
+        details.get(key) for key in ("parent_rc_site_corepower", "parent_site_corepower", "parent_corepower")
+    )
+    parent = next((str(value) for value in parents if value is not None), "")
+    since = options.valid_from or str(queue.get("last_modified") or "")
+    served = score(where, "corepower", str(queue.get("corepower") or ""))
+    return {
+        "level": "site",
+        "name": str(queue.get("name") or queue.get("nickname")),
+        "corepower": served,
+        "benchmark": options.benchmark or "HS06",
+        "valid_from": moment(where, "last_modified", since),
+        "rc_site": str(queue["rc_site"]) if queue.get("rc_site") else None,
+        "parent_corepower": score(where, "parent corepower", parent),
+        "served_corepower": served,
+        "source": "CRIC",
+        "country": str(queue["country"]) if queue.get("country") else None,
+    }
+
+
+CRIC_QUEUES = DeclaredValues("cric", "cric", _cric)
+"""The format ``cric``."""

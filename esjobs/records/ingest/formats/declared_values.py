@@ -1,0 +1,241 @@
+"""What formats of declared corepower share: a small file, read at once, its rows checked and typed.
+
+A file is refused as a whole: half a table would say of the other half that nothing is declared.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from esjobs.core.arrow import given_schema
+from esjobs.core.errors import InputError, UsageError, WindowError
+from esjobs.core.fields import Field
+from esjobs.core.tables import column
+from esjobs.core.window import parse_time
+from esjobs.core.words import LEVELS
+from esjobs.records.ingest.base import Parsed, Reject
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.small_files import LARGEST, text_of
+from esjobs.records.names.cpu_models import resolve_names
+from esjobs.schema.declared import COREPOWER, RECORDS
+
+BENCHMARKS = ("HS06", "HS23")
+ACCEPTED = (
+    "columns name (or queue, site, cpu_model), corepower, and optionally benchmark, level, valid_from, "
+    "rc_site, parent_corepower, source, country"
+)
+REPEATED = "repeated"
+_SHOWN = 60
+"""Characters of a cell that a message quotes."""
+_LARGEST = 100.0
+"""No core delivers more HS06 or HS23 than this (the best of HEPiX's tables 40); larger ones are servers."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller fills in where the file does not say.
+
+    ``written``: how a caller gives one, with places for its name and value; messages say it.
+    """
+
+    benchmark: str | None = None
+    level: str | None = None
+    valid_from: str | None = None
+    written: str = "--set {}={}"
+
+    def hint(self, name: str, value: str) -> str:
+        """What to give, as the caller would write it.
+
+        >>> Options(written="--{} {}").hint("level", "cpu_model")
+        '--level cpu_model'
+        """
+        return self.written.format(name, value)
+
+
+Rows = Callable[[str, Path, Options], Iterator[dict[str, Any]]]
+"""Text, the file for messages, and what is filled in, to rows made by :func:`declared_row`."""
+
+
+@dataclass(frozen=True)
+class DeclaredValues:
+    """A source of declared corepower.
+
+    ``form``: what imports of the format are named by; ``rows``: how its text is read. ``written``: how the
+    command that reads it takes what is filled in, see :class:`Options`.
+    """
+
+    name: str
+    form: str
+    rows: Rows
+    default_source: str = "declared"
+    written: str = Options.written
+    most: ClassVar[int] = LARGEST
+    settable: ClassVar[tuple[Field, ...]] = (
+        column("benchmark", "text", "HS06 or HS23, where the file does not say"),
+        column("level", "text", "site or cpu_model, where the file does not say"),
+        column("valid_from", "text", "start of validity; wins over CRIC's own date"),
+    )
+
+    def load_facts(
+        self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
+    ) -> dict[str, object]:
+        """What an import is named by: the bytes, whatever the file is called, and what was filled in."""
+        if len(contents) > 1:
+            raise UsageError("declared values are read one file at a time")
+        return {"content": contents[0][1], "form": self.form, **_filled(fill)}
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """The rows of a file as one piece; see :class:`esjobs.records.ingest.base.Source`."""
+        path = file if isinstance(file, Path) else Path(file.name)
+        options = Options(**_filled(fill), written=self.written)
+        if options.benchmark is not None and options.benchmark not in BENCHMARKS:
+            raise UsageError(f"benchmark '{options.benchmark}' is unknown; there are {', '.join(BENCHMARKS)}")
+        if options.level is not None and options.level not in LEVELS:
+            raise UsageError(f"level '{options.level}' is unknown; there are {', '.join(LEVELS)}")
+        read = list(self.rows(text_of(file, path, "declared values"), path, options))
+        if not read:
+            raise InputError(f"{path} declares nothing: it has no rows; {ACCEPTED}")
+        assumed = sum(not row["level"] for row in read)
+        rows, skipped = _of_export([{**row, "level": row["level"] or "site"} for row in read])
+        rows, skipped[REPEATED] = _each_once(rows)
+        seen: dict[tuple[object, ...], object] = {}
+        for row in rows:
+            if seen.setdefault(_key(row), row["corepower"]) != row["corepower"]:
+                raise InputError(f"{path} declares {row['name']} twice with different values; keep one")
+        rejects = tuple(
+            Reject(reason, file.name, 1, "", "is no declaration of its own", "", n_rows)
+            for reason, n_rows in skipped.items()
+            if n_rows
+        )
+        given_level = options.hint("level", "cpu_model")
+        note = f"{assumed} names were taken for queues; if they are CPU models, give {given_level}"
+        schema = given_schema(COREPOWER)
+        given = [{name: row[name] for name in schema.names} for row in rows]
+        batch = pa.RecordBatch.from_pylist(given, schema=schema)
+        yield Parsed(batch, rejects, len(read), (note,) if assumed else (), COREPOWER)
+
+
+def _filled(fill: Mapping[str, object]) -> dict[str, str | None]:
+    """What is filled in, by name; the same import however its benchmark and level are spelled."""
+    spelled: dict[str, Callable[[str], str]] = {"benchmark": _benchmark, "level": _level, "valid_from": str}
+    given = {item.name: fill.get(item.name) for item in DeclaredValues.settable}
+    return {name: None if value is None else spelled[name](str(value)) for name, value in given.items()}
+
+
+def _of_export(read: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Counter[str]]:
+    """The rows to store, and how many are left out, by reason.
+
+    What ``show corepower`` exports holds values that follow from the records, which no one has imported,
+    and every import that a later one corrected; of those the last one counts, as it did in the store.
+    """
+    skipped: Counter[str] = Counter()
+    newest: dict[tuple[object, ...], datetime] = {}
+    for row in read:
+        if row.get("imported_at") is not None:
+            key = _key(row)
+            newest[key] = max(row["imported_at"], newest.get(key, row["imported_at"]))
+    rows = []
+    for row in read:
+        if row.get("import_id") == "" and row["source"] == RECORDS:
+            skipped["follows from the records"] += 1
+        elif row.get("imported_at") is not None and row["imported_at"] < newest[_key(row)]:
+            skipped["replaced by a later import"] += 1
+        else:
+            rows.append(row)
+    return rows, skipped
+
+
+def _each_once(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
+    """The rows without those that say again what one before them says, and how many these are."""
+    kept = {tuple(row[name] for name in given_schema(COREPOWER).names): row for row in reversed(rows)}
+    return list(reversed(kept.values())), len(rows) - len(kept)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a name declares one value for."""
+    return row["level"], canonical(row), row["benchmark"], row["valid_from"]
+
+
+def _benchmark(text: str) -> str:
+    return text.strip().upper()
+
+
+def _level(text: str) -> str:
+    return text.strip().lower()
+
+
+def canonical(row: Mapping[str, object]) -> str:
+    """The name that a row is found under: a CPU model may be written in many ways."""
+    name = str(row["name"])
+    return (resolve_names([name])[0] or name) if row["level"] == "cpu_model" else name
+
+
+def declared_row(where: str, row: Mapping[str, str], options: Options, source: str) -> dict[str, Any]:
+    """A row typed, or :class:`InputError` that begins with ``where``; ``level``: empty where nothing says."""
+    if not row["name"]:
+        raise InputError(f"{where}: the name is empty; every row names a queue or CPU model")
+    for name in ("name", "rc_site", "source", "country"):
+        require_no_nul(where, name, row.get(name) or "")
+    level = _level(row["level"])
+    if level not in (*LEVELS, ""):
+        raise InputError(f"{where}, column level: '{row['level']}' is neither site nor cpu_model")
+    benchmark = _benchmark(row.get("benchmark") or options.benchmark or "")
+    if benchmark not in BENCHMARKS:
+        named = f"'{benchmark}'" if benchmark else "none"
+        raise InputError(
+            f"{where}: the benchmark must be named, HS06 or HS23; found {named}; "
+            f"add a column benchmark or give {options.hint('benchmark', 'HS06')}"
+        )
+    return {
+        "level": level,
+        "name": row["name"],
+        "corepower": score(where, "corepower", row["corepower"]),
+        "benchmark": benchmark,
+        "valid_from": moment(where, "valid_from", row.get("valid_from") or options.valid_from),
+        "rc_site": row.get("rc_site") or None,
+        "parent_corepower": score(where, "parent_corepower", row.get("parent_corepower", "")),
+        "served_corepower": score(where, "served_corepower", row.get("served_corepower", "")),
+        "source": row.get("source") or source,
+        "import_id": row.get("import_id"),
+        "imported_at": moment(where, "imported_at", row["imported_at"]) if row.get("imported_at") else None,
+        "country": row.get("country") or None,
+    }
+
+
+def require_no_nul(where: str, name: str, text: str) -> None:
+    """Raise :class:`InputError` for a text with NUL: two names would read as one where texts end there."""
+    if "\0" in text:
+        raise InputError(f"{where}, column {name}: holds the character NUL; accepted: text without it")
+
+
+def moment(where: str, name: str, text: str | None) -> datetime:
+    try:
+        return parse_time(text or "1970-01-01")
+    except WindowError as error:
+        raise InputError(
+            f"{where}, column {name}: '{(text or '')[:_SHOWN]}' is no ISO date or time of the years 1 to "
+            "9999 in UTC, such as 2018-08-01"
+        ) from error
+
+
+def score(where: str, name: str, text: str) -> float | None:
+    """A declared score per core, None where nothing or 0 stands."""
+    if text in ("", "-", "\\N") or text.lower() in ("null", "none"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value == 0:
+        return None
+    if not 0 < value < _LARGEST:
+        raise InputError(
+            f"{where}, column {name}: '{text[:_SHOWN]}' is no corepower; expected a score per core, "
+            f"above 0 and below {_LARGEST:g}, or nothing"
+        )
+    return value

@@ -1,0 +1,234 @@
+"""What formats share whose files are about one job each: a damaged file loses only itself.
+
+Such a file is read at once, up to ``LARGEST`` bytes unpacked. What is wrong with it becomes a refused row;
+the other files of the load go on.
+"""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from esjobs.core.arrow import PUT_SCHEMA, given_schema
+from esjobs.core.errors import InputError
+from esjobs.core.fields import JOB_FIELDS, Field
+from esjobs.core.tables import Table
+from esjobs.records.ingest.base import EXCERPT, Parsed, Reject
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.opening import GZIP
+from esjobs.records.series.rows import Series, rows_of
+from esjobs.schema.series import SERIES
+
+LARGEST = 256 << 20
+"""Bytes of a file, unpacked: the metrics of some thousand cores over a day."""
+
+DAMAGED = "damaged file"
+NOT_A_NUMBER = "not a number"
+NO_JOB = "no job id"
+
+JOB_ID = Field("job_id", "keyword", "", "id of the job that the files are about, where they do not say")
+OF_ONE_JOB: tuple[Field, ...] = (*(known for known in JOB_FIELDS if known.name != "job_id"), JOB_ID)
+"""What ``--set`` may fill of a format whose files are about one job each: its id, too."""
+
+_CHUNK = 1 << 20
+_ID = re.compile(r"(?:^|[-_.])(?:job|slurm)?[-_.]?(\d{3,}(?:_\d+)?)(?=[-_.]|$)", re.IGNORECASE)
+
+STATES = {"completed": "finished", "canceled": "cancelled", "error": "failed"}
+"""States of jobs as monitoring systems write them, where the catalogue has another word."""
+
+
+def content(file: Input) -> bytes:
+    """The bytes of a file, plain or gzip; :class:`InputError` for a damaged or too large one."""
+    pieces = []
+    size = 0
+    try:
+        with file.open("rb") as raw:
+            zipped = raw.peek(2)[:2] == GZIP
+            stream = gzip.GzipFile(fileobj=raw) if zipped else raw
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
+                if size > LARGEST:
+                    unpacked = " unpacked" if zipped else ""
+                    raise InputError(
+                        f"{file.name} is larger than {LARGEST >> 20} MiB{unpacked}; split what it is about"
+                    )
+                pieces.append(chunk)
+    except EOFError as error:
+        raise InputError(f"{file.name}: the gzip stream ends too early; copy the file again") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{file.name}: broken gzip ({error}); copy the file again") from error
+    except OSError as error:
+        raise InputError(f"{file.name} cannot be read ({error.strerror or error}); check the file") from error
+    if not size:
+        raise InputError(f"{file.name} is empty; copy it again")
+    return b"".join(pieces)
+
+
+@dataclass(frozen=True)
+class InFolders:
+    """A file whose name says too little: messages and origins name its folders, too."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name with the three folders that it is in."""
+        return "/".join(part for part in self.path.parts[-4:] if part != "/")
+
+    def open(self, mode: Literal["rb"], /) -> io.BufferedReader:
+        """The bytes from the first one on."""
+        return self.path.open(mode)
+
+
+def text_of(data: bytes, file: Input) -> str:
+    """Bytes as text; :class:`InputError` for what is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file.name} is not UTF-8 text at byte {error.start}; convert it first") from error
+
+
+def id_in(name: str) -> str | None:
+    """The id of a job in the name of a file: digits that stand alone; None where there are none.
+
+    >>> id_in("perf-4032711.txt"), id_in("slurm_12345_7.csv"), id_in("timeseries.csv.gz")
+    ('4032711', '12345_7', None)
+    """
+    match = _ID.search(Path(name).name)
+    return match[1] if match else None
+
+
+@dataclass
+class Books:
+    """The rows of one file that were refused, and what was repaired, how often."""
+
+    file: str
+    rejects: list[Reject] = field(default_factory=list)
+    repaired: dict[str, int] = field(default_factory=dict)
+
+    def refuse(self, reason: str, name: str, detail: str, excerpt: str = "", line: int = 1) -> None:
+        """Refuse a row."""
+        self.rejects.append(Reject(reason, self.file, line, name, detail, excerpt[:EXCERPT]))
+
+    def repair(self, what: str, count: int = 1) -> None:
+        """Count something that was repaired."""
+        if count:
+            self.repaired[what] = self.repaired.get(what, 0) + count
+
+
+class NoJobIdError(InputError):
+    """Nothing says which job a file is about."""
+
+
+def job_id_of(file: Input, fill: Mapping[str, object]) -> str:
+    """The id that ``--set`` gives, else that in the file's name; :class:`NoJobIdError` without either."""
+    job_id = fill.get("job_id") or id_in(file.name)
+    if job_id is None:
+        raise NoJobIdError(
+            f"{file.name} does not say which job it is about; give --set job_id=ID, or have it in its name"
+        )
+    return str(job_id)
+
+
+def damaged(file: Input, error: Exception, table: Table | None) -> Parsed:
+    """A file that cannot be read, or that no job is known of, as one refused row."""
+    schema = PUT_SCHEMA if table is None else given_schema(table)
+    if isinstance(error, NoJobIdError):
+        reject = Reject(NO_JOB, file.name, 1, "job_id", str(error), "")
+    else:
+        reject = Reject(DAMAGED, file.name, 1, "", _said(error, file), "")
+    return Parsed(pa.RecordBatch.from_pylist([], schema=schema), (reject,), 1, (), table)
+
+
+def moment(seconds: float, what: str = "a time") -> datetime:
+    """Seconds since 1970 as a moment; :class:`InputError` for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InputError(f"{what} of {seconds:g} s since 1970 is none of the years 1 to 9999") from error
+
+
+_WORDS: tuple[tuple[type[Exception], str], ...] = (
+    (RecursionError, "is nested too deeply"),
+    (OverflowError, "holds a number or a time that is too large"),
+    (KeyError, "lacks a member that every such file has"),
+    (TypeError, "holds a value of another kind than such files do"),
+    (AttributeError, "holds a value of another kind than such files do"),
+)
+"""What is said in place of Python's own words."""
+
+
+def _said(error: Exception, file: Input) -> str:
+    if not isinstance(error, InputError):
+        for kind, words in _WORDS:
+            if isinstance(error, kind):
+                return f"{file.name} {words}; copy it again"
+    return str(error)
+
+
+def series_piece(source: str, job_id: str, series: Sequence[Series], books: Books, end: Any = None) -> Parsed:
+    """The series of a job, those refused beside them."""
+    batch = rows_of(source, job_id, series, end)
+    rejects = tuple(books.rejects)
+    return Parsed(batch, rejects, batch.num_rows + len(rejects), (), SERIES, books.repaired)
+
+
+def job_piece(
+    job: Mapping[str, Any], file: Input, fill: Mapping[str, object], default_source: str, books: Books
+) -> Parsed:
+    """A job record, or its refusal when it lacks what every job needs. ``fill`` fills what it lacks."""
+    row: dict[str, Any] = {name: value for name, value in fill.items() if name in PUT_SCHEMA.names}
+    row |= {name: value for name, value in job.items() if value is not None}
+    row.setdefault("source", default_source)
+    row |= {"origin_file": file.name, "origin_line": 1}
+    if row.get("counters") is not None:
+        row["counters"] = sorted(row["counters"].items())
+    missing = next(
+        (known.name for known in JOB_FIELDS if known.required and row.get(known.name) is None), None
+    )
+    start, end = row.get("start_time"), row.get("end_time")
+    rows = []
+    if missing:
+        detail = f"{missing} is missing; give it with --set {missing}=VALUE"
+        books.refuse(f"missing {missing}", missing, detail, str(row.get("job_id") or ""))
+    elif start is not None and end < start:
+        books.refuse(
+            "end before start", "end_time", f"it ended {end} and started {start}", str(row["job_id"])
+        )
+    else:
+        rows.append(row)
+    batch = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
+    rejects = tuple(books.rejects)
+    return Parsed(batch, rejects, len(rows) + len(rejects), repaired=books.repaired)
+
+
+def state_of(given: object) -> str | None:
+    """How a job ended, in the words of the catalogue; a number is a text of digits.
+
+    >>> state_of("COMPLETED"), state_of("timeout"), state_of("CANCELLED by 1000")
+    ('finished', 'timeout', 'cancelled')
+    """
+    words = "" if given is None else str(given).split()
+    if not words:
+        return None
+    word = words[0].lower().rstrip("+")
+    return STATES.get(word, word)
+
+
+def files_below(paths: Sequence[Path], wanted: re.Pattern[str]) -> Iterator[Path]:
+    """The paths, folders replaced by the files below them whose names match, in the order of their names."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(each for each in path.rglob("*") if wanted.fullmatch(each.name) and each.is_file())
+        if not found:
+            raise InputError(f"{path} holds no file of this format; name another folder or the files")
+        yield from found

@@ -1,0 +1,141 @@
+"""PanDA job records: the names of the ATLAS jobs index and of exports made from it.
+
+Columns are matched without regard to case; JSON lines may be Elasticsearch hits (``{"_source": {...}}``).
+Facts about the records, checked on real ones:
+
+- Memory is in kB of 1024 B. ``IObytesRead`` and ``IObytesWritten`` were in kB, too, while the rates beside
+  them are in B/s: total x 1024 / rate is a whole number of seconds, 0.90 to 0.99 of the payload's time.
+  Since the pilot takes its totals from prmon they are bytes. The rate tells which: see ``_io_bytes``.
+- The pilot writes -1 for memory that was not measured; that is a missing value, not a negative one.
+- ``hs06sec`` contains the declared corepower. Wall time is not multiplied by cores, CPU time is summed.
+- Database exports spell a missing value ``NULL``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from esjobs.core.fields import field
+from esjobs.records.ingest.base import Parsed
+from esjobs.records.ingest.reading.batches import parse_file
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.layout import Column, Layout, Values, time_between
+from esjobs.records.ingest.reading.opening import require_readable
+from esjobs.records.ingest.validate import Context
+
+_KB = 1024.0
+_TASK_IN_NAME = re.compile(r"^job_records_(?:.*_)?(\d{6,})(?:\.|$)")
+
+
+def _from(target: str, *names: str, **options: object) -> Column:
+    known = field(target)
+    return Column(target, names, known.type, bounded=known.bounded, **options)  # type: ignore[arg-type]
+
+
+_COLUMNS = (
+    _from("job_id", "pandaid", whole_number=True),
+    _from("task_id", "jeditaskid", whole_number=True),
+    _from("site", "computingsite"),
+    _from("cpu_raw", "cpuconsumptionunit"),
+    _from("processing_type", "processingtype"),
+    _from("transformation", "transformation"),
+    _from("state", "jobstatus", lower=True),
+    _from("user", "produsername"),
+    _from("project", "workinggroup"),
+    _from("submit_time", "creationtime"),
+    _from("start_time", "starttime"),
+    _from("end_time", "endtime"),
+    _from("cores", "actualcorecount", "corecount"),
+    _from("events", "nevents"),
+    _from("cpu_s", "cpuconsumptiontime"),
+    _from("wall_s", "wall_time"),
+    _from("hs06_s", "hs06sec"),
+    _from("queue_s", "queue_time"),
+    _from("stagein_s", "timestagein"),
+    _from("exe_s", "timeexe"),
+    _from("stageout_s", "timestageout"),
+    _from("max_rss_b", "maxrss", scale=_KB, unset=-1),
+    _from("avg_rss_b", "avgrss", scale=_KB, unset=-1),
+    _from("max_pss_b", "maxpss", scale=_KB, unset=-1),
+    _from("avg_pss_b", "avgpss", scale=_KB, unset=-1),
+    _from("max_vmem_b", "maxvmem", scale=_KB, unset=-1),
+    _from("read_b", "iobytesread", unset=-1),
+    _from("written_b", "iobyteswritten", unset=-1),
+    _from("input_b", "inputfilebytes"),
+    _from("output_b", "outputfilebytes"),
+    _from("failed_attempts", "failedattempt"),
+    Column("read_rate", ("iobytesreadrate",), "number", lenient=True),
+    Column("write_rate", ("iobyteswriterate",), "number", lenient=True),
+)
+
+
+def _derive(values: dict[str, Values]) -> None:
+    time_between(values, "wall_s", "start_time", "end_time")
+    time_between(values, "queue_s", "submit_time", "start_time")
+    _io_bytes(values, "read_b", "read_rate")
+    _io_bytes(values, "written_b", "write_rate")
+
+
+def _io_bytes(values: dict[str, Values], target: str, rate: str) -> None:
+    """Bring a total to bytes. It is in kB unless rate and wall time show that it is in bytes already.
+
+    The rate is in B/s over the payload's run, so total / rate is about the wall time for bytes and a
+    thousandth of it for kB. The border is drawn between the two, at a thirty-second of the wall time.
+    """
+    total = values.get(target)
+    if total is None:
+        return
+    factor: object = _KB
+    wall, speed = values.get("wall_s"), values.get(rate)
+    if wall is not None and speed is not None:
+        in_bytes = pc.greater_equal(
+            pc.multiply(total.values, 32.0), pc.multiply(speed.values, wall.values)
+        ).fill_null(False)
+        usable = pc.and_kleene(pc.greater(speed.values, 0.0), pc.greater(wall.values, 0.0)).fill_null(False)
+        factor = pc.if_else(pc.and_(in_bytes, usable), 1.0, _KB)
+    total.values = pc.multiply(total.values, factor)
+
+
+LAYOUT = Layout(
+    "panda",
+    _COLUMNS,
+    nulls=("NULL", "null", "None", "\\N"),
+    text_nulls=("nan", "NaN"),
+    trim=True,
+    derive=_derive,
+    hit_id="pandaid",
+)
+
+
+def task_in(name: str) -> str | None:
+    """The task id in a file name: the last 6 or more digits of ``job_records_[..._]DIGITS``, else None.
+
+    >>> task_in("job_records_10k_15350577.csv.gz"), task_in("jobs_15350577.csv")
+    ('15350577', None)
+    """
+    match = _TASK_IN_NAME.match(name)
+    return match[1] if match else None
+
+
+@dataclass(frozen=True)
+class PandaSource:
+    """CSV, JSON lines or Parquet with PanDA's column names.
+
+    The task id comes from ``jeditaskid``, else from the file name (:func:`task_in`), else from the fill: a
+    name says something about its file, a fill about a whole load.
+    """
+
+    name: str = "panda"
+    default_source: str = "panda"
+
+    def accept(self, file: Input) -> None:
+        """Raise unless the common readers can read what begins like this."""
+        require_readable(file)
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
+        task = task_in(file.name)
+        from_name = {} if task is None else {"task_id": task}
+        return parse_file(file, LAYOUT, Context(file.name, self.default_source, fill, from_name))

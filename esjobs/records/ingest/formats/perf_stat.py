@@ -1,0 +1,300 @@
+"""What ``perf stat`` counted of a job, as text or as cells (``-x,``, ``-x;``): a job record with counters.
+
+Values are read as any locale writes them (1,234 and 1.234 and 1 234 and 1'234; 0,98 and 0.98). Lines of
+single cores (``-A``, ``--per-core``) and of intervals (``-I``) are added up, if all of them counted. An event
+that several groups counted is taken from the group that counted longest; blocks with the same events
+(``--append``) are added up. Of an event that shared its counter with others ``EVENT/running`` keeps the share
+of the time that it was counted; below 5 % perf's extrapolation is no measurement, and the event is left out,
+counted, as is what was ``<not supported>`` or ``<not counted>``.
+
+The job's id comes from the digits in the file's name or from ``--set job_id=ID``, its site and end from
+``--set``. The program is that of the command that perf names, if it is one and starts no other.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from esjobs.core.errors import InputError
+from esjobs.core.fields import Field
+from esjobs.records.ingest.base import Parsed
+from esjobs.records.ingest.formats import job_files
+from esjobs.records.ingest.formats.commands import quoted_program
+from esjobs.records.ingest.formats.job_files import Books
+from esjobs.records.ingest.reading.inputs import Input
+
+LEAST_SHARE = 0.05
+"""Share of the time that an event must have been counted."""
+
+_BLANKS = " \u00a0\u202f\u2009"
+_SEPARATORS = _BLANKS + ",.'’"
+_UNIT = r"(?:msec|ms|ns|us|Joules|J|MiB|MB|GB|KB|C|Watts|W|%)"
+_CORE = r"(?:(?:S\d+)?(?:-?D\d+)?(?:-?L\d+)?(?:-?C\d+)?|CPU\d+|N\d+)"
+_ID = re.compile(rf"(?=.){_CORE}")
+_LINE = re.compile(
+    rf"(?:(?P<core>(?=[SCND]){_CORE})\s+(?:\d+\s{{2,}})?)?"
+    rf"(?:(?P<time>\d+[.,]\d{{6,9}})\s+)?"
+    rf"(?P<value><not supported>|<not counted>|\d[\d{_SEPARATORS}]*?)\s+"
+    rf"(?:(?P<unit>{_UNIT})\s+)?(?P<event>[A-Za-z_][^\s#]*)\s*(?P<rest>(?:#|\().*)?"
+)
+_SHARE = re.compile(r"\(\s*(\d+(?:[.,]\d+)?)\s*%\)\s*$")
+_ELAPSED = re.compile(rf"([\d{_SEPARATORS}]+?)\s+(?:\+-.*)?seconds\s+(time elapsed|user|sys)\b")
+_BEGIN = "Performance counter stats for"
+_PERF = re.compile(rf"{_BEGIN}|seconds time elapsed|counts\s+unit\s+events")
+_NEGATIVE = 2.0**63
+"""A counter of 64 bits that fell below 0 is printed as what is missing to 2^64; none counts that far."""
+_LONGEST = 1000
+"""Letters of a line of perf; what is longer is none of it."""
+
+_LACKING = ("<not supported>", "<not counted>")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+
+
+@dataclass
+class _Count:
+    """What was counted of an event; ``share``: of the time, the least of the lines added up."""
+
+    value: float
+    share: float
+    added: bool
+
+
+@dataclass
+class _Block:
+    """One output of perf stat."""
+
+    counts: dict[str, _Count] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    incomplete: set[str] = field(default_factory=set)
+
+    def add(self, event: str, value: float, share: float, *, part: bool) -> None:
+        """Take a line in; ``part``: it is of one core or interval, which are added up."""
+        known = self.counts.get(event)
+        if known is None:
+            self.counts[event] = _Count(value, share, part)
+        elif part and known.added:
+            known.value += value
+            known.share = min(known.share, share)
+        elif share > known.share:
+            self.counts[event] = _Count(value, share, part)
+
+    def merge(self, other: "_Block") -> None:
+        """Take in another run: what both have counted is added up where they counted the same events."""
+        alike = set(self.counts) == set(other.counts)
+        for event, count in other.counts.items():
+            if alike:
+                self.counts[event].value += count.value
+                self.counts[event].share = min(self.counts[event].share, count.share)
+            else:
+                self.add(event, count.value, count.share, part=False)
+        for name, seconds in other.seconds.items():
+            self.seconds[name] = seconds + (self.seconds.get(name, 0.0) if alike else 0.0)
+
+
+class PerfStat:
+    """The format ``perf-stat``."""
+
+    name = "perf-stat"
+    default_source = "perf-stat"
+    settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """A job record; see :class:`esjobs.records.ingest.base.Source`."""
+        try:
+            text = job_files.text_of(job_files.content(file), file)
+            books = Books(file.name)
+            block = _counted(text, books)
+            job_id = job_files.job_id_of(file, fill)
+            job = {**_job(job_id, block), "executable": quoted_program(text.split(_BEGIN)[1:])}
+            yield job_files.job_piece(job, file, fill, self.default_source, books)
+        except InputError as error:
+            yield job_files.damaged(file, error, None)
+
+
+def _job(job_id: str, block: _Block) -> dict[str, Any]:
+    counters: dict[str, float] = {}
+    for event, count in block.counts.items():
+        counters[event] = count.value
+        if count.share < 1:
+            counters[f"{event}/running"] = count.share
+    cpu = [block.seconds[name] for name in ("user", "sys") if name in block.seconds]
+    clock = block.counts.get("task-clock")
+    return {
+        "job_id": job_id,
+        "wall_s": block.seconds.get("time elapsed"),
+        "cpu_s": sum(cpu) if len(cpu) == 2 else None if clock is None else clock.value / 1000,
+        "counters": counters,
+    }
+
+
+def _counted(text: str, books: Books) -> _Block:
+    """Everything that a file counts, or :class:`InputError` when that is nothing."""
+    separator = _separator(text)
+    if not separator and not _PERF.search(text):
+        raise InputError(f"{books.file} is no output of perf stat, nor of perf stat -x,")
+    blocks = _of_cells(text, separator, books) if separator else _of_text(text, books)
+    merged: list[_Block] = []
+    for block in blocks:
+        for event in block.incomplete & set(block.counts):
+            del block.counts[event]
+            books.repair("events that some core or interval did not count, left out")
+        twin = next((one for one in merged if set(one.counts) == set(block.counts)), None)
+        if twin is None:
+            merged.append(block)
+        else:
+            twin.merge(block)
+    whole = _Block()
+    for block in merged:
+        whole.merge(block)
+    if not whole.counts:
+        raise InputError(f"{books.file} has no counts; expected the output of perf stat, or of perf stat -x,")
+    return whole
+
+
+def _lacks(block: _Block, event: str, what: str, books: Books, *, part: bool) -> None:
+    """Leave a line out; a sum over cores or intervals that lacks one of them is no sum."""
+    books.repair(what)
+    if part:
+        block.incomplete.add(event)
+
+
+def _take(
+    block: _Block, event: str, value: str, unit: str, share: float, books: Books, *, part: bool
+) -> None:
+    if value in _LACKING:
+        _lacks(block, event, f"events that were {value.strip('<>')}, left out", books, part=part)
+        return
+    number = number_in(value, fraction=bool(unit))
+    if number is not None and number >= _NEGATIVE:
+        what = "counts from 2^63 on, which are negative ones, left out"
+        _lacks(block, event, what, books, part=part)
+    elif number is None:
+        _lacks(block, event, "values that are no number, left out", books, part=part)
+    elif share < LEAST_SHARE:
+        _lacks(block, event, "events that were counted less than 5 % of the time, left out", books, part=part)
+    else:
+        block.add(event, number, share, part=part)
+
+
+# -- text ------------------------------------------------------------------------------------------------
+
+
+def _of_text(text: str, books: Books) -> Iterator[_Block]:
+    for part in text.split(_BEGIN):
+        block = _Block()
+        lines = part.splitlines()
+        for number, line in enumerate(lines):
+            stripped = line.strip(_BLANKS + "\t")
+            if len(stripped) > _LONGEST:
+                continue
+            if seconds := _ELAPSED.match(stripped):
+                value = number_in(seconds[1], fraction=True)
+                if value is not None:
+                    block.seconds[seconds[2]] = value
+            elif match := _LINE.fullmatch(stripped):
+                share = _share(match["rest"] or "", lines, number + 1)
+                of_part = bool(match["core"] or match["time"])
+                _take(block, match["event"], match["value"], match["unit"] or "", share, books, part=of_part)
+        if block.counts:
+            yield block
+
+
+def _share(rest: str, lines: list[str], following: int) -> float:
+    """The share at the end of a line, or of the lines of remarks that belong to it; 1 without one."""
+    for text in (rest, *_remarks(lines, following)):
+        if match := _SHARE.search(text):
+            return round(float(match[1].replace(",", ".")) / 100, 6)
+    return 1.0
+
+
+def _remarks(lines: list[str], at: int) -> Iterator[str]:
+    while at < len(lines) and len(lines[at]) <= _LONGEST and lines[at].strip().startswith("#"):
+        yield lines[at]
+        at += 1
+
+
+# -- cells -----------------------------------------------------------------------------------------------
+
+
+def _separator(text: str) -> str:
+    """What stands between the cells; empty for text."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")][:20]
+    for separator in (";", ",", "\t", "|"):
+        events = sum(_event_at(line.split(separator)) is not None for line in lines)
+        if 2 * events > len(lines):
+            return separator
+    return ""
+
+
+def _event_at(cells: list[str]) -> int | None:
+    """Which cell names the event: the first that is no number, unit or core, behind value and unit."""
+    for place, cell in enumerate(cells[:7]):
+        word = cell.strip()
+        if place >= 2 and re.fullmatch(r"[A-Za-z_]\S*", word) and not re.fullmatch(_UNIT, word):
+            return place
+        known = not word or word in _LACKING or _NUMBER.fullmatch(word) or re.fullmatch(_UNIT, word)
+        if not (known or _ID.fullmatch(word)):
+            return None
+    return None
+
+
+def _of_cells(text: str, separator: str, books: Books) -> Iterator[_Block]:
+    block = _Block()
+    odd = 0
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = _whole_events(line.split(separator), separator)
+        place = _event_at(cells)
+        if place is None:
+            odd += 1
+            continue
+        value, unit = cells[place - 2].strip(), cells[place - 1].strip()
+        before = place - 2
+        if (
+            separator == ","
+            and unit
+            and before
+            and cells[before - 1].isdigit()
+            and re.fullmatch(r"\d\d", value)
+        ):
+            # the comma of a fraction is a separator, too
+            before -= 1
+            value = f"{cells[before]}.{value}"
+        share = cells[place + 2].strip().replace(",", ".") if len(cells) > place + 2 else ""
+        known = round(float(share) / 100, 6) if _NUMBER.fullmatch(share) else 1.0
+        _take(block, cells[place].strip(), value, unit, known, books, part=before > 0)
+    books.repair("lines that count nothing, left out", odd)
+    yield block
+
+
+def _whole_events(cells: list[str], separator: str) -> list[str]:
+    """Cells with events put together that hold the separator: cpu/event=0x3c,umask=0x0/."""
+    whole: list[str] = []
+    for cell in cells:
+        if whole and re.fullmatch(r"[a-z_0-9]+/[^/]*", whole[-1]):
+            whole[-1] += separator + cell
+        else:
+            whole.append(cell)
+    return whole
+
+
+def number_in(text: str, *, fraction: bool) -> float | None:
+    """A number as some locale writes it; ``fraction``: it may have a fraction, which counts have not.
+
+    >>> number_in("190 973 918 953", fraction=False), number_in("1.234.567", fraction=False)
+    (190973918953.0, 1234567.0)
+    >>> number_in("53 065,07", fraction=True), number_in("1,234.50", fraction=True)
+    (53065.07, 1234.5)
+    """
+    text = text.strip(_SEPARATORS)
+    if not text or text.strip(_SEPARATORS + "0123456789"):
+        return None
+    parts = re.split(f"[{_SEPARATORS}]", text)
+    grouped = all(len(part) == 3 for part in parts[1:])
+    marks = [mark for mark in text if mark in _SEPARATORS]
+    # a mark that occurs twice is none of a fraction, nor one before groups of three in a count
+    if (fraction or not grouped) and marks[-1:] in ([","], ["."]) and marks.count(marks[-1]) == 1:
+        return float("".join(parts[:-1]) + "." + parts[-1])
+    return float("".join(parts)) if grouped or len(parts) == 1 else None

@@ -1,0 +1,211 @@
+"""What prmon, the memory monitor of grid jobs, writes: samples as text, or the summary as JSON.
+
+Text: a header and a line a sample, apart by blanks or tabs, in the form of today (``Time nprocs ... utime
+rchar read_bytes ... rx_bytes``) or that of the monitor before it (``Time VMEM PSS RSS Swap rchar wchar rbytes
+wbytes``). Memory is in kB. CPU time, I/O and network are counters of all processes of the job: they become
+rates, the first sample has none, and where a counter falls, because a process ended, there is a gap, counted.
+The series are of the job as a whole.
+
+JSON: the summary (``Max``, ``Avg``, ``HW``), which becomes a job record; ``--set`` gives its site and end.
+
+The job's id comes from the digits in the file's name or from ``--set job_id=ID``.
+"""
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.core.errors import InputError
+from esjobs.core.fields import Field
+from esjobs.core.metrics import other
+from esjobs.records.ingest.base import Parsed
+from esjobs.records.ingest.formats import job_files
+from esjobs.records.ingest.formats.job_files import Books
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.series.rows import Series, regular
+from esjobs.schema.series import SERIES
+
+_KIB = 1024.0
+
+_LEVELS: dict[str, tuple[str, float]] = {
+    "pss": ("mem_pss_b", _KIB),
+    "rss": ("mem_used_b", _KIB),
+    "vmem": ("mem_virtual_b", _KIB),
+    "swap": ("swap_used_b", _KIB),
+    "nprocs": ("processes", 1.0),
+    "nthreads": ("threads", 1.0),
+    "gpusmpct": ("gpu_load", 0.01),
+    "gpufbmem": ("gpu_mem_used_b", _KIB),
+}
+_COUNTERS: dict[str, tuple[str, ...]] = {
+    "cpu_load": ("utime", "stime"),
+    "read_b_s": ("rchar",),
+    "write_b_s": ("wchar",),
+    "disk_read_b_s": ("read_bytes", "rbytes"),
+    "disk_write_b_s": ("write_bytes", "wbytes"),
+    "net_read_b_s": ("rx_bytes",),
+    "net_write_b_s": ("tx_bytes",),
+    "net_b_s": ("rx_bytes", "tx_bytes"),
+    "net_packets_s": ("rx_packets", "tx_packets"),
+}
+"""Metrics with the counters that they are the rate of: the sum of those that a file has."""
+
+_BOTH = {"cpu_load", "net_b_s", "net_packets_s"}
+"""Metrics that need all of their counters."""
+
+_USED = {"time", "wtime", *_LEVELS, *(name for names in _COUNTERS.values() for name in names)}
+
+
+class Prmon:
+    """The format ``prmon``."""
+
+    name = "prmon"
+    default_source = "prmon"
+    settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """The series of a job, or its record from a summary; see
+        :class:`esjobs.records.ingest.base.Source`."""
+        summary = False
+        try:
+            text = job_files.text_of(job_files.content(file), file)
+            job_id = job_files.job_id_of(file, fill)
+            summary = text.lstrip().startswith("{")
+            source = str(fill.get("source") or self.default_source)
+            if summary:
+                yield _record(text, job_id, file, fill, source)
+            else:
+                books = Books(file.name)
+                series = list(_series(text, books))
+                yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
+        except (InputError, ValueError) as error:
+            yield job_files.damaged(file, error, None if summary else SERIES)
+
+
+def _series(text: str, books: Books) -> Iterator[Series]:
+    columns = _columns(text, books)
+    times = columns.pop("time")
+    back = int((np.diff(times) < 0).sum())
+    books.repair("times that go back, sorted", back)
+    order = np.argsort(times, kind="stable")
+    last = np.r_[np.diff(times[order]) > 0, True]
+    books.repair("samples of a time that another one has, left out", int((~last).sum()))
+    order = order[last]
+    times = times[order]
+    columns = {name: values[order] for name, values in columns.items()}
+    named: dict[str, npt.NDArray[np.float64]] = {}
+    for name, values in columns.items():
+        if name in _LEVELS:
+            metric, factor = _LEVELS[name]
+            named[metric] = values * factor
+        elif name not in _USED:
+            named[other(name)] = values
+    for metric, wanted in _COUNTERS.items():
+        there = [name for name in wanted if name in columns]
+        if there and (len(there) == len(wanted) or metric not in _BOTH):
+            named[metric] = _rate(times, [columns[name] for name in there], metric, books)
+    laid = regular(times, list(named.values()))
+    for (metric, _), values in zip(named.items(), laid.columns, strict=True):
+        if np.isfinite(values).any():
+            yield Series(metric, "job", "", laid.start, laid.step_s, values, laid.remark)
+        else:
+            books.refuse("no samples", metric, f"{metric} has no sample in {len(values):,} instants")
+
+
+def _rate(
+    times: npt.NDArray[np.float64], counters: list[npt.NDArray[np.float64]], metric: str, books: Books
+) -> npt.NDArray[np.float64]:
+    """The sum of the rates of counters since the sample before; NaN for the first, and where one falls."""
+    total = np.zeros(len(times) - 1)
+    fallen = np.zeros(len(times) - 1, bool)
+    for counter in counters:
+        risen = np.diff(counter)
+        fallen |= risen < 0
+        total += risen
+    books.repair(f"falls of the counters of {metric}, left as gaps", int(fallen.sum()))
+    with np.errstate(invalid="ignore"):
+        rates = np.where(fallen, np.nan, total / np.diff(times))
+    return np.concatenate(([np.nan], rates))
+
+
+def _columns(text: str, books: Books) -> dict[str, npt.NDArray[np.float64]]:
+    """The columns by their names in small letters; lines that have no time or another length are left out."""
+    lines = text.splitlines()
+    names = lines[0].lower().split() if lines else []
+    if "time" not in names or not {"rss", "pss", "vmem"} & set(names) or len(set(names)) != len(names):
+        raise InputError(
+            f"{books.file} has no header of prmon; expected Time, and columns such as pss, rss, utime, rchar"
+        )
+    numbers, odd = array("d"), 0
+    for line in lines[1:]:
+        cells = line.split()
+        if len(cells) == len(names):
+            numbers.extend(map(_number, cells))
+        elif cells:
+            odd += 1
+    values = np.array(numbers).reshape(-1, len(names))
+    with np.errstate(invalid="ignore"):
+        timed = (values[:, names.index("time")] > 0) & (values[:, names.index("time")] < 4e9)
+    books.repair("lines without a time or of another number of cells, left out", odd + int((~timed).sum()))
+    values = values[timed]
+    if not len(values):
+        raise InputError(f"{books.file} has no sample")
+    books.repair("cells that are no number from 0, left as gaps", int(np.isnan(values).sum()))
+    return {name: values[:, place] for place, name in enumerate(names)}
+
+
+def _number(cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        return np.nan
+    return value if 0 <= value < 1e18 else np.nan
+
+
+def _record(text: str, job_id: str, file: Input, fill: Mapping[str, object], source: str) -> Parsed:
+    try:
+        summary = json.loads(text)
+        most, mean = _numbers(summary["Max"]), _numbers(summary.get("Avg", {}))
+    except RecursionError as error:
+        raise InputError(f"{file.name} is nested too deeply for a summary of prmon; copy it again") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{file.name} is no JSON ({error}); copy it again") from error
+    except (KeyError, AttributeError, TypeError) as error:
+        raise InputError(f"{file.name} is no summary of prmon: it has no numbers under Max") from error
+    processor = _of(_of(summary, "HW"), "cpu")
+    cpu = [most[name] for name in ("utime", "stime") if name in most]
+    job: dict[str, Any] = {
+        "job_id": job_id,
+        "cpu_raw": str(processor["ModelName"]) if processor.get("ModelName") else None,
+        "wall_s": most.get("wtime"),
+        "cpu_s": sum(cpu) if len(cpu) == 2 else None,
+        "max_rss_b": _kib(most.get("rss")),
+        "max_pss_b": _kib(most.get("pss")),
+        "max_vmem_b": _kib(most.get("vmem")),
+        "avg_rss_b": _kib(mean.get("rss")),
+        "avg_pss_b": _kib(mean.get("pss")),
+        "read_b": most.get("rchar"),
+        "written_b": most.get("wchar"),
+    }
+    return job_files.job_piece(job, file, fill, source, Books(file.name))
+
+
+def _of(given: object, name: str) -> Mapping[str, Any]:
+    inner = given.get(name) if isinstance(given, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name.lower(): float(value)
+        for name, value in given.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+    }
+
+
+def _kib(value: float | None) -> float | None:
+    return None if value is None else value * _KIB

@@ -1,0 +1,213 @@
+"""What formats of reference tables share: a small file, its rows checked, and how far those of a model agree.
+
+A row that cannot be used is refused and counted; the others stay as the file has them. Rows of one CPU model
+are never averaged: machines differ in threads, clock, memory and settings, and which of them a job ran on
+nobody knows. Each row says the range of all that the file has for its model instead.
+"""
+
+import csv
+import io
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from esjobs.core.arrow import given_schema
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.fields import Field
+from esjobs.records.ingest.base import EXCERPT, Parsed, Reject
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.small_files import LARGEST, text_of
+from esjobs.records.names.cpu_models import resolve
+from esjobs.schema.references import REFERENCES, SAME_SCORE
+
+NO_VALUE = "no score"
+NO_MODEL = "no CPU model"
+NO_NUMBER = "not a number"
+OUT_OF_RANGE = "out of range"
+REPEATED = "repeated"
+
+LARGEST_PER_CORE = 100.0
+"""No core delivers more HS06 or HS23 than this; HEPiX's best are at 40."""
+_DIFFERING = {
+    "smt": "smt",
+    "cores": "cores",
+    "clock_mhz": "clock",
+    "board": "board",
+    "remark": "settings",
+    "site": "site",
+}
+"""Columns that can tell two rows of a CPU model apart, and what people call them."""
+
+
+class Refused(Exception):  # noqa: N818  a row, not a program, went wrong
+    """Why a row cannot be used: reason, column, and what was found."""
+
+    def __init__(self, reason: str, name: str, detail: str) -> None:
+        super().__init__(reason)
+        self.reason, self.name, self.detail = reason, name, detail
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the file as text: its number, the text for the list of refused rows, and how to type it."""
+
+    number: int
+    text: str
+    typed: Callable[[], Mapping[str, Any]]
+    """Columns of the row; raises :class:`Refused`."""
+
+
+@dataclass(frozen=True)
+class ReferenceScores:
+    """A source of reference tables.
+
+    ``lines``: the rows of a text, or :class:`InputError` when it is none of this format. A line gives the
+    columns of ``references`` that it knows, ``cpu_raw`` and ``value`` at least; model, score per core and the
+    range follow.
+    """
+
+    name: str
+    lines: Callable[[str, Path], Iterator[Line]]
+    default_source: str = "references"
+    most: ClassVar[int] = LARGEST
+    settable: ClassVar[tuple[Field, ...]] = ()
+
+    def load_facts(
+        self, contents: Sequence[tuple[str, str]], fill: Mapping[str, object]
+    ) -> dict[str, object]:
+        """What an import is named by: the bytes and the form, whatever the file is called."""
+        del fill
+        if len(contents) > 1:
+            raise UsageError("reference tables are read one file at a time")
+        return {"content": contents[0][1], "form": self.name}
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """The rows of a file as one piece; see :class:`esjobs.records.ingest.base.Source`."""
+        del fill
+        path = file if isinstance(file, Path) else Path(file.name)
+        rows: list[dict[str, Any]] = []
+        rejects: list[Reject] = []
+        seen: set[tuple[object, ...]] = set()
+        for line in self.lines(text_of(file, path, "reference scores"), path):
+            try:
+                row = _completed(line.typed(), path)
+                if tuple(row.values()) in seen:
+                    raise Refused(REPEATED, "", "the same row stands above")
+            except Refused as why:
+                excerpt = line.text[:EXCERPT]
+                rejects.append(Reject(why.reason, file.name, line.number, why.name, why.detail, excerpt))
+                continue
+            seen.add(tuple(row.values()))
+            rows.append(row)
+        if not rows and not rejects:
+            raise InputError(f"{path} has no rows; is it a table of the form {self.name}?")
+        batch = pa.RecordBatch.from_pylist(_with_ranges(rows), schema=given_schema(REFERENCES))
+        ambiguous = len({row["cpu_model"] for row in rows if row["ambiguous"]})
+        models = len({row["cpu_model"] for row in rows})
+        note = f"{path.name}: {models} CPU models, {ambiguous} of them with several scores or a made-up name"
+        yield Parsed(batch, tuple(rejects), len(rows) + len(rejects), (note,) if rows else (), REFERENCES)
+
+
+def _completed(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The row with model and score per core; :class:`Refused` where it has none."""
+    raw = given["cpu_raw"]
+    model = resolve(raw)
+    if model is None:
+        raise Refused(NO_MODEL, "cpu_raw", f"'{raw[:60]}' names no CPU model")
+    row: dict[str, Any] = {name: given.get(name) for name in given_schema(REFERENCES).names}
+    relative = row["benchmark"] == "factor"
+    cores = row["cores"]
+    if cores is None and not relative:
+        raise Refused(NO_VALUE, "cores", "no number of cores to divide the score by")
+    per_core = row["value"] if relative else row["value"] / cores
+    if not 0 < per_core < LARGEST_PER_CORE or not math.isfinite(per_core):
+        raise Refused(
+            OUT_OF_RANGE,
+            "value",
+            f"{row['value']:g} on {cores or 1} cores; expected more than 0 and less than "
+            f"{LARGEST_PER_CORE:g} per core",
+        )
+    row |= {
+        "cpu_model": model.name,
+        "value_per_core": per_core,
+        "ambiguous": model.virtual,
+        "source": row["source"] or path.name,
+    }
+    return row
+
+
+def _with_ranges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, each with the range of its model and benchmark, and what the rows behind it differ in."""
+    groups: dict[tuple[str, str, str | None], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        # fits of unlike scale are unlike benchmarks
+        scale = row["source"] if row["benchmark"] == "factor" else None
+        groups[row["benchmark"], row["cpu_model"], scale].append(row)
+    for group in groups.values():
+        values = [row["value_per_core"] for row in group]
+        low, high = min(values), max(values)
+        apart = high > low * (1 + SAME_SCORE)
+        differ = [called for name, called in _DIFFERING.items() if len({row[name] for row in group}) > 1]
+        for row in group:
+            row |= {
+                "value_per_core_low": low,
+                "value_per_core_high": high,
+                "ambiguous": bool(apart or row["ambiguous"]),
+                "differ_in": ", ".join(differ) if apart and differ else None,
+            }
+    return rows
+
+
+def cells(
+    text: str, path: Path, wanted: Sequence[str], delimiter: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Number and cells of each row of a table with a header; :class:`InputError` when columns are missing."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        names = [name.strip() for name in reader.fieldnames or ()]
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            raise InputError(
+                f"{path}, line 1: no column {', '.join(missing)}; found {', '.join(names)[:200]}"
+            )
+        for raw in reader:
+            # a short row has None for what it lacks, a long one None for a name
+            yield reader.line_num, {(k or "").strip(): (v or "").strip() for k, v in raw.items() if k}
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}; expected a table in text") from error
+
+
+def number(name: str, text: str) -> float | None:
+    """A number, None where nothing or '-' stands; :class:`Refused` for anything else."""
+    if text in ("", "-", "na", "not_available"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise Refused(NO_NUMBER, name, f"'{text[:60]}' is no number")
+    return value
+
+
+def count(name: str, text: str) -> int | None:
+    """A whole number above 0, None where nothing, '-' or a negative number (not known) stands."""
+    value = number(name, text)
+    if value is None or value < 0:
+        return None
+    if value != int(value) or not 0 < value < 1e6:
+        raise Refused(OUT_OF_RANGE, name, f"'{text[:60]}' is no number of cores or measurements")
+    return int(value)
+
+
+def score(name: str, text: str) -> float:
+    """The score of a machine; :class:`Refused` without one."""
+    value = number(name, text)
+    if value is None:
+        raise Refused(NO_VALUE, name, "nothing was measured")
+    return value

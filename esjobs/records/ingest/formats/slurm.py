@@ -1,0 +1,291 @@
+"""Slurm's accounting as ``sacct`` prints it: cells between bars, with or without a header, steps joined.
+
+Facts about the records, checked on real ones and in Slurm's manual:
+
+- Times are local and name no zone: ``--set timezone=Europe/Berlin`` says which; without it UTC is assumed.
+- A job is followed by its steps (``123.batch``, ``123.extern``, ``123.0``). What only steps have is joined
+  into the job: the largest memory of a task, CPU time, bytes read and written. A job with its steps is a row.
+- ``JobIDRaw`` is what other programs of the cluster know a job by; of a task of an array ``JobID``
+  (``123_4``) names the array, which becomes the task: a set of similar jobs.
+- ``CPUTime`` is elapsed time x cores, no CPU time that was used; ``TotalCPU`` is.
+- Memory: K, M, G are powers of 1024. ``ReqMem`` is per node (``n``), per core (``c``) or for the job;
+  ``ReqTRES`` is for the job, and goes first. 2147486648Mn is 2^31 + 3000 per core, printed by a program that
+  did not know the bit: such a cell is left out and counted.
+- ``ReqTRES`` of old versions leaves GPUs out: none among them is none asked for only where none were given.
+- Job names are free text, and may hold a bar; they are not stored. Those of steps are their programs, unless
+  somebody named them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import ClassVar
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.fields import JOB_FIELDS, Field
+from esjobs.core.fields import field as known_field
+from esjobs.core.tables import column
+from esjobs.records.ingest.base import MAX_LINE, Parsed, Reject
+from esjobs.records.ingest.formats import slurm_cells as cells
+from esjobs.records.ingest.formats.slurm_lines import (
+    Account,
+    Heading,
+    Row,
+    heading_of,
+    joined,
+    last_job,
+    rows_in,
+)
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.reading.layout import Column, Layout, Values, bind, require, time_between
+from esjobs.records.ingest.reading.lines import BLOCK, LineFeed, excerpt
+from esjobs.records.ingest.reading.opening import opened, require_readable
+from esjobs.records.ingest.refusals import Refusals
+from esjobs.records.ingest.validate import Block, Context, rows_of
+
+
+def _from(target: str, *names: str) -> Column:
+    known = known_field(target)
+    return Column(target, names, known.type, bounded=known.bounded)
+
+
+def _derive(values: dict[str, Values]) -> None:
+    time_between(values, "wall_s", "start_time", "end_time")
+    time_between(values, "queue_s", "submit_time", "start_time")
+    asked, given = values.get("requested_gpus"), values.get("gpus")
+    if asked is not None and given is not None:
+        unlisted = pc.and_(pc.equal(asked.values, 0), pc.greater(given.values, 0)).fill_null(False)
+        asked.values = pc.if_else(unlisted, pa.scalar(None, pa.int64()), asked.values)
+
+
+LAYOUT = Layout(
+    "slurm",
+    (
+        _from("source", "cluster"),
+        _from("job_id", "jobidraw", "jobid"),
+        _from("task_id", "jobid/array"),
+        _from("site", "partition"),
+        _from("state", "state"),
+        _from("user", "user"),
+        _from("project", "account"),
+        _from("submit_time", "submit"),
+        _from("start_time", "start"),
+        _from("end_time", "end"),
+        _from("cores", "alloccpus", "ncpus", "alloctres/cpu"),
+        _from("cpu_s", "totalcpu"),
+        _from("wall_s", "elapsedraw", "elapsed"),
+        _from("max_rss_b", "maxrss"),
+        _from("read_b", "tresusageintot/disk"),
+        _from("written_b", "tresusageouttot/disk"),
+        _from("nodes", "allocnodes", "nnodes"),
+        _from("gpus", "alloctres/gpu"),
+        _from("requested_wall_s", "timelimitraw", "timelimit"),
+        _from("requested_memory_b", "reqtres/mem", "reqmem"),
+        _from("requested_cores", "reqcpus", "reqtres/cpu"),
+        _from("requested_gpus", "reqtres/gpu"),
+        _from("cluster", "cluster"),
+        _from("exit_code", "exitcode"),
+        _from("executable", "jobname/program"),
+    ),
+    trim=True,
+    derive=_derive,
+)
+
+_PLAIN: Mapping[str, Callable[[str], str | None]] = {
+    **dict.fromkeys(("elapsed", "totalcpu"), cells.seconds),
+    "timelimit": cells.limit,
+    "timelimitraw": cells.minutes,
+    "maxrss": cells.bytes_of,
+    "state": cells.state,
+}
+"""By column: what a cell becomes. Every other one stays, unless it says nothing."""
+
+_PARTS: Mapping[str, Callable[[str], str | None]] = {
+    "jobid/array": cells.array_of,
+    "alloctres/cpu": lambda text: cells.resources(text).get("cpu"),
+    "alloctres/gpu": cells.gpus,
+    "reqtres/cpu": lambda text: cells.resources(text).get("cpu"),
+    "reqtres/gpu": cells.gpus,
+    "reqtres/mem": lambda text: cells.resource_bytes(text, "mem"),
+    "tresusageintot/disk": lambda text: cells.resource_bytes(text, "fs/disk"),
+    "tresusageouttot/disk": lambda text: cells.resource_bytes(text, "fs/disk"),
+}
+"""What is a part of a column; the column's name comes first."""
+
+_TIMES = ("submit", "start", "end")
+
+
+@dataclass(frozen=True)
+class SlurmSource:
+    """Output of ``sacct --parsable2`` (or ``--parsable``), UTF-8, plain or gzip."""
+
+    name: str = "slurm"
+    default_source: str = "slurm"
+    settable: ClassVar[tuple[Field, ...]] = (
+        *JOB_FIELDS,
+        column("timezone", "keyword", "zone of the times in the file, such as Europe/Berlin; UTC without it"),
+        column("columns", "keyword", "of a file without a header: its columns, with commas between"),
+    )
+
+    def accept(self, file: Input) -> None:
+        """Raise unless a file begins like text."""
+        require_readable(file)
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """Stream one file; see :class:`esjobs.records.ingest.base.Source`."""
+        jobs_fill = {name: value for name, value in fill.items() if name not in ("timezone", "columns")}
+        zone_name = str(fill.get("timezone", "UTC"))
+        zone = _zone(zone_name)
+        context = Context(file.name, self.default_source, jobs_fill)
+        refusals, account, n_rows = Refusals(file.name), Account(), 0
+        with opened(file) as source:
+            if source.container != "csv":
+                raise InputError(f"{file.name} is {source.container}, not the output of sacct")
+            feed = LineFeed(source.stream, file, BLOCK)
+            heading: Heading | None = None
+            waiting: list[Row] = []
+            for lines in feed:
+                if lines.overlong:
+                    detail = f"the row has more than {MAX_LINE} bytes; accepted: shorter ones"
+                    refusals.add(
+                        Reject("line too long", file.name, lines.first, "", detail, excerpt(lines.data))
+                    )
+                    continue
+                numbered = list(enumerate(lines.data.split(b"\n"), lines.first))
+                if heading is None:
+                    numbered = [pair for pair in numbered if pair[1].strip()]
+                    if not numbered:
+                        continue
+                    heading = heading_of(numbered[0][1], fill.get("columns"), file.name)
+                    numbered = numbered[1:] if heading.named else numbered
+                rows = rows_in(numbered, heading, refusals, account, waiting)
+                waiting = [] if lines.final else last_job(rows, heading)
+                rows = rows[: len(rows) - len(waiting)]
+                parsed = _parsed(rows, heading, zone, context, refusals, account)
+                n_rows += parsed.rows_in
+                yield parsed
+            if waiting and heading is not None:
+                parsed = _parsed(waiting, heading, zone, context, refusals, account)
+                n_rows += parsed.rows_in
+                yield parsed
+        left = (*refusals.take(), *refusals.rest())
+        n_left = sum(reject.n_rows for reject in left)
+        empty = pa.RecordBatch.from_pylist([], schema=PUT_SCHEMA)
+        notes = _notes(file.name, account, n_rows + n_left, None if "timezone" in fill else zone_name)
+        yield Parsed(empty, left, n_left, notes)
+
+
+SLURM = SlurmSource()
+"""The format ``slurm``."""
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"timezone={name} is no time zone; name one such as UTC or Europe/Berlin") from None
+
+
+def _parsed(
+    rows: Sequence[Row],
+    heading: Heading,
+    zone: tzinfo,
+    context: Context,
+    refusals: Refusals,
+    account: Account,
+) -> Parsed:
+    jobs = joined(rows, heading, refusals, account)
+    columns = {name: [row.cells[at].strip() for row in jobs] for name, at in heading.at.items()}
+    made = _cells(columns, zone, account)
+    if "jobname" in heading.at:
+        made["jobname/program"] = [row.program for row in jobs]
+    header = [*dict.fromkeys((*heading.names, *made))]
+    binding = bind(LAYOUT, header, context.file)
+    require(binding, tuple(context.fill), context.file, header)
+    block = Block(
+        {name: pa.array(values, pa.string()) for name, values in made.items()},
+        len(jobs),
+        np.array([row.number for row in jobs], dtype=np.int64),
+        lambda row, name: columns[name.partition("/")[0]][row],
+        lambda row: excerpt(jobs[row].raw),
+    )
+    return rows_of(block, binding, context, refusals)
+
+
+def _cells(columns: Mapping[str, list[str]], zone: tzinfo, account: Account) -> dict[str, list[str | None]]:
+    """The columns that are read, each cell as the common conversion takes it."""
+    made: dict[str, list[str | None]] = {}
+    for name, texts in columns.items():
+        if name in _TIMES:
+            moments = {text: cells.utc(text, zone) for text in set(texts)}
+            made[name] = [moments[text][0] for text in texts]
+            account.twice += sum(moments[text][1] for text in texts)
+        elif name == "reqmem":
+            made[name] = _requested(columns, account)
+        else:
+            made[name] = _each(texts, _PLAIN.get(name, _said))
+    for name, part in _PARTS.items():
+        if (texts_of := columns.get(name.partition("/")[0])) is not None:
+            made[name] = _each(texts_of, part)
+    if "nodelist" in columns:
+        # who never ran had no nodes, whatever the record counts
+        for name in ("nnodes", "allocnodes"):
+            if name in made:
+                made[name] = [
+                    None if nodes == "None assigned" else count
+                    for nodes, count in zip(columns["nodelist"], made[name], strict=True)
+                ]
+    return made
+
+
+def _each(texts: Sequence[str], part: Callable[[str], str | None]) -> list[str | None]:
+    known = {text: part(text) for text in set(texts)}
+    return [known[text] for text in texts]
+
+
+def _said(text: str) -> str | None:
+    return None if text in cells.NOTHING else text
+
+
+def _requested(columns: Mapping[str, list[str]], account: Account) -> list[str | None]:
+    texts = columns["reqmem"]
+    nodes, cores = (
+        next((columns[name] for name in names if name in columns), [""] * len(texts))
+        for names in (("reqnodes", "nnodes", "allocnodes"), ("reqcpus", "ncpus", "alloccpus"))
+    )
+    triples = list(zip(texts, nodes, cores, strict=True))
+    known = {key: cells.requested_memory(key[0], *map(cells.whole, key[1:])) for key in set(triples)}
+    account.impossible += sum(known[key][1] for key in triples)
+    return [known[key][0] for key in triples]
+
+
+def _notes(file: str, account: Account, rows: int, assumed: str | None) -> tuple[str, ...]:
+    notes = []
+    if not rows:
+        notes.append(f"{file}: no rows")
+    elif assumed is not None:
+        notes.append(
+            f"{file}: times without a zone were taken for {assumed}; where sacct ran elsewhere, give "
+            "--set timezone=Europe/Berlin, or whatever zone it is"
+        )
+    if account.joined:
+        notes.append(f"{file}: steps joined into their jobs: {account.joined:,}")
+    if account.continued:
+        notes.append(f"{file}: lines that continue a name or command of several lines: {account.continued:,}")
+    if account.impossible:
+        notes.append(
+            f"{file}: cells of reqmem that are impossible (such as 2147486648Mn), and left out: "
+            f"{account.impossible:,}; where ReqTRES names memory, that counts"
+        )
+    if account.twice:
+        notes.append(
+            f"{file}: times that the clock showed twice (end of summer time), of which the first is taken: "
+            f"{account.twice:,}"
+        )
+    return tuple(notes)

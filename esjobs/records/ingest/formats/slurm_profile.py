@@ -1,0 +1,252 @@
+"""Profiles of Slurm jobs (``acct_gather_profile``) as ``sh5util`` or a data set writes them in CSV.
+
+A row a sample of a task: Step, Node, Series (the task), EpochTime, CPUUtilization (percent of one core), RSS
+and VMSize (kB), ReadMB and WriteMB (since the sample before), where there: GPUUtilization (percent),
+GPUMemMB, Power (W). Samples of the tasks and steps of a node are added up; the step ``-1`` (``extern``) does
+nothing and is left out. The job's id comes from a column, from the digits in the file's name, or from
+``--set job_id=ID``. What it gives are series of nodes; the job ended with the last sample unless
+``--set end_time=TIME`` says more.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from esjobs.core.errors import InputError
+from esjobs.core.fields import Field
+from esjobs.core.metrics import other
+from esjobs.core.numbers import duration
+from esjobs.records.ingest.base import Parsed, Reject
+from esjobs.records.ingest.formats import job_files
+from esjobs.records.ingest.formats.job_files import Books
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.series.rows import GIVEN, Series, regular
+from esjobs.schema.series import SERIES
+
+Floats = npt.NDArray[np.float64]
+
+_KIB, _MIB = 1024.0, 1024.0 * 1024.0
+
+_LEVELS: dict[str, tuple[str, float]] = {
+    "cpuutilization": ("cpu_load", 0.01),
+    "cpufrequency": ("clock_hz", 1e6),
+    "rss": ("mem_used_b", _KIB),
+    "vmsize": ("mem_virtual_b", _KIB),
+    "gpuutilization": ("gpu_load", 0.01),
+    "gpumemmb": ("gpu_mem_used_b", _MIB),
+    "power": ("power_w", 1.0),
+}
+"""Columns whose samples are what they say, with their metric and factor."""
+
+_SINCE: dict[str, tuple[str, float]] = {
+    "readmb": ("read_b_s", _MIB),
+    "writemb": ("write_b_s", _MIB),
+    "megabytesin": ("net_read_b_s", _MIB),
+    "megabytesout": ("net_write_b_s", _MIB),
+    "pages": (other("pages_s"), 1.0),
+}
+"""Columns that count since the sample before."""
+
+_MEANS = {"clock_hz", "gpu_load"}
+"""Metrics of which tasks of a node have a mean, not a sum."""
+
+_JOB = ("jobid", "job_id", "id_job", "job")
+_EXTERN = ("-1", "extern", "4294967292", "-4")
+_WANTED = ("step", "node", "epochtime")
+
+
+class SlurmProfile:
+    """The format ``slurm-profile``."""
+
+    name = "slurm-profile"
+    default_source = "slurm"
+    settable: ClassVar[tuple[Field, ...]] = job_files.OF_ONE_JOB
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """The series of the jobs of a file; see :class:`esjobs.records.ingest.base.Source`."""
+        try:
+            rows, odd = _table(file)
+            pieces = list(_jobs(rows, odd, file, fill, str(fill.get("source") or self.default_source)))
+        except (InputError, pa.ArrowInvalid, ValueError) as error:
+            pieces = [job_files.damaged(file, error, SERIES)]
+        yield from pieces
+
+
+def _table(file: Input) -> tuple[pa.Table, Mapping[str, int]]:
+    """The rows of a file as texts, with its columns in small letters; and which were left out, how many."""
+    data = job_files.content(file)
+    skipped = 0
+
+    def skip(row: Any) -> str:
+        del row
+        nonlocal skipped
+        skipped += 1
+        return "skip"
+
+    header = job_files.text_of(data, file).partition("\n")[0].strip().split(",")
+    names = [name.strip().strip('"').lower() for name in header]
+    if twice := next((name for name in names if name and names.count(name) > 1), None):
+        raise InputError(f"{file.name}: column {twice} appears {names.count(twice)} times; keep one")
+    lacking = [name for name in _WANTED if name not in names]
+    if lacking:
+        raise InputError(
+            f"{file.name} lacks {', '.join(lacking)} in its header; expected the columns of a Slurm profile: "
+            "Step,Node,Series,ElapsedTime,EpochTime,..."
+        )
+    data, broken = _closed(data)
+    rows = pa_csv.read_csv(
+        io.BytesIO(data),
+        read_options=pa_csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
+        parse_options=pa_csv.ParseOptions(invalid_row_handler=skip),
+        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    return rows, {
+        "lines of another number of cells, left out": skipped,
+        "lines with a quote that does not end, left out": broken,
+    }
+
+
+def _closed(data: bytes) -> tuple[bytes, int]:
+    """A file without the lines in which a quote does not end, which would swallow others; and how many."""
+    if b'"' not in data:
+        return data, 0
+    header, *lines = data.split(b"\n")
+    closed = [line for line in lines if not line.count(b'"') % 2]
+    return b"\n".join([header, *closed]), len(lines) - len(closed)
+
+
+def _jobs(
+    rows: pa.Table, odd: Mapping[str, int], file: Input, fill: Mapping[str, object], source: str
+) -> Iterator[Parsed]:
+    steps = pc.utf8_trim_whitespace(rows.column("step"))
+    rows = rows.filter(pc.invert(pc.is_in(steps, pa.array(_EXTERN))))
+    if not rows.num_rows:
+        raise InputError(f"{file.name} has no samples beside those of the step extern")
+    column = next((name for name in _JOB if name in rows.column_names), None)
+    if column is None:
+        of_jobs = {job_files.job_id_of(file, fill): rows}
+    else:
+        of_jobs = {
+            str(value): rows.filter(pc.equal(rows.column(column), value))
+            for value in rows.column(column).unique()
+            if value.as_py()
+        }
+        if unnamed := pc.sum(pc.equal(rows.column(column), "")).as_py():
+            yield _unnamed(file, column, unnamed)
+    for number, (job_id, of_job) in enumerate(of_jobs.items()):
+        books = Books(file.name)
+        if not number:
+            for what, count in odd.items():
+                books.repair(what, count)
+        named = of_job.filter(pc.not_equal(pc.utf8_trim_whitespace(of_job.column("node")), ""))
+        books.repair("samples without a node, left out", of_job.num_rows - named.num_rows)
+        series: list[Series] = []
+        for node, of_node in _nodes(named):
+            series += _of_node(of_node, node, books)
+        if not series and not books.rejects:
+            books.refuse("no series", "", f"job {job_id} has no sample with a time and a node")
+        yield job_files.series_piece(source, job_id, series, books, fill.get("end_time"))
+
+
+def _unnamed(file: Input, column: str, count: int) -> Parsed:
+    """Samples without a job, as refused rows."""
+    detail = f"samples whose {column} is empty; accepted: the id of a job"
+    reject = Reject(job_files.NO_JOB, file.name, 1, "job_id", detail, "", count)
+    return Parsed(pa.RecordBatch.from_pylist([], schema=GIVEN), (reject,), count, (), SERIES)
+
+
+def _nodes(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each node, in their order."""
+    codes = rows.column("node").combine_chunks().dictionary_encode()
+    places = codes.indices.to_numpy()
+    order = np.argsort(places, kind="stable")
+    rows = rows.take(pa.array(order))
+    ends = np.searchsorted(places[order], np.arange(len(codes.dictionary) + 1)).tolist()
+    for number, node in enumerate(codes.dictionary.to_pylist()):
+        yield node, rows.slice(ends[number], ends[number + 1] - ends[number])
+
+
+def _of_node(rows: pa.Table, node: str, books: Books) -> Iterator[Series]:
+    times = _numbers(rows, "epochtime", books)
+    known = np.isfinite(times) & (times > 0) & (times < 4e9)
+    books.repair("samples without a time, left out", int((~known).sum()))
+    if not known.any():
+        return
+    rows, times = rows.filter(pa.array(known)), times[known]
+    tasks = _tasks(rows)
+    columns = [name for name in (*_LEVELS, *_SINCE) if name in rows.column_names]
+    values = {name: _numbers(rows, name, books) for name in columns}
+    laid = [
+        (times[tasks == task], [values[name][tasks == task] for name in columns]) for task in np.unique(tasks)
+    ]
+    # tasks are sampled one after the other: their instants are those of the one with most samples
+    instants = np.unique(max(laid, key=lambda one: len(one[0]))[0])
+    step = float(np.median(np.diff(instants))) if len(instants) > 1 else 0.0
+    first, last = float(times.min()), float(times.max())
+    length = round((last - first) / step) + 1 if step else 1
+    if length > 4 * len(times) + 1000:
+        raise InputError(
+            f"{books.file}: {len(times):,} samples of {node} in {duration(last - first)} are no profile"
+        )
+    sums, counts, remark = _added(laid, len(columns), first, step, length)
+    start = datetime.fromtimestamp(first, UTC)
+    for name, total, count in zip(columns, sums, counts, strict=True):
+        metric, factor = (_LEVELS | _SINCE)[name]
+        if not count.any() or (name in _SINCE and not step):
+            what = "one sample gives no rate" if count.any() else "no number"
+            books.refuse("no samples", name, f"column {name} of {node}: {what}", node)
+            continue
+        divisor = np.maximum(count, 1) if metric in _MEANS else step if name in _SINCE else 1.0
+        yield Series(metric, "node", node, start, step, total * factor / divisor, remark)
+
+
+def _added(
+    laid: Sequence[tuple[Floats, Sequence[Floats]]], n_columns: int, first: float, step: float, length: int
+) -> tuple[Floats, Floats, str | None]:
+    """Samples of tasks added up at common instants, how many there are of each, and what was done to them.
+
+    Both arrays are (columns, instants); a sum is NaN where no task has a sample.
+    """
+    sums, counts = np.zeros((n_columns, length)), np.zeros((n_columns, length))
+    remarks: set[str] = set()
+    for times, columns in laid:
+        given = regular(times, columns)
+        remarks |= {given.remark} if given.remark else set()
+        own = np.arange(len(given.columns[0])) * given.step_s + given.start.timestamp() - first
+        places = np.rint(own / (step or 1.0)).astype(np.int64)
+        for number, samples in enumerate(given.columns):
+            there = np.isfinite(samples) & (places < length)
+            sums[number, places[there]] += samples[there]
+            counts[number, places[there]] += 1
+    sums[counts == 0] = np.nan
+    return sums, counts, "; ".join(sorted(remarks)) or None
+
+
+def _tasks(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """A number per step and task."""
+    names = [name for name in ("step", "series", "task") if name in rows.column_names]
+    texts = pc.binary_join_element_wise(
+        *(pc.fill_null(rows.column(name), "") for name in names), "/"
+    ).combine_chunks()
+    numbers: npt.NDArray[np.int64] = texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    return numbers
+
+
+def _numbers(rows: pa.Table, name: str, books: Books) -> Floats:
+    """A column as numbers, NaN where there is none, counted; negative ones are none, either."""
+    texts = pc.utf8_trim_whitespace(rows.column(name))
+    plain = pc.match_substring_regex(texts, r"^[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$")
+    values: Floats = (
+        pc.if_else(plain, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    )
+    bad = ~np.isfinite(values) | (values < 0)
+    books.repair(f"cells of {name} that are no number from 0, left as gaps", int(bad.sum()))
+    values[bad] = np.nan
+    return values

@@ -1,0 +1,53 @@
+"""The formats, as a literal: adding one is a file and a line."""
+
+from esjobs.core.errors import UsageError
+from esjobs.records.ingest.base import Source
+from esjobs.records.ingest.formats.apel import APEL
+from esjobs.records.ingest.formats.atlas_scores import ATLAS_FACTORS, ATLAS_HS06
+from esjobs.records.ingest.formats.canonical import JobsSource
+from esjobs.records.ingest.formats.clustercockpit import ClusterCockpit
+from esjobs.records.ingest.formats.corepower import COREPOWER_TABLE
+from esjobs.records.ingest.formats.cric import CRIC_QUEUES
+from esjobs.records.ingest.formats.hepix_hs06 import HEPIX_HS06
+from esjobs.records.ingest.formats.hepix_hs23 import HEPIX_HS23
+from esjobs.records.ingest.formats.panda import PandaSource
+from esjobs.records.ingest.formats.perf_stat import PerfStat
+from esjobs.records.ingest.formats.prmon import Prmon
+from esjobs.records.ingest.formats.slurm import SLURM
+from esjobs.records.ingest.formats.slurm_profile import SlurmProfile
+from esjobs.records.ingest.formats.supremm import Supremm
+from esjobs.records.ingest.formats.swf import SWF
+from esjobs.records.ingest.formats.talp import Talp
+
+REFERENCE_SOURCES = (HEPIX_HS23, HEPIX_HS06, ATLAS_HS06, ATLAS_FACTORS)
+"""The formats of reference tables, by which ``esjobs reference import`` names its forms."""
+
+SOURCES: tuple[Source, ...] = (
+    PandaSource(),
+    JobsSource(),
+    SLURM,
+    SWF,
+    APEL,
+    COREPOWER_TABLE,
+    CRIC_QUEUES,
+    ClusterCockpit(),
+    SlurmProfile(),
+    Prmon(),
+    Supremm(),
+    PerfStat(),
+    Talp(),
+    *REFERENCE_SOURCES,
+)
+"""Every format that ``esjobs ingest`` reads."""
+
+
+def source(name: str) -> Source:
+    """Look a format up by name, or raise :class:`UsageError` that lists them all.
+
+    >>> source("panda").default_source
+    'panda'
+    """
+    for candidate in SOURCES:
+        if candidate.name == name:
+            return candidate
+    raise UsageError(f"no format '{name}'; there are {', '.join(known.name for known in SOURCES)}")

@@ -1,0 +1,298 @@
+"""Jobs as SUPReMM summarises them, one JSON document each: summaries, and series for its plots.
+
+Summaries of both generations become job records: ``acct`` says who, when and how much; CPU time is the share
+of time in user mode and in the kernel times cores times duration. Counters: of the earlier generation (0.9,
+groups such as ``intel_snb``) the rates per core times cores times duration, of the later one (1.0,
+``cpuperf``) the counts per core times cores; groups outside the cores keep the group before the name. The
+site is the partition unless ``--set site=`` names another.
+
+Series of both forms (``nodebased`` and ``devicebased``, or a member per metric) become rows of nodes and
+cores. A metric with an ``error`` in place of numbers has no data: it is refused under that reason, and left
+out of a summary, counted.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.core.errors import InputError
+from esjobs.core.fields import JOB_FIELDS, Field
+from esjobs.core.metrics import other
+from esjobs.records.ingest.base import Parsed
+from esjobs.records.ingest.formats import job_files
+from esjobs.records.ingest.formats.job_files import Books
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.series.rows import Series, regular
+from esjobs.schema.series import SERIES
+
+Floats = npt.NDArray[np.float64]
+
+_METRICS: dict[str, tuple[str, float]] = {
+    "cpuuser": ("cpu_user", 0.01),
+    "membw": ("mem_bw_b_s", 2.0**30),
+    "memused": ("mem_used_b", 2.0**30),
+    "memused_minus_diskcache": ("mem_used_b", 2.0**30),
+    "ib_lnet": ("net_b_s", 2.0**20),
+}
+"""Their metrics with ours and the factor; shares are in percent, memory and rates in GiB and MiB."""
+
+_BESIDE = {"_id", "times", "version", "hosts", "error", "nodebased", "devicebased"}
+_GROUP = re.compile(r"(intel|amd)[a-z0-9_]*", re.IGNORECASE)
+_OUTSIDE = re.compile(r"_(imc|cbo|cha|qpi|upi|pcu|hau|ha|r2pci|rapl|iio|m2m|nb)$")
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)([nc]?)", re.IGNORECASE)
+_UNITS = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Supremm:
+    """The format ``supremm``."""
+
+    name = "supremm"
+    default_source = "supremm"
+    settable: ClassVar[tuple[Field, ...]] = JOB_FIELDS
+
+    def parse(self, file: Input, fill: Mapping[str, object]) -> Iterator[Parsed]:
+        """A job record or the series of a job; see :class:`esjobs.records.ingest.base.Source`."""
+        table = None
+        try:
+            document = _document(file)
+            source = str(fill.get("source") or self.default_source)
+            if isinstance(document.get("acct"), dict):
+                yield _record(document, file, fill, source)
+            else:
+                table = SERIES
+                yield _of_plots(document, file, fill, source)
+        except (InputError, ValueError, TypeError, AttributeError, KeyError, OverflowError) as error:
+            yield job_files.damaged(file, error, table)
+
+
+def _document(file: Input) -> dict[str, Any]:
+    data = job_files.content(file)
+    try:
+        document = json.loads(data)
+    except RecursionError as error:
+        raise InputError(f"{file.name} is nested too deeply for a document of SUPReMM") from error
+    except ValueError as error:
+        raise InputError(f"{file.name} is no JSON ({error}); copy it again") from error
+    if not isinstance(document, dict) or not isinstance(document.get("_id"), str):
+        raise InputError(f"{file.name} is no document of SUPReMM: it has no _id; one document a file")
+    return document
+
+
+# -- summaries -------------------------------------------------------------------------------------------
+
+
+def _record(document: Mapping[str, Any], file: Input, fill: Mapping[str, object], source: str) -> Parsed:
+    books = Books(file.name)
+    acct = document["acct"]
+    start, end = _moment(acct.get("start_time")), _moment(acct.get("end_time"))
+    wall = (end - start).total_seconds() if start and end else None
+    cores = acct.get("ncpus", acct.get("cores"))
+    nodes = acct.get("nodes")
+    requested = acct.get("reqcpus")
+    project = acct.get("account", acct.get("project"))
+    errors = sum(_has_no_data(value) for value in document.values())
+    books.repair("groups without data, left out", errors)
+    used = _member(_member(document, "process_memory"), "usage")
+    executable = _text(_member(document, "lariat").get("exec")) or None
+    job = {
+        "job_id": str(acct.get("local_job_id", acct.get("id")) or "") or None,
+        "site": fill.get("site") or acct.get("partition", acct.get("queue")),
+        "user": _text(acct.get("user", acct.get("uid"))),
+        "project": _text(project),
+        "state": job_files.state_of(acct.get("exit_status", acct.get("status"))),
+        "exit_code": _text(acct.get("exit_code")),
+        "application": PurePosixPath(executable or "").name or None,
+        "executable": executable,
+        "submit_time": _moment(acct.get("submit", acct.get("queue_time"))),
+        "start_time": start,
+        "end_time": end,
+        "wall_s": wall,
+        "cores": cores,
+        "nodes": nodes,
+        "requested_cores": requested,
+        "requested_wall_s": acct.get("timelimit"),
+        "requested_memory_b": _memory(acct.get("reqmem"), nodes, requested or cores),
+        "cpu_s": _cpu_s(document, wall),
+        "max_rss_b": _total(used.get("max")),
+        "avg_rss_b": _total(used.get("avg")),
+        "counters": _counters(document, wall) or None,
+    }
+    return job_files.job_piece(job, file, fill, source, books)
+
+
+def _has_no_data(value: object) -> bool:
+    return isinstance(value, dict) and "error" in value
+
+
+def _member(given: object, name: str) -> Mapping[str, Any]:
+    """A member that is an object with data; empty without it."""
+    inner = given.get(name) if isinstance(given, Mapping) else None
+    return inner if isinstance(inner, dict) and not _has_no_data(inner) else {}
+
+
+def _total(statistics: object) -> float | None:
+    """The sum over what a statistic is of: mean times count; None where it has none."""
+    if not isinstance(statistics, dict):
+        return None
+    mean, count = statistics.get("avg"), statistics.get("cnt")
+    if not isinstance(mean, int | float) or not isinstance(count, int) or not 0 <= mean * count < 1e18:
+        return None
+    return float(mean) * count
+
+
+def _cpu_s(document: Mapping[str, Any], wall: float | None) -> float | None:
+    cpu = _member(document, "cpu")
+    cpu = _member(cpu, "jobcpus") or cpu
+    shares = [_total(cpu.get(name)) for name in ("user", "system", "nice")]
+    if wall is None or shares[0] is None or shares[1] is None:
+        return None
+    return wall * sum(share or 0.0 for share in shares)
+
+
+def _counters(document: Mapping[str, Any], wall: float | None) -> dict[str, float]:
+    counters: dict[str, float] = {}
+    for name, group in document.items():
+        if not isinstance(group, dict) or _has_no_data(group):
+            continue
+        if name == "cpuperf":
+            flops = _total(group.get("flops"))
+            counters |= {} if flops is None else {"flops": flops}
+        elif _GROUP.fullmatch(name) and wall:
+            before = f"{name}." if _OUTSIDE.search(name) else ""
+            for event, statistics in group.items():
+                rate = _total(statistics)
+                if rate is not None:
+                    counters[f"{before}{event}"] = rate * wall
+    return counters
+
+
+def _memory(text: object, nodes: object, cores: object) -> float | None:
+    """Requested memory in bytes: 24000Mn is of each node, 2800Mc of each core, else of the job."""
+    match = _MEMORY.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        return None
+    count = {"n": nodes, "c": cores, "": 1}[match[3].lower()]
+    if not isinstance(count, int):
+        return None
+    return float(match[1]) * _UNITS[match[2].upper()] * count
+
+
+def _moment(seconds: object) -> datetime | None:
+    return job_files.moment(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+# -- series ----------------------------------------------------------------------------------------------
+
+
+def _of_plots(document: Mapping[str, Any], file: Input, fill: Mapping[str, object], source: str) -> Parsed:
+    books = Books(file.name)
+    hosts = document.get("hosts")
+    job_id, _, ended = document["_id"].rpartition("-")
+    if not job_id or not ended.isdigit():
+        raise InputError(f"{file.name}: the _id '{document['_id'][:60]}' is not JOB-TIME")
+    found: list[Series] = []
+    for metric, host, device, samples, times in _plots(document):
+        node = str(_named(hosts, host))
+        unit = node if device is None else f"{node}/{device.removeprefix('cpu')}"
+        name, factor = _METRICS.get(metric, (other(metric), 1.0))
+        if _has_no_data(samples):
+            books.refuse("no data", metric, f"{metric} of {unit}: error {samples['error']!r}", unit)
+            continue
+        if (
+            not isinstance(samples, list)
+            or not isinstance(times, list)
+            or len(samples) != len(times)
+            or not times
+        ):
+            books.refuse("no series", metric, f"{metric} of {unit} has not as many samples as times", unit)
+            continue
+        at, values = _floats(times), _floats(samples)
+        known = np.isfinite(at)
+        if not known.any():
+            books.refuse("no series", metric, f"{metric} of {unit} has no times", unit)
+            continue
+        books.repair("samples that are no number, left as gaps", int(np.isnan(values).sum()))
+        laid = regular(at[known], [values[known] * factor])
+        scope = "node" if device is None else "core"
+        found.append(Series(name, scope, unit, laid.start, laid.step_s, laid.columns[0], laid.remark))
+    if not found and not books.rejects:
+        raise InputError(f"{file.name} has neither acct nor series; is it a document of SUPReMM?")
+    named = job_files.moment(int(ended), "the time in _id")
+    last = max((one.last for one in found), default=named)
+    end = fill.get("end_time") or max(last, named)
+    return job_files.series_piece(source, job_id, found, books, end)
+
+
+def _plots(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, Any, Any]]:
+    """Metric, number of the host, device (None: the node), samples and times; of either form."""
+    times = document.get("times")
+    for metric, hosts in _member(document, "nodebased").items():
+        for host, samples in _items(hosts):
+            yield metric, host, None, samples, _named(times, host)
+    for metric, hosts in _member(document, "devicebased").items():
+        for host, devices in _items(hosts):
+            if _has_no_data(devices):
+                yield metric, host, "all", devices, None
+                continue
+            for device, samples in _items(devices):
+                yield metric, host, device, samples, _named(times, host)
+    for metric, one in document.items():
+        if metric in _BESIDE or not isinstance(one, dict):
+            continue
+        if _has_no_data(one):
+            yield metric, "0", None, one, None
+        else:
+            yield from ((metric, *plot) for plot in _of_hosts(one))
+
+
+def _of_hosts(one: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any, Any]]:
+    """What a member per metric holds: number of the host, device, samples and times."""
+    for host, parts in _items(one.get("hosts")):
+        times = one.get("times")
+        if isinstance(times, dict) or (isinstance(times, list) and times and isinstance(times[0], list)):
+            times = _named(times, host)
+        if _has_no_data(parts):
+            yield host, None, parts, times
+            continue
+        if "all" in parts:
+            yield host, None, parts["all"], times
+        names = parts.get("names") or {}
+        for device, samples in _items(parts.get("dev")):
+            yield host, str(names.get(device, device)), samples, times
+
+
+def _items(given: object) -> Iterator[tuple[str, Any]]:
+    """Members of an object, or elements of an array under their numbers."""
+    if isinstance(given, dict):
+        yield from given.items()
+    elif isinstance(given, list):
+        yield from ((str(number), value) for number, value in enumerate(given))
+
+
+def _named(given: object, name: str) -> Any:
+    """What an object or an array has under a name or number; the name where it has nothing."""
+    if isinstance(given, dict):
+        return given.get(name, name)
+    if isinstance(given, list) and name.isdigit() and int(name) < len(given):
+        return given[int(name)]
+    return name
+
+
+def _floats(values: Sequence[Any]) -> Floats:
+    return np.array(
+        [
+            float(value) if isinstance(value, int | float) and abs(value) < 1e18 else np.nan
+            for value in values
+        ],
+        np.float64,
+    )

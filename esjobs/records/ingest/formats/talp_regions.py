@@ -1,0 +1,279 @@
+"""The regions, nodes and processes in a report of TALP as rows of ``talp_reports``, told by their keys."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from esjobs.records.ingest.base import MAX_INTEGER
+from esjobs.schema.pop import EFFICIENCIES
+
+Row = dict[str, Any]
+
+_LONGEST = 1000
+"""Characters of the name of a region: an index refuses keys of many thousands."""
+
+MAIN_REGIONS = ("Global", "Application", "MPI Execution")
+"""What the region around everything is called, the name of today first: a user may call one by an older."""
+
+_TIMES: dict[str, tuple[str, ...]] = {
+    "elapsed_s": ("elapsedTime",),
+    "useful_s": ("usefulTime", "useful", "usefulCpuTotal"),
+    "mpi_s": ("mpiTime", "notUsefulMPI"),
+    "mpi_worker_idle_s": ("mpiWorkerIdleTime",),
+    "omp_load_imbalance_s": ("ompLoadImbalanceTime", "notUsefulOMPLoadBalance"),
+    "omp_scheduling_s": ("ompSchedulingTime", "notUsefulOMPScheduling"),
+    "omp_serialization_s": ("ompSerializationTime", "notUsefulOMPSerialization"),
+    "gpu_runtime_s": ("gpuRuntimeTime",),
+    "min_mpi_process_s": ("minMpiNormdProc",),
+    "min_mpi_node_s": ("minMpiNormdNode",),
+    # 3.5 alpha misspelt the first of these in some builds
+    "useful_mean_s": ("usefulNormdApp", "usefulNomrdApp"),
+    "useful_max_process_s": ("maxUsefulNormdProc", "elapsedUseful"),
+    "useful_max_node_s": ("maxUsefulNormdNode", "usefulCpuNode"),
+    "mpi_of_most_useful_s": ("mpiNormdOfMaxUseful",),
+    "gpu_useful_s": ("gpuUsefulTime",),
+    "gpu_communication_s": ("gpuCommunicationTime",),
+    "max_gpu_useful_s": ("maxGpuUsefulTime",),
+    "max_gpu_active_s": ("maxGpuActiveTime",),
+}
+_COUNTS: dict[str, tuple[str, ...]] = {
+    "cpus": ("numCpus",),
+    "ranks": ("numMpiRanks", "numRanks"),
+    "nodes": ("numNodes",),
+    "gpus": ("numGpus",),
+    "measurements": ("numMeasurements",),
+    "mpi_calls": ("numMpiCalls", "numMPICalls"),
+    "omp_parallels": ("numOmpParallels",),
+    "gpu_runtime_calls": ("numGpuRuntimeCalls",),
+}
+_COUNTERS: dict[str, str] = {"gigacycles": "cycles", "gigainstructions": "instructions"}
+_PRINTED: dict[str, tuple[str, ...]] = {
+    name: (first + "".join(part.title() for part in rest),)
+    for name, (first, *rest) in ((name, name.split("_")) for name in EFFICIENCIES)
+} | {
+    "mpi_communication_efficiency": ("mpiCommunicationEfficiency", "communicationEfficiency"),
+    "mpi_load_balance": ("mpiLoadBalance", "loadBalance"),
+    "mpi_load_balance_in": ("mpiLoadBalanceIn", "lbIn"),
+    "mpi_load_balance_out": ("mpiLoadBalanceOut", "lbOut"),
+}
+_OF_PROCESS = {
+    name: keys for name, keys in _TIMES.items() if not name.startswith(("min_", "max_", "useful_m"))
+}
+"""Times that a process has; its ``elapsedUseful`` is the useful time again."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A region, node or process that cannot be stored, and why."""
+
+    reason: str
+    field: str
+    detail: str
+    name: str
+
+
+class _WrongError(Exception):
+    """A value that cannot be stored."""
+
+    def __init__(self, reason: str, field: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason, self.field, self.detail = reason, field, detail
+
+
+def regions_of(document: Mapping[str, Any], part_of: str | None) -> Iterator[Row | Refused]:
+    """The rows of a report. ``part_of``: of a report of one process, what it is a part of by its name."""
+    process = document.get("processInfo")
+    if part_of is not None or isinstance(process, dict):
+        yield from _partial(document, process if isinstance(process, dict) else {}, part_of)
+        return
+    listed = dict(_application(document))
+    of_processes = dict(_processes(document))
+    names = [*listed, *(name for name in of_processes if name not in listed)]
+    main = next((name for name in MAIN_REGIONS if name in names), None)
+    for name, given in listed.items():
+        yield _row(name, given, main, level="application")
+    for name, processes in of_processes.items():
+        if not isinstance(processes, list):
+            yield Refused("not a list", "Process", "its processes are no list", name[:_LONGEST])
+            continue
+        for number, given in enumerate(processes):
+            yield _row(name, given, main, level="process", number=number)
+    nodes = document.get("node")
+    for number, node in enumerate(nodes if isinstance(nodes, list) else ()):
+        yield _node(node, number, main or "Global")
+
+
+def _application(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Name and members of the regions, of the application as a whole."""
+    application = document.get("Application")
+    if isinstance(application, dict):
+        yield from application.items()
+        return
+    raw, printed = (
+        {
+            str(each["name"]): each
+            for each in (listed if isinstance(listed, list) else ())
+            if isinstance(each, dict) and "name" in each
+        }
+        for listed in (document.get("popRaw"), document.get("popMetrics"))
+    )
+    for name in dict.fromkeys([*raw, *printed]):
+        yield name, {**printed.get(name, {}), **raw.get(name, {})}
+
+
+def _processes(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    processes = document.get("Process")
+    if isinstance(processes, dict):
+        yield from processes.items()
+    regions = document.get("region")
+    for each in regions if isinstance(regions, list) else ():
+        if isinstance(each, dict) and "name" in each:
+            yield str(each["name"]), each.get("process")
+
+
+def _partial(
+    document: Mapping[str, Any], process: Mapping[str, Any], part_of: str | None
+) -> Iterator[Row | Refused]:
+    """What one process wrote of itself: its share of the application, so it is a process here."""
+    listed = dict(_application(document))
+    main = next((name for name in MAIN_REGIONS if name in listed), None)
+    for name, given in listed.items():
+        known = given if isinstance(given, dict) else {}
+        row = _row(name, {**process, **known} if known else given, main, level="process")
+        if not isinstance(row, Refused):
+            row |= {
+                "part_of": part_of or "",
+                # what would be 0 or trivial of one process
+                "ranks": None,
+                **dict.fromkeys(EFFICIENCIES),
+            }
+        yield row
+
+
+def _node(node: Any, number: int, main: str) -> Row | Refused:
+    """A node of the old summary: the times of its processes, added up."""
+    if not isinstance(node, dict) or not isinstance(node.get("process"), list):
+        return Refused("not an object", "node", "a node without a list of processes", str(number))
+    try:
+        times = [
+            (_seconds(each, ("usefulTime",)), _seconds(each, ("mpiTime",)))
+            for each in node["process"]
+            if isinstance(each, dict)
+        ]
+    except _WrongError as wrong:
+        return Refused(wrong.reason, wrong.field, wrong.detail, f"node {number}")
+    name = str(node.get("id", number))[:_LONGEST].encode(errors="replace").decode()
+    return {
+        **_blank("node", f"node {name}", main, is_main=True),
+        "host": name,
+        "useful_s": sum(useful or 0.0 for useful, _ in times),
+        "mpi_s": sum(mpi or 0.0 for _, mpi in times),
+        "nodes": 1,
+    }
+
+
+def _blank(level: str, unit: str, region: str, *, is_main: bool) -> Row:
+    return {
+        "region": region,
+        "level": level,
+        "unit": unit,
+        "main": is_main,
+        "model": "minimum",
+        "counters": "none",
+    }
+
+
+def _row(name: str, given: Any, main: str | None, *, level: str, number: int = 0) -> Row | Refused:
+    shown = name[:_LONGEST].encode(errors="replace").decode()
+    if shown != name[:_LONGEST]:
+        return Refused("bad name", "region", "a name with halves of characters", shown)
+    if not isinstance(given, dict):
+        return Refused("not an object", level, "it has no members", shown)
+    if len(name) > _LONGEST:
+        return Refused("out of range", "region", f"a name of {len(name):,} characters", shown[:100])
+    try:
+        row = _measured(given, level)
+    except _WrongError as wrong:
+        return Refused(wrong.reason, wrong.field, wrong.detail, shown)
+    host = given.get("hostname")
+    host = host[:_LONGEST].encode(errors="replace").decode() if isinstance(host, str) else None
+    pid = given.get("pid")
+    known = pid if isinstance(pid, int) else number
+    unit = "" if level == "application" else f"{host or 'process'}/{str(known)[:20]}"
+    return {**_blank(level, unit, name, is_main=name == main), **row, "host": host}
+
+
+def _measured(given: Mapping[str, Any], level: str) -> Row:
+    times = _TIMES if level == "application" else _OF_PROCESS
+    row: Row = {name: _seconds(given, keys) for name, keys in times.items()}
+    row |= {name: _count(given, keys) for name, keys in _COUNTS.items()}
+    row |= {name: _number(given, keys) for name, keys in _PRINTED.items()}
+    if row["elapsed_s"] is None:
+        raise _WrongError("missing value", "elapsedTime", "elapsedTime is missing")
+    row["model"] = _model(given, level)
+    if row["model"] == "summed":
+        # what 3.3 and 3.4 print as parallel efficiency has no part but MPI
+        row["mpi_parallel_efficiency"] = row["parallel_efficiency"]
+    counters = {name: _number(given, (key,)) for name, key in _COUNTERS.items()}
+    row["counters"] = _state(list(counters.values()))
+    if row["counters"] == "ok":
+        row |= {name: value / 1e9 for name, value in counters.items() if value is not None}
+    entered, ranks = row["cpus"], row["ranks"]
+    if level == "application" and entered and ranks and entered < ranks:
+        row["remark"] = f"entered on {entered} CPUs of an application of {ranks} ranks"
+    return row
+
+
+def _model(given: Mapping[str, Any], level: str) -> str:
+    if level != "application" or "minMpiNormdProc" in given:
+        return "minimum"
+    if "maxUsefulNormdProc" in given:
+        return "normalised"
+    if "usefulCpuTotal" in given:
+        return "summed"
+    return "minimum" if "usefulTime" in given else "printed"
+
+
+def _state(values: list[float | None]) -> str:
+    if any(value is not None and value < 0 for value in values):
+        return "bad"
+    return "ok" if all(values) else "none"
+
+
+def _value(given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
+    return next(((key, given[key]) for key in keys if key in given), (keys[0], None))
+
+
+def _number(given: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
+    key, value = _value(given, keys)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _WrongError("not a number", key, f"{key} holds {str(value)[:60]!r}; accepted: a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise _WrongError("out of range", key, f"{key} holds a number of hundreds of digits") from None
+
+
+def _seconds(given: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
+    """A time in s of one in ns. What a report of today has and is 0 there stays 0."""
+    value = _number(given, keys)
+    if value is None:
+        return None
+    if value < 0:
+        key, _ = _value(given, keys)
+        raise _WrongError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
+    return value / 1e9
+
+
+def _count(given: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    value = _number(given, keys)
+    if value is None:
+        return None
+    key, _ = _value(given, keys)
+    if value < 0:
+        raise _WrongError("negative", key, f"{key} holds {value:g}; accepted: a number from 0")
+    if value > MAX_INTEGER or value != int(value):
+        raise _WrongError("out of range", key, f"{key} holds {value:g}; accepted: a count")
+    return int(value)

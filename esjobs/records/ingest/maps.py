@@ -1,0 +1,232 @@
+"""Cells to maps of numbers: one column of objects, a column a member, or both.
+
+What a file has becomes long columns of row, name and number, which are checked at once. Members without a
+value are left out, a map without members is missing; names come sorted, so that equal maps are equal bytes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import arrow_type
+from esjobs.records.ingest.base import MAX_COUNT
+from esjobs.records.ingest.convert import (
+    BAD_NAME,
+    NEGATIVE,
+    NOT_MAP,
+    NOT_NUMBER,
+    OUT_OF_RANGE,
+    REPEATED,
+    as_double,
+    cast_where_possible,
+    clean_text,
+)
+from esjobs.records.ingest.reading.layout import Codes, Column, Layout, Values
+
+_MAP = arrow_type("map")
+_Rows = npt.NDArray[np.int64]
+
+
+class RepeatedNames(dict[str, object]):
+    """An object of JSON that has a name twice: the last values, and all ``pairs`` as they were written."""
+
+    def __init__(self, pairs: Sequence[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        self.pairs = tuple(pairs)
+
+    def text(self) -> str:
+        """As JSON, with all pairs."""
+        members = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in self.pairs)
+        return "{" + ", ".join(members) + "}"
+
+
+def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON from its pairs, as ``object_pairs_hook``: one with a name twice can be told.
+
+    >>> type(json.loads('{"X": 1, "X": 2}', object_pairs_hook=object_of)).__name__
+    'RepeatedNames'
+    """
+    known = dict(pairs)
+    return known if len(known) == len(pairs) else RepeatedNames(pairs)
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Members in any order: the row that each belongs to, its name, its number (null: none)."""
+
+    rows: _Rows
+    names: pa.Array
+    numbers: pa.Array
+
+
+def map_of(
+    rows: int, objects: Sequence[pa.Array], members: Mapping[str, pa.Array], column: Column, layout: Layout
+) -> Values:
+    """The maps of some rows.
+
+    ``objects``: columns of maps, structs, or texts with a JSON object each; ``members``: columns by the name
+    of the member that they hold. A row with a member that is no number, or named twice, is null and marked.
+    """
+    codes = np.zeros(rows, dtype=np.uint8)
+    parts = [part for cells in objects for part in _of_objects(_whole(cells), layout, codes)]
+    parts += [_of_column(name, _whole(cells), layout, codes) for name, cells in members.items()]
+    known = _joined(parts)
+    known = _of(known, known.numbers.is_valid().to_numpy(zero_copy_only=False))
+    known = _named(known, codes)
+    _bounded(known, column, codes)
+    known, order = _sorted(known, codes)
+    kept = codes[known.rows[order]] == 0
+    order = order[kept]
+    counts = np.bincount(known.rows[order], minlength=rows)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    maps = pa.MapArray.from_arrays(
+        pa.array(offsets, mask=np.append(counts == 0, False)),
+        known.names.take(pa.array(order)),
+        known.numbers.take(pa.array(order)),
+    )
+    return Values(maps.cast(_MAP), codes if codes.any() else None)
+
+
+def _whole(cells: pa.Array) -> pa.Array:
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+
+
+def _of_objects(cells: pa.Array, layout: Layout, codes: Codes) -> list[_Members]:
+    kind = cells.type
+    if pa.types.is_null(kind):
+        return []
+    if pa.types.is_struct(kind):
+        children = zip(kind, cells.flatten(), strict=True)
+        return [_of_column(child.name, values, layout, codes) for child, values in children]
+    if pa.types.is_map(kind):
+        ends = cells.offsets.to_numpy()
+        lengths = np.where(cells.is_valid().to_numpy(zero_copy_only=False), np.diff(ends), 0)
+        at = np.repeat(np.arange(len(cells)), lengths)
+        entries = cells.cast(pa.list_(kind.field(0).type)).flatten()
+        names, values = entries.flatten()
+        numbers = _doubles(values, at, layout, codes)
+        return [_Members(at, names, numbers)]
+    return [_of_texts(clean_text(cells.cast(pa.string()), layout), codes)]
+
+
+def _of_column(name: str, cells: pa.Array, layout: Layout, codes: Codes) -> _Members:
+    at = np.arange(len(cells))
+    valid = cells.is_valid().to_numpy(zero_copy_only=False)
+    if not valid.all():
+        at, cells = at[valid], cells.filter(pa.array(valid))
+    return _Members(at, pa.repeat(pa.scalar(name), len(cells)), _doubles(cells, at, layout, codes))
+
+
+def _doubles(cells: pa.Array, at: _Rows, layout: Layout, codes: Codes) -> pa.Array:
+    if pa.types.is_null(cells.type):
+        return pa.nulls(len(cells), pa.float64())
+    if pa.types.is_nested(cells.type):
+        codes[at] = NOT_MAP
+        return pa.nulls(len(cells), pa.float64())
+    numbers, problems = as_double(cells, layout)
+    if problems is not None:
+        _mark(codes, at[problems > 0], NOT_NUMBER)
+    return numbers
+
+
+def _of_texts(cells: pa.Array, codes: Codes) -> _Members:
+    """Objects of JSON, cell by cell: where names change from row to row there are no columns."""
+    at: list[int] = []
+    names: list[str] = []
+    numbers: list[float] = []
+    for row, text in enumerate(cells.to_pylist()):
+        if text is None:
+            continue
+        try:
+            given = json.loads(text, object_pairs_hook=object_of)
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            _mark(codes, np.array([row]), NOT_MAP)
+            continue
+        if isinstance(given, RepeatedNames):
+            _mark(codes, np.array([row]), REPEATED)
+            continue
+        for name, value in given.items():
+            if value is None:
+                continue
+            try:
+                if not isinstance(value, int | float | str) or isinstance(value, bool):
+                    raise ValueError
+                numbers.append(float(value))
+            except OverflowError:
+                numbers.append(np.inf)
+            except ValueError:
+                _mark(codes, np.array([row]), NOT_NUMBER)
+                continue
+            at.append(row)
+            names.append(name)
+    return _Members(
+        np.array(at, dtype=np.int64), pa.array(names, pa.string()), pa.array(numbers, pa.float64())
+    )
+
+
+def _joined(parts: Sequence[_Members]) -> _Members:
+    return _Members(
+        np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]),
+        pa.concat_arrays([pa.array([], pa.string()), *(part.names.cast(pa.string()) for part in parts)]),
+        pa.concat_arrays([pa.array([], pa.float64()), *(part.numbers for part in parts)]),
+    )
+
+
+def _of(members: _Members, kept: npt.NDArray[np.bool_]) -> _Members:
+    if kept.all():
+        return members
+    mask = pa.array(kept)
+    return _Members(members.rows[kept], members.names.filter(mask), members.numbers.filter(mask))
+
+
+def _named(members: _Members, codes: Codes) -> _Members:
+    """Names without blanks around them; a row with one that is empty, no UTF-8 or has a NUL is marked."""
+    names, broken = cast_where_possible(members.names.cast(pa.binary()), pa.string())
+    encoded = names.dictionary_encode()
+    clean = pc.utf8_trim_whitespace(encoded.dictionary)
+    bad = pc.or_(pc.equal(pc.utf8_length(clean), 0), pc.match_substring(clean, "\0"))
+    wrong = bad.take(encoded.indices).fill_null(True).to_numpy(zero_copy_only=False)
+    if broken is not None:
+        wrong = wrong | broken
+    if wrong.any():
+        _mark(codes, members.rows[wrong], BAD_NAME)
+    members = _Members(members.rows, clean.take(encoded.indices), members.numbers)
+    return _of(members, ~wrong)
+
+
+def _bounded(members: _Members, column: Column, codes: Codes) -> None:
+    numbers = members.numbers.to_numpy(zero_copy_only=False)
+    none = np.isnan(numbers)
+    huge = np.abs(numbers) > MAX_COUNT
+    for mask, code in ((none, NOT_NUMBER), ((numbers < 0) & column.bounded, NEGATIVE), (huge, OUT_OF_RANGE)):
+        if mask.any():
+            _mark(codes, members.rows[mask], code)
+
+
+def _sorted(members: _Members, codes: Codes) -> tuple[_Members, _Rows]:
+    """The order by row and name; rows that name a member twice are marked."""
+    encoded = members.names.dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    rank = np.empty(len(distinct), dtype=np.int64)
+    rank[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct))
+    ranks = rank[encoded.indices.to_numpy(zero_copy_only=False)] if len(distinct) else members.rows
+    order = np.lexsort((ranks, members.rows))
+    rows, ranks = members.rows[order], ranks[order]
+    twice = (rows[1:] == rows[:-1]) & (ranks[1:] == ranks[:-1])
+    if twice.any():
+        _mark(codes, rows[1:][twice], REPEATED)
+    return members, order
+
+
+def _mark(codes: Codes, rows: _Rows, code: int) -> None:
+    rows = rows[codes[rows] == 0]
+    codes[rows] = code

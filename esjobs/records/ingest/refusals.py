@@ -1,0 +1,70 @@
+"""The refused rows of a file: the first of each kind one by one, the others counted.
+
+A file may hold any number of bad rows, and a gzip of a few kilobytes millions of them: what is kept of them
+is bounded, what is counted is exact.
+"""
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.records.ingest.base import Reject
+
+LISTED = 1000
+"""Rows of a file that are listed one by one under the same reason and field."""
+
+
+class Refusals:
+    """Collects the refused rows of one file.
+
+    ``listed``: how many of the same reason and field are listed one by one.
+    """
+
+    def __init__(self, file: str, listed: int = LISTED) -> None:
+        self.file = file
+        self._limit = listed
+        self._listed: Counter[tuple[str, str]] = Counter()
+        self._fresh: list[Reject] = []
+        self._counted: dict[tuple[str, str], tuple[int, int, int]] = {}
+
+    def add(self, reject: Reject) -> None:
+        """List a row, or count it when enough of its kind are listed."""
+        if self.room(reject.reason, reject.field):
+            self._listed[reject.reason, reject.field] += 1
+            self._fresh.append(reject)
+        else:
+            self._count(reject.reason, reject.field, 1, reject.line, reject.line)
+
+    def room(self, reason: str, field: str) -> int:
+        """How many more rows of a kind will be listed."""
+        return self._limit - self._listed[reason, field]
+
+    def count(self, reason: str, field: str, lines: npt.NDArray[np.int64]) -> None:
+        """Count rows of a kind, of which enough are listed, by their line numbers in ascending order."""
+        if len(lines):
+            self._count(reason, field, len(lines), int(lines[0]), int(lines[-1]))
+
+    def _count(self, reason: str, field: str, n_rows: int, first: int, last: int) -> None:
+        before, earliest, latest = self._counted.get((reason, field), (0, first, last))
+        self._counted[reason, field] = before + n_rows, min(first, earliest), max(last, latest)
+
+    def take(self) -> tuple[Reject, ...]:
+        """The rows listed since the last call, in the order of the file."""
+        fresh, self._fresh = self._fresh, []
+        return tuple(sorted(fresh, key=lambda reject: reject.line))
+
+    def rest(self) -> tuple[Reject, ...]:
+        """One entry for the rows of each kind that were counted; for the end of the file."""
+        return tuple(
+            Reject(
+                reason,
+                self.file,
+                first,
+                field,
+                f"{n_rows:,} more rows like the {self._limit:,} listed, lines {first} to {last}",
+                "",
+                n_rows,
+            )
+            for (reason, field), (n_rows, first, last) in self._counted.items()
+        )

@@ -1,0 +1,375 @@
+"""Jobs to buckets, a day at a time: what changed is recomputed, everything is accounted for."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import table_schema
+from esjobs.core.errors import BooksError, NoJobsError, NoResultError, PartialAnswerError
+from esjobs.core.query import Count, Days, Query, Sum, SumProduct
+from esjobs.core.report import RunReport
+from esjobs.core.rules import CleaningRules
+from esjobs.core.window import Window, format_time
+from esjobs.core.words import INVALID
+from esjobs.publish.publication import Outcome, read_table
+from esjobs.records.jobs import resolution
+from esjobs.records.jobs.day_spans import spans
+from esjobs.records.names.cpu_models import RESOLVER_VERSION
+from esjobs.schema.jobs import BUCKETS, DAYS
+from esjobs.store.base import Change, Foreseeing, Forgetting, JobStore, Retired, Span
+
+_KEYS = ("day", "task_id", "core_class", "site", "cpu_model", "processing_type")
+BUCKET_KEYS = resolution.store_keys(_KEYS)
+"""What a store groups by to make buckets; the CPU model is resolved above it."""
+BUCKET_METRICS = (
+    Count("n_jobs"),
+    Sum("events", "events"),
+    SumProduct("events", "events", "events_sq"),
+    Sum("cpu_s", "cpu_s"),
+    SumProduct("cpu_s", "cpu_s", "cpu_s_sq"),
+    SumProduct("events", "cpu_s", "events_cpu_s"),
+    Sum("wall_s", "wall_s"),
+    Sum("core_s", "core_s"),
+    Sum("cpu_s_per_event", "cpe_sum"),
+    SumProduct("cpu_s_per_event", "cpu_s_per_event", "cpe_sq"),
+)
+"""What a bucket sums. Nothing here may contain the declared corepower."""
+
+_ATTEMPTS = 3
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many units are done, and of how many."""
+
+
+def aggregate(
+    store: JobStore,
+    window: Window,
+    rules: CleaningRules,
+    *,
+    run: str,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Make the buckets of the whole days of a window that are missing or stale.
+
+    A day is stale when its jobs, the cleaning rules or the CPU resolver changed since it was aggregated, or
+    when its buckets no longer hold the jobs that its books say; ``rebuild`` takes every day as stale. Per
+    day, jobs in = jobs binned + jobs dropped by reason, or :class:`BooksError` is raised and nothing is
+    published. Days that have no jobs any more are retired: those of the window, and those before or after
+    all that is stored. Only where an archive has forgotten the jobs of a day its buckets are all that is
+    left: they stay, and count, unless ``rebuild`` asks for what is there now. Raises :class:`NoJobsError` for
+    a window without jobs and without such days.
+
+    Days that do not balance, because jobs arrived in between or a cluster answered for a part, are made
+    again, three times at most.
+
+    Cost: one fingerprint of the window, and one aggregation per contiguous span of stale days, of up to
+    250 000 jobs. Memory, beside the store's: the buckets of a span, or of the largest day.
+    """
+    began = time.perf_counter()
+    window.require_whole_days("aggregate")
+    prints = store.day_fingerprints(window).to_pylist()
+    known = read_table(store, DAYS, [Days.of_window(window)]).to_pylist()
+    marks = {row["day"]: row["mark"] for row in prints}
+    days = sorted(marks)
+    lost = lost_days(store, window, known)
+    without_jobs = {row["day"] for row in known} - set(days)
+    kept = set() if rebuild else forgotten_days(store, without_jobs) - set(lost)
+    emptied = _emptied(store, without_jobs, kept)
+    if not prints and not kept:
+        store.publish(emptied)
+        raise NoJobsError(_nothing_stored(store, window))
+    lost = [day for day in lost if day in marks]
+    fresh = {
+        row["day"]
+        for row in known
+        if not rebuild
+        and row["mark"] == marks.get(row["day"])
+        and _is_current(row, rules)
+        and row["day"] not in lost
+    }
+    stale = [day for day in days if day not in fresh]
+    changes: list[Change] = [*emptied]
+    books = [row for row in known if row["day"] in fresh | kept]
+    n_buckets = 0
+    n_jobs = {row["day"]: row["n_jobs"] for row in prints}
+    able = store.capabilities()
+    if stale and isinstance(store, Foreseeing):
+        store.foresee([_bucket_query(days, rules) for days in _contiguous(stale, {}, len(stale))])
+    for span in _contiguous(stale, n_jobs, able.days_per_aggregate):
+        if progress:
+            progress("aggregating", stale.index(span[0]), len(stale))
+        fingerprints = {row["day"]: row for row in prints}
+        for day, buckets, rows in _balanced_span(store, span, rules, fingerprints):
+            changes.append(store.replace(BUCKETS, str(day), buckets.to_batches()))
+            changes.append(
+                store.replace(
+                    DAYS,
+                    str(day),
+                    pa.Table.from_pylist(rows, schema=table_schema(DAYS)).to_batches(),
+                )
+            )
+            books.extend(rows)
+            n_buckets += buckets.num_rows
+    if progress:
+        progress("aggregating", len(stale), len(stale))
+    report = _report(run, window, rules, books, len(days) + len(kept), len(stale), n_buckets)
+    if kept:
+        note = (
+            f"kept the buckets of {len(kept)} of the days, from {min(kept)} on, of which the archive has no "
+            "jobs any more; what removes them is --rebuild with a window of these days, or esjobs prune"
+        )
+        report = replace(report, notes=(*report.notes, note))
+    if lost:
+        note = (
+            f"buckets of {len(lost)} of the days were missing from the store, from {lost[0]} on; made again"
+        )
+        report = replace(report, notes=(*report.notes, note))
+    if able.undated:
+        note = f"{able.undated:,} documents have no end time: they belong to no day, and count nowhere"
+        report = replace(report, notes=(note, *report.notes))
+    return Outcome(replace(report, seconds=time.perf_counter() - began), written=changes)
+
+
+def require_rules(store: JobStore, window: Window, rules: CleaningRules) -> None:
+    """Raise :class:`NoResultError` unless every bucket of the window was made under these rules.
+
+    A run is named by its rules: fitting other buckets under that name would be a false statement.
+    """
+    days = Days.of_window(window)
+    made = read_table(store, DAYS, [days], ["day", "rules", "resolver"]).to_pylist()
+    others = {row["day"] for row in made if not _is_current(row, rules)}
+    if others:
+        raise NoResultError(
+            f"the buckets of {len(others)} of the days in {window} were made under other cleaning rules or "
+            f"by another version of the CPU resolver; make them again: esjobs aggregate --window {window}; "
+            "with --rebuild, if an archive has no jobs of them any more: then they go"
+        )
+
+
+def require_buckets(store: JobStore, window: Window) -> None:
+    """Raise :class:`BooksError` unless the buckets of the window hold the jobs that their books say."""
+    columns = ["day", "kind", "n_jobs"]
+    lost = lost_days(store, window, read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist())
+    if lost:
+        raise BooksError(
+            f"the buckets of {len(lost)} of the days in {window} do not hold the jobs that their books say, "
+            f"the first is {lost[0]}: something else deletes from the store; make them again: "
+            f"esjobs aggregate --window {window}"
+        )
+
+
+def lost_days(store: JobStore, window: Window, books: Iterable[Mapping[str, Any]]) -> list[date]:
+    """The days of the window whose buckets do not hold the jobs that their books say, in order.
+
+    ``books``: the rows of ``days`` of the window. Cost: a sum per day over the buckets of the window, in the
+    store.
+    """
+    binned: Counter[date] = Counter()
+    for row in books:
+        if row["kind"] == "binned":
+            binned[row["day"]] += row["n_jobs"]
+    if not binned:
+        return []
+    days = Days.of_window(window)
+    per_day = Query(("day",), (Sum("n_jobs", "n_jobs"),), where=(days,), over=BUCKETS)
+    sums = store.aggregate(per_day).table
+    n_in_buckets = dict(zip(sums.column("day").to_pylist(), sums.column("n_jobs").to_pylist(), strict=True))
+    return sorted(day for day, jobs in binned.items() if n_in_buckets.get(day, 0) != jobs)
+
+
+def days_behind(store: JobStore, window: Window, rules: CleaningRules) -> list[date]:
+    """The days of the window whose buckets are missing or do not hold the jobs that are stored now."""
+    columns = ["day", "mark", "rules", "resolver"]
+    made = read_table(store, DAYS, [Days.of_window(window)], columns).to_pylist()
+    fresh = {row["day"]: row["mark"] for row in made if _is_current(row, rules)}
+    prints = store.day_fingerprints(window).to_pylist()
+    return [row["day"] for row in prints if fresh.get(row["day"]) != row["mark"]]
+
+
+def _is_current(row: Mapping[str, object], rules: CleaningRules) -> bool:
+    """True if a day was aggregated as it would be now, were its jobs the same."""
+    return (row["rules"], row["resolver"]) == (rules.digest, buckets_version())
+
+
+def buckets_version() -> str:
+    """What the buckets of a day follow from besides its jobs and the rules: names of CPU models, columns."""
+    return f"{RESOLVER_VERSION}-{BUCKETS.layout}"
+
+
+def forgotten_days(store: JobStore, days: Collection[date]) -> set[date]:
+    """Of some days that have no jobs those whose jobs went because they were old."""
+    return store.forgotten(days) if days and isinstance(store, Forgetting) else set()
+
+
+def _emptied(store: JobStore, in_window: set[date], kept: set[date]) -> list[Retired]:
+    """Retire what stands on days that have no jobs any more, as far as the window and the span tell.
+
+    ``in_window``: those of the window; ``kept``: of which it stays. Beyond all that is stored there is none
+    that has jobs; days between are not asked for, so that a night costs the same after years.
+    """
+    if isinstance(store, Forgetting) and store.forgets:
+        return retired_days(in_window - kept)
+    first, last = _days_of(store.span())
+    beyond = [Days("day", date.min, date.max)]
+    if first is not None and last is not None:
+        beyond = [Days("day", date.min, _moved(first, -1)), Days("day", _moved(last, 1), date.max)]
+    unstored = {
+        day for days in beyond for day in read_table(store, DAYS, [days], ["day"]).column("day").to_pylist()
+    }
+    unstored = {day for day in unstored if first is None or not first <= day <= last} - in_window
+    return retired_days((in_window - kept) | (unstored - forgotten_days(store, unstored)))
+
+
+def _days_of(span: Span) -> tuple[date, date] | tuple[None, None]:
+    """The first and the last day that have jobs."""
+    if span.first is None or span.last is None:
+        return None, None
+    return span.first.date(), span.last.date()
+
+
+def _moved(day: date, by: int) -> date:
+    """A day before or after; the calendar's ends stay where they are."""
+    try:
+        return day + timedelta(days=by)
+    except OverflowError:
+        return day
+
+
+def _bucket_query(days: Sequence[date], rules: CleaningRules) -> Query:
+    """What a store is asked for the buckets of days without a gap."""
+    return Query(BUCKET_KEYS, BUCKET_METRICS, Window.of_days(days[0], days[-1]), drops=rules.drops())
+
+
+def retired_days(days: Iterable[date]) -> list[Retired]:
+    """Take the buckets and the books of some days out of sight, once published."""
+    return [Retired(table, str(day)) for day in sorted(days) for table in (BUCKETS, DAYS)]
+
+
+def _nothing_stored(store: JobStore, window: Window) -> str:
+    span = store.span()
+    if span.first is None or span.last is None:
+        return f"no jobs are stored at all, so none in {window}; ingest some first: esjobs ingest"
+    nearest = Window.of_days(span.first.date(), span.last.date())
+    return f"no jobs in {window}; the stored jobs lie in {nearest} ({format_time(span.first)} to " + (
+        f"{format_time(span.last)}): use --window {nearest}"
+    )
+
+
+def _contiguous(days: list[date], n_jobs: Mapping[date, int], longest: int) -> Iterator[list[date]]:
+    """Pieces of days without a gap: one window each."""
+    start = 0
+    for end in range(1, len(days) + 1):
+        if end == len(days) or days[end] - days[end - 1] != timedelta(days=1):
+            yield from spans(days[start:end], n_jobs, longest)
+            start = end
+
+
+def _balanced_span(
+    store: JobStore, span: list[date], rules: CleaningRules, prints: Mapping[date, Mapping[str, Any]]
+) -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+    """Buckets and balanced books of some days; ``prints``: their fingerprints of before."""
+
+    def made() -> list[tuple[date, pa.Table, list[dict[str, object]]]]:
+        return [
+            (day, buckets, _balance(day, prints.get(day), buckets, account, rules))
+            for day, buckets, account in _aggregate_span(store, span, rules)
+        ]
+
+    window = Window.of_days(span[0], span[-1])
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return made()
+        except (BooksError, PartialAnswerError) as error:
+            _log.warning("%s is made again: %s", window, error)
+        prints = {row["day"]: row for row in store.day_fingerprints(window).to_pylist()}
+    return made()
+
+
+def _aggregate_span(
+    store: JobStore, span: list[date], rules: CleaningRules
+) -> Iterator[tuple[date, pa.Table, list[dict[str, object]]]]:
+    window = Window.of_days(span[0], span[-1])
+    answer = resolution.aggregate(store, _KEYS, BUCKET_METRICS, window, drops=rules.drops())
+    buckets = answer.table.select(BUCKETS.column_names)
+    books = answer.books.to_pylist()
+    for day in span:
+        of_day = (
+            buckets if len(span) == 1 else buckets.filter(pc.equal(buckets.column("day"), pa.scalar(day)))
+        )
+        yield day, of_day, [row for row in books if row["day"] == day]
+
+
+def _balance(
+    day: date,
+    fingerprint: Mapping[str, Any] | None,
+    buckets: pa.Table,
+    account: list[dict[str, object]],
+    rules: CleaningRules,
+) -> list[dict[str, object]]:
+    n_stored, mark = (fingerprint["n_jobs"], fingerprint["mark"]) if fingerprint is not None else (0, "")
+    binned = pc.sum(buckets.column("n_jobs")).as_py() or 0
+    booked = {
+        kind: sum(_count(row) for row in account if row["kind"] == kind) for kind in ("binned", "dropped")
+    }
+    if binned != booked["binned"] or n_stored != booked["binned"] + booked["dropped"]:
+        raise BooksError(
+            f"the books of {day} do not balance: {n_stored} jobs stored, {binned} in buckets, "
+            f"{booked['binned']} counted as binned, {booked['dropped']} as dropped; nothing was published, "
+            "run again (jobs may have arrived meanwhile)"
+        )
+    made_from = {"mark": mark, "rules": rules.digest, "resolver": buckets_version()}
+    return [{**row, **made_from, **_shares(row)} for row in account]
+
+
+def _shares(row: Mapping[str, object]) -> dict[str, object]:
+    """What a row of the books adds to the counts of its day: a dashboard adds up columns, not conditions."""
+    binned, dropped = row["kind"] == "binned", row["kind"] == "dropped"
+    return {
+        "n_in": row["n_jobs"] if binned or dropped else 0,
+        "n_used": row["n_jobs"] if binned else 0,
+        "n_dropped": row["n_jobs"] if dropped else 0,
+        "n_invalid": row["n_jobs"] if dropped and row["outcome"] == INVALID else 0,
+    }
+
+
+def _count(row: dict[str, object]) -> int:
+    return cast("int", row["n_jobs"])
+
+
+def _report(
+    run: str,
+    window: Window,
+    rules: CleaningRules,
+    books: list[dict[str, object]],
+    n_days: int,
+    n_stale: int,
+    n_buckets: int,
+) -> RunReport:
+    in_order = {rule.reason: 0 for rule in rules.drops()}
+    totals: dict[str, dict[str, int]] = {"binned": {}, "dropped": in_order, "note": {}}
+    for row in books:
+        kind = totals[str(row["kind"])]
+        kind[str(row["outcome"])] = kind.get(str(row["outcome"]), 0) + _count(row)
+    n_binned = sum(totals["binned"].values())
+    dropped = {reason: count for reason, count in totals["dropped"].items() if count}
+    return RunReport(
+        "aggregate",
+        run,
+        n_binned + sum(dropped.values()),
+        n_binned,
+        0.0,
+        rows_are="jobs",
+        rows_become="jobs in buckets",
+        dropped=dropped,
+        counts={**totals["note"], "days": n_days, "days recomputed": n_stale, "new buckets": n_buckets},
+        window=str(window),
+    )

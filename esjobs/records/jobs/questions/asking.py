@@ -1,0 +1,164 @@
+"""What a question needs of the store: groups with the parts that its metrics are made of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from esjobs.core import fields
+from esjobs.core.keys import Bins, Named
+from esjobs.core.query import (
+    DropRule,
+    Either,
+    Filter,
+    Maximum,
+    Metric,
+    Minimum,
+    Missing,
+    Moment,
+    Query,
+    adds_up,
+    is_count,
+)
+from esjobs.core.window import Window
+from esjobs.records.jobs.questions.dimensions import BinsAsked, Dimension
+from esjobs.records.jobs.questions.formulas import Floats, Part, unnamed
+from esjobs.records.jobs.questions.round_bins import round_bins
+from esjobs.records.jobs.resolution import resolve_keys, resolvers, source_of, store_keys
+from esjobs.store.base import JobStore
+from esjobs.store.merge import plain
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs that a question is about."""
+
+    window: Window | None
+    where: tuple[Filter, ...]
+    drops: tuple[DropRule, ...] = ()
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of jobs: their keys, a column a dimension, and their parts, an array each."""
+
+    keys: dict[str, list[Any]]
+    parts: dict[Part, Floats]
+
+    @property
+    def number(self) -> int:
+        """How many groups there are."""
+        return len(next(iter(self.parts.values())))
+
+
+def groups(store: JobStore, by: Sequence[Dimension], parts: Iterable[Part], jobs: Jobs) -> Groups:
+    """The groups of the jobs. One query; one more for resolved fields where a part does not add up.
+
+    Where all parts are of the same jobs, such as the failed ones, these are asked for, and the names of all
+    groups beside them: an engine finds some jobs faster than it looks at each.
+    """
+    wanted = list(dict.fromkeys(parts))
+    if by and _are_of_few_jobs(wanted):
+        return _of_few(store, by, [part for part in wanted if isinstance(part, Moment)], jobs)
+    named = {part: f"part {number}" for number, part in enumerate(wanted)}
+    metrics = tuple(unnamed(part, name) for part, name in named.items())
+    table = _table(store, by, metrics, jobs)
+    return Groups(
+        {dimension.name: table.column(dimension.key).to_pylist() for dimension in by},
+        {part: _floats(table.column(name)) for part, name in named.items()},
+    )
+
+
+def _are_of_few_jobs(parts: Sequence[Part]) -> bool:
+    """True if all sums have one condition, beside numbers of all jobs and of those it cannot be judged of."""
+    if not all(isinstance(part, Moment) and (part.where or is_count(part)) for part in parts):
+        return False
+    conditions = {part.where for part in parts if isinstance(part, Moment) and part.where}
+    return sum(not _finds_missing(where) for where in conditions) == 1
+
+
+def _finds_missing(where: Sequence[Filter]) -> bool:
+    return any(isinstance(each, Either) and Missing(each.filters[0].field) in each.filters for each in where)
+
+
+def _of_few(store: JobStore, by: Sequence[Dimension], wanted: list[Moment], jobs: Jobs) -> Groups:
+    """All groups, with the parts of the jobs that meet each condition; of none counts are 0, sums null."""
+    of_all = [part for part in wanted if not part.where]
+    names = {part: f"part {number}" for number, part in enumerate(of_all)}
+    table = _table(store, by, tuple(unnamed(part, name) for part, name in names.items()), jobs)
+    keys = {dimension.name: table.column(dimension.key).to_pylist() for dimension in by}
+    parts: dict[Part, Floats] = {part: _floats(table.column(name)) for part, name in names.items()}
+    rows = list(zip(*keys.values(), strict=True))
+    for condition in dict.fromkeys(part.where for part in wanted if part.where):
+        met = {replace(part, where=()): part for part in wanted if part.where == condition}
+        some = groups(store, by, met, replace(jobs, where=(*jobs.where, *condition)))
+        place = {row: number for number, row in enumerate(zip(*some.keys.values(), strict=True))}
+        taken = np.array([place.get(row, -1) for row in rows], np.int64)
+        for bare, part in met.items():
+            # the last value stands for the groups that have no such job
+            parts[part] = np.append(some.parts[bare], 0.0 if is_count(part) else np.nan)[taken]
+    return Groups(keys, {part: parts[part] for part in wanted})
+
+
+def _table(store: JobStore, by: Sequence[Dimension], metrics: tuple[Metric, ...], jobs: Jobs) -> pa.Table:
+    fields_asked = [dimension.key for dimension in by if dimension.made is None]
+    made = tuple(dimension.made for dimension in by if dimension.made is not None)
+    resolved = [name for name in fields_asked if source_of(name) is not None]
+    question = Query((), metrics, jobs.window, jobs.where, jobs.drops, books=False)
+    known = resolvers(store, resolved, jobs.window)
+    if all(map(adds_up, metrics)) or not resolved:
+        keys = (*store_keys(fields_asked), *(key.name for key in made))
+        table = store.aggregate(replace(question, keys=keys, made=made)).table
+        return plain(resolve_keys(table, [dimension.key for dimension in by], known))
+    # quantiles of queues are none of sites: the store must know what belongs together
+    for name in resolved:
+        source = source_of(name) or name
+        values = plain(store.aggregate(replace(question, keys=(source,), metrics=())).table)
+        stored = values.column(source).to_pylist()
+        made += (Named(name, source, tuple(zip(stored, known[name](stored), strict=True))),)
+    keys = tuple(dimension.key for dimension in by)
+    return plain(store.aggregate(replace(question, keys=keys, made=made)).table)
+
+
+def aligned(now: Groups, before: Groups) -> list[Groups]:
+    """The groups of two windows in one order: those of the first, then those that only the second has."""
+    found, past = (
+        list(zip(*side.keys.values(), strict=True)) if side.keys else [()] * side.number
+        for side in (now, before)
+    )
+    rows = list(dict.fromkeys([*found, *past]))
+    keys = {name: [row[place] for row in rows] for place, name in enumerate(now.keys)}
+    sides = []
+    for side, own in ((now, found), (before, past)):
+        place = {row: number for number, row in enumerate(own)}
+        taken = np.array([place.get(row, -1) for row in rows], np.int64)
+        parts = {
+            # the last value stands for the groups that this window does not have
+            part: np.append(values, 0.0 if is_count(part) else np.nan)[taken]
+            for part, values in side.parts.items()
+        }
+        sides.append(Groups(keys, parts))
+    return sides
+
+
+def bins_of(store: JobStore, asked: Iterable[BinsAsked], jobs: Jobs) -> list[Bins]:
+    """The bins that were asked for, those of a number between the extremes of the jobs. One query a field."""
+    bins = []
+    for one in asked:
+        edges = one.edges
+        if not edges:
+            extremes: tuple[Part, ...] = (Minimum(one.field, ""), Maximum(one.field, ""))
+            found = groups(store, [], extremes, jobs).parts
+            low, high = (float(found[part][0]) for part in extremes)
+            unit = fields.field(one.field).unit
+            edges = round_bins(one.number, low, high, unit) if np.isfinite([low, high]).all() else (0.0,)
+        bins.append(Bins(f"bin of {one.field}", one.field, edges))
+    return bins
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    """Numbers, NaN where there is none."""
+    values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.array(values, np.float64)

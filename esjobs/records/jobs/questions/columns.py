@@ -1,0 +1,134 @@
+"""The columns of an answer from the parts of its groups: numbers, errors, shares, changes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from esjobs.core.rates import NOISE_SIGMAS
+from esjobs.records.jobs.questions.changes import Change
+from esjobs.records.jobs.questions.formulas import JOBS, Floats, Part, Parts, Ratio, Total, leaves_out
+from esjobs.records.jobs.questions.metrics import QueryMetric
+from esjobs.records.jobs.questions.ranking import interval
+
+_ENDS = ("low", "high")
+
+
+PARTS = ("within", "within_z", "mix", "turnover")
+"""Columns beside the change of a ratio: its parts, and the z of that within tasks and queues."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns an answer has: metrics in their order, and what stands beside them.
+
+    ``ranked``: the rate that groups are sorted by, which has its interval beside it; empty: none.
+    """
+
+    metrics: tuple[QueryMetric, ...]
+    errors: bool = False
+    share: bool = False
+    compared: bool = False
+    ranked: str = ""
+
+    def parts(self) -> tuple[Part, ...]:
+        """What a store must give for them; the number of jobs where some of them do not count."""
+        of_metrics = [
+            part
+            for one in self.metrics
+            for part in one.formula.parts(errors=one.has_error and (self.errors or one.name == self.ranked))
+        ]
+        counted = [one.formula.counted for one in self.metrics if leaves_out(one.formula)]
+        return tuple(dict.fromkeys([*([JOBS.moment] if counted else []), *of_metrics, *counted]))
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns of numbers are called, in their order."""
+        return [name for one in self.metrics for name in self._names(one)]
+
+    def is_whole(self, name: str) -> bool:
+        """Whether the numbers of a column are counts, or differences of such."""
+        plain = name.removesuffix("_before").removesuffix("_diff")
+        return any(
+            plain == one.name and isinstance(one.formula, Total) and not one.formula.amount.factors
+            for one in self.metrics
+        )
+
+    def _names(self, one: QueryMetric) -> Iterator[str]:
+        yield one.name
+        if self.errors and one.has_error:
+            yield f"{one.name}_err"
+        if one.name == self.ranked:
+            yield from (f"{one.name}_low", f"{one.name}_high")
+        if self.share and one.adds_up:
+            yield f"{one.name}_share"
+        if self.compared:
+            yield from (f"{one.name}_{what}" for what in ("before", "diff", "ratio", "z"))
+            if one.has_error and not one.adds_up:
+                yield from (f"{one.name}_{what}" for what in PARTS)
+
+
+Columns = dict[str, Floats]
+
+
+def columns(
+    wanted: Wanted, sides: Sequence[Parts], totals: Sequence[Parts], changes: Mapping[str, Change]
+) -> Columns:
+    """Numbers by the name of their column.
+
+    ``sides``: the parts of the groups, of one window or of two, the one before second; ``totals``: those of
+    all groups together; ``changes``: by the name of a metric that has errors, of two windows.
+    """
+    answer: Columns = {}
+    for metric in wanted.metrics:
+        values = _values(metric, sides[0])
+        answer[metric.name] = values
+        if wanted.errors and metric.has_error:
+            answer[f"{metric.name}_err"] = _errors(metric, sides[0])
+        if metric.name == wanted.ranked and isinstance(metric.formula, Ratio):
+            ends = interval(metric.formula, sides[0])
+            answer |= {f"{metric.name}_{of}": end * metric.scale for of, end in zip(_ENDS, ends, strict=True)}
+        if wanted.share and metric.adds_up:
+            whole = _values(metric, totals[0])
+            answer[f"{metric.name}_share"] = _divided(values, whole)
+        if not wanted.compared:
+            continue
+        before = _values(metric, sides[1])
+        answer[f"{metric.name}_before"] = before
+        answer[f"{metric.name}_diff"] = values - before
+        answer[f"{metric.name}_ratio"] = _divided(values, before)
+        change = changes.get(metric.name)
+        answer[f"{metric.name}_z"] = np.full(len(values), np.nan) if change is None else change.z
+        if change is not None and not metric.adds_up:
+            answer[f"{metric.name}_within"] = change.within * metric.scale
+            answer[f"{metric.name}_within_z"] = change.within_z
+            answer[f"{metric.name}_mix"] = change.mix * metric.scale
+            answer[f"{metric.name}_turnover"] = change.turnover * metric.scale
+    return answer
+
+
+def noise_columns(wanted: Wanted, numbers: Columns) -> dict[str, list[bool | None]]:
+    """By the column of the sigmas, whether a change is larger than its noise; null: not known."""
+    if not wanted.compared:
+        return {}
+    answer: dict[str, list[bool | None]] = {}
+    for metric in wanted.metrics:
+        name = f"{metric.name}_z"
+        sigmas, known = np.abs(numbers[name]), ~np.isnan(numbers[name])
+        answer[name] = [
+            bool(z > NOISE_SIGMAS) if there else None for z, there in zip(sigmas, known, strict=True)
+        ]
+    return answer
+
+
+def _values(metric: QueryMetric, parts: Parts) -> Floats:
+    return metric.formula.values(parts) * metric.scale if metric.scale != 1 else metric.formula.values(parts)
+
+
+def _errors(metric: QueryMetric, parts: Parts) -> Floats:
+    return metric.formula.errors(parts) * metric.scale
+
+
+def _divided(over: Floats, under: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(under > 0, over / under, np.nan)

@@ -1,0 +1,166 @@
+"""What the jobs of a question are grouped by: fields of the catalogue, parts of time, bins of numbers."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import Any
+
+from esjobs.core import fields
+from esjobs.core.errors import UsageError
+from esjobs.core.keys import Bins, MadeKey, TimePart
+from esjobs.records.jobs.condition_filters import number_in_unit, units_of
+from esjobs.records.jobs.questions.bin_names import name as bin_name
+from esjobs.records.jobs.questions.bin_names import stored_name
+
+TIMES = {
+    "week": "ISO week of the end time in UTC, as 2025-W26",
+    "month": "month of the end time in UTC, as 2025-06",
+    "hour": "hour of the day of the end time in UTC, 0 to 23",
+}
+"""Parts of time that jobs can be grouped by, besides the field ``day``."""
+
+MOST_BINS = 200
+_MOST_IN_ORDER = ("day", "time")
+
+
+@dataclass(frozen=True)
+class BinsAsked:
+    """``FIELD=n`` bins of equal, round width from the smallest value to the largest, or ``FIELD=edges``."""
+
+    field: str
+    number: int
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One of the things that jobs are grouped by.
+
+    ``name``: as it was asked for, and as answers call it. ``key``: what is asked of a store. ``made``: what
+    it means there, unless it is a field. ``in_order``: groups are shown in its order, not by their size.
+    """
+
+    name: str
+    key: str
+    made: MadeKey | None = None
+
+    @property
+    def in_order(self) -> bool:
+        """Whether groups stand in the order of its values: times and numbers."""
+        return self.made is not None or fields.field(self.key).type in _MOST_IN_ORDER
+
+    @property
+    def type(self) -> fields.FieldType:
+        """What its values are in answers."""
+        if self.made is None:
+            return fields.field(self.key).type
+        return "integer" if self.name == "hour" else "keyword"
+
+    @property
+    def calendar(self) -> bool:
+        """Whether its values belong to moments, so that another window has others."""
+        if isinstance(self.made, TimePart):
+            return self.made.part != "hour"
+        return self.made is None and fields.field(self.key).type in _MOST_IN_ORDER
+
+    def shown(self, values: Sequence[Any]) -> list[Any]:
+        """Values as answers have them."""
+        match self.made:
+            case TimePart(part="week"):
+                return [None if day is None else _week(day) for day in values]
+            case TimePart(part="month"):
+                return [None if day is None else f"{day:%Y-%m}" for day in values]
+            case Bins(edges=edges):
+                return [None if number is None else stored_name(edges, number) for number in values]
+        return list(values)
+
+    def read(self, texts: Sequence[Any]) -> list[Any]:
+        """Values of an answer as people read them: bins in a unit of their size."""
+        if not isinstance(self.made, Bins):
+            return list(texts)
+        of, edges = fields.field(self.made.field), self.made.edges
+        names = {stored_name(edges, number): bin_name(of, edges, number) for number in range(len(edges) + 1)}
+        return [names.get(text, text) for text in texts]
+
+
+def dimensions(by: Iterable[str], bins: Iterable[Bins] = ()) -> list[Dimension]:
+    """The dimensions by their names, each once; fields with bins are grouped by these.
+
+    Raises :class:`UsageError` for what jobs cannot be grouped by.
+    """
+    binned = {made.field: made for made in bins}
+    asked: dict[str, Dimension] = {}
+    for name in by:
+        one = _dimension(name, binned)
+        asked.setdefault(one.key, one)
+    for name, made in binned.items():
+        asked.setdefault(made.name, Dimension(name, made.name, made))
+    return list(asked.values())
+
+
+def _dimension(name: str, binned: dict[str, Bins]) -> Dimension:
+    if name in TIMES:
+        part = TimePart(name, name)  # type: ignore[arg-type]  # the names are those of the parts
+        return Dimension(name, name, part)
+    field = fields.asked_field(name) if name not in binned else fields.field(name)
+    if field.name in binned:
+        return Dimension(name, binned[field.name].name, binned[field.name])
+    if not field.groupable:
+        number = field.type in ("integer", "number")
+        how = f"give its bins, such as --bins {name}=10" if number else "see: esjobs fields"
+        raise UsageError(f"jobs cannot be grouped by '{name}'; {how}")
+    return Dimension(name, field.name)
+
+
+def parse_bins(texts: Iterable[str]) -> list[BinsAsked]:
+    """Read ``FIELD=10`` and ``FIELD=0,2e9,4GB``; edges in units as conditions take them.
+
+    >>> parse_bins(["cores=1,8"])
+    [BinsAsked(field='cores', number=0, edges=(1.0, 8.0))]
+    """
+    asked: dict[str, BinsAsked] = {}
+    for text in texts:
+        name, equals, given = text.partition("=")
+        if not equals or not given.strip():
+            raise UsageError(f"'{text}' gives no bins; expected FIELD=NUMBER or FIELD=EDGE,EDGE,...")
+        field = fields.asked_field(name.strip())
+        if field.type not in ("integer", "number"):
+            raise UsageError(f"'{field.name}' is no number, so that it has no bins; group by it as it is")
+        if field.name in asked:
+            raise UsageError(f"bins of '{field.name}' are given twice; give all edges in one --bins")
+        asked[field.name] = _bins(field, given)
+    return list(asked.values())
+
+
+def _bins(of: fields.Field, given: str) -> BinsAsked:
+    field = of.name
+    if "," not in given and number_in_unit(of, given) is not None and not given.strip()[-1].isdigit():
+        raise UsageError(
+            f"'{given}' is one edge of bins of {field}; end it with a comma, or give more of them"
+        )
+    read = [number_in_unit(of, part) for part in given.removesuffix(",").split(",")]
+    edges = tuple(float(edge) for edge in read if edge is not None)
+    if len(edges) < len(read):
+        units = ", ".join(units_of(of))
+        raise UsageError(
+            f"'{given}' are no edges of bins of {field}; expected numbers, as in 0,2e9,4e9"
+            + (f", or with a unit: {units}" if units else "")
+        )
+    if "," not in given:
+        if not edges[0].is_integer() or not 1 <= edges[0] <= MOST_BINS:
+            raise UsageError(
+                f"{field} cannot have {given} bins; give a number from 1 to {MOST_BINS}, or edges: {given},"
+            )
+        return BinsAsked(field, int(edges[0]), ())
+    if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
+        raise UsageError(f"the edges of bins of {field} must be finite and ascend; got {given}")
+    if len(edges) > MOST_BINS:
+        raise UsageError(f"{len(edges)} edges are too many for {field}; give {MOST_BINS} at most")
+    return BinsAsked(field, 0, edges)
+
+
+def _week(day: date) -> str:
+    year, week, _ = day.isocalendar()
+    return f"{year}-W{week:02d}"

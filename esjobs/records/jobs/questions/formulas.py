@@ -1,0 +1,329 @@
+"""How numbers of a question follow from what a store sums up, with their standard errors.
+
+A store gives *parts*: moments (sums over jobs), quantiles, extremes. Moments of several groups add up, so
+that ``others`` and ``total`` are as true as each group. Standard errors take the jobs of a group for a
+sample of independent ones:
+
+- of a ratio R of sums by linearisation: sqrt(n / (n - 1) x sum((o - R u)^2)) / sum(u), over the n jobs that
+  have both terms (Cochran, Sampling Techniques, 3rd ed., eq. 2.39, without the correction for a finite
+  population). A mean is the ratio of a sum and a number of jobs, for which this is sd / sqrt(n).
+- of a sum of x over a number of jobs that is itself random (Poisson): sqrt(sum(x^2)); of a number: its root.
+
+Arrays are over groups; NaN stands for missing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from esjobs.core.query import Filter, Maximum, Metric, Minimum, Moment, Quantile
+
+Floats = npt.NDArray[np.float64]
+
+Part = Moment | Quantile | Minimum | Maximum
+"""What a store gives; its name does not matter here: :func:`unnamed`."""
+
+Parts = Mapping[Part, Floats]
+"""Values by part, an array over groups each."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The sum of a product of fields over jobs; without fields their number.
+
+    ``having``, ``where``: as in :class:`~esjobs.core.query.Moment`.
+    """
+
+    factors: tuple[str, ...] = ()
+    having: tuple[str, ...] = ()
+    where: tuple[Filter, ...] = ()
+
+    def times(self, *factors: str) -> Moment:
+        """The same sum, with more factors."""
+        present = tuple(name for name in self.having if name not in (*self.factors, *factors))
+        return Moment((*self.factors, *factors), "", present, self.where)
+
+    @property
+    def moment(self) -> Moment:
+        """The sum itself."""
+        return self.times()
+
+    @property
+    def squares(self) -> Moment:
+        """The sum of squares; of a number, the number."""
+        return self.times(*self.factors)
+
+    @property
+    def count(self) -> Moment:
+        """How many jobs count."""
+        return Moment((), "", tuple(dict.fromkeys((*self.factors, *self.having))), self.where)
+
+
+JOBS = Amount()
+"""The number of jobs of a group."""
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum; of groups together it is the sum of theirs.
+
+    ``unknown``: the jobs of which nobody can say whether the conditions of the amount hold.
+    """
+
+    amount: Amount
+    unknown: tuple[Filter, ...] = ()
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors``: for standard errors, too."""
+        yield self.amount.moment
+        if self.amount.where and self.amount.factors:
+            yield self._meeting
+        if self.unknown:
+            yield self._unknown
+        if self.amount != JOBS:
+            yield JOBS.moment
+        if errors:
+            yield self.amount.squares
+
+    @property
+    def _meeting(self) -> Moment:
+        """How many jobs meet the conditions, whatever fields they have."""
+        return Moment((), "", (), self.amount.where)
+
+    @property
+    def _unknown(self) -> Moment:
+        return Moment((), "", (), self.unknown)
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return self.amount.count
+
+    def left_out(self, parts: Parts) -> Floats:
+        """How many jobs would count if more were known of them; 0 without conditions."""
+        if not self.unknown:
+            return np.zeros_like(parts[self.amount.moment])
+        if not self.amount.factors:
+            return parts[self._unknown]
+        return parts[self._unknown] + parts[self._meeting] - parts[self.counted]
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group; of no jobs 0.
+
+        0 where no job meets the conditions; null where those that do lack a field, and where of no job it is
+        known whether it does.
+        """
+        values = parts[self.amount.moment]
+        if self.amount.where and self.amount.factors:
+            values = np.where(parts[self._meeting] == 0, 0.0, values)
+        if self.amount == JOBS:
+            return values
+        jobs = parts[JOBS.moment]
+        if self.unknown:
+            values = np.where(parts[self._unknown] == jobs, np.nan, values)
+        return np.where(jobs == 0, 0.0, values)
+
+    def errors(self, parts: Parts) -> Floats:
+        """Its standard error; null where the number is."""
+        return cast(
+            "Floats", np.where(np.isnan(self.values(parts)), np.nan, np.sqrt(parts[self.amount.squares]))
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sum less another one, over the jobs that have both; of groups together it is the sum of theirs."""
+
+    over: str
+    less: str
+
+    @property
+    def _terms(self) -> tuple[Amount, Amount]:
+        return Amount((self.over,), (self.less,)), Amount((self.less,), (self.over,))
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors``: for standard errors, too."""
+        over, less = self._terms
+        yield from (over.moment, less.moment, JOBS.moment)
+        if errors:
+            yield from (over.squares, over.times(self.less), less.squares)
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return self._terms[0].count
+
+    def left_out(self, parts: Parts) -> Floats:
+        """How many jobs lack one of both."""
+        return parts[JOBS.moment] - parts[self.counted]
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group; of no jobs 0, null where none has both."""
+        over, less = self._terms
+        return np.where(parts[JOBS.moment] == 0, 0.0, parts[over.moment] - parts[less.moment])
+
+    def errors(self, parts: Parts) -> Floats:
+        """Its standard error, as of a sum of the differences of jobs."""
+        over, less = self._terms
+        squares = parts[over.squares] - 2 * parts[over.times(self.less)] + parts[less.squares]
+        return cast("Floats", np.sqrt(np.maximum(squares, 0.0)))
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A sum over another one, of the jobs that have every term; null where the lower one is not positive.
+
+    The jobs of the upper sum are among those of the lower one.
+    """
+
+    over: Amount
+    under: Amount
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors``: for standard errors, too."""
+        yield self.over.moment
+        yield self.under.moment
+        if errors:
+            yield from (self.over.squares, self._products, self.under.squares, self.counted)
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return self.under.count
+
+    @property
+    def _products(self) -> Moment:
+        return self.over.times(*self.under.factors)
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group."""
+        under = parts[self.under.moment]
+        over = _or_zero(parts[self.over.moment], under) if self.over.where else parts[self.over.moment]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(under > 0, over / under, np.nan)
+
+    def errors(self, parts: Parts) -> Floats:
+        """Its standard error; null for less than two jobs."""
+        ratio, under, count = self.values(parts), parts[self.under.moment], parts[self.counted]
+        squares, products = parts[self.over.squares], parts[self._products]
+        if self.over.where:
+            squares, products = _or_zero(squares, under), _or_zero(products, under)
+        spread = squares - 2 * ratio * products + ratio**2 * parts[self.under.squares]
+        return _root_of_spread(spread, squares, count) / under
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far the values of jobs lie apart: ``sd`` with n - 1 below, ``sem`` the same over sqrt(n)."""
+
+    field: str
+    of: Literal["sd", "sem"]
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors`` ask for nothing more."""
+        del errors
+        amount = Amount((self.field,))
+        yield from (amount.moment, amount.squares, amount.count)
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return Amount((self.field,)).count
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group; null for less than two jobs."""
+        total, squares, count = (parts[part] for part in self.parts(errors=False))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean_error = _root_of_spread(squares - total**2 / count, squares, count) / count
+            return mean_error * np.sqrt(count) if self.of == "sd" else mean_error
+
+    def errors(self, parts: Parts) -> Floats:
+        """None is given."""
+        return np.full(len(parts[self.counted]), np.nan)
+
+
+@dataclass(frozen=True)
+class OfJobs:
+    """A number of single jobs: a quantile, the smallest or the largest value."""
+
+    part: Quantile | Minimum | Maximum
+
+    def parts(self, *, errors: bool) -> Iterator[Part]:
+        """What a store must give; ``errors`` ask for nothing more."""
+        del errors
+        yield self.part
+
+    @property
+    def counted(self) -> Moment:
+        """How many jobs count."""
+        return Amount((self.part.field,)).count
+
+    def values(self, parts: Parts) -> Floats:
+        """The number of each group."""
+        return parts[self.part]
+
+    def errors(self, parts: Parts) -> Floats:
+        """None is given."""
+        return np.full(len(parts[self.part]), np.nan)
+
+
+Formula = Total | Difference | Ratio | Spread | OfJobs
+
+
+def left_out(formula: Formula, parts: Parts) -> Floats:
+    """How many jobs would count if more were known of them."""
+    if isinstance(formula, Total | Difference):
+        return formula.left_out(parts)
+    return parts[JOBS.moment] - parts[formula.counted]
+
+
+def leaves_out(formula: Formula) -> bool:
+    """True if jobs may be left out of it that a reader must be told of."""
+    return not isinstance(formula, Total) or bool(formula.unknown)
+
+
+def has_errors(formula: Formula) -> bool:
+    """Whether there is a standard error."""
+    return isinstance(formula, Total | Difference | Ratio)
+
+
+def together(parts: Parts, rows: npt.NDArray[np.bool_]) -> dict[Part, Floats]:
+    """The parts of some groups as those of one group; quantiles do not follow from those of groups: null."""
+    one: dict[Part, Floats] = {}
+    for part, values in parts.items():
+        known = values[rows & ~np.isnan(values)]
+        match part:
+            case Moment():
+                nothing = np.nan if part.factors else 0.0
+                value = known.sum() if len(known) else nothing
+            case Minimum():
+                value = known.min() if len(known) else np.nan
+            case Maximum():
+                value = known.max() if len(known) else np.nan
+            case Quantile():
+                value = np.nan
+        one[part] = np.array([value], np.float64)
+    return one
+
+
+def unnamed(part: Metric, name: str) -> Metric:
+    """A part under a name of an answer."""
+    from dataclasses import replace
+
+    return replace(part, name=name)
+
+
+def _or_zero(values: Floats, known: Floats) -> Floats:
+    """A sum over the jobs for which a condition holds: 0 where none does, unless nothing is known."""
+    return np.where(np.isnan(values) & ~np.isnan(known), 0.0, values)
+
+
+def _root_of_spread(spread: Floats, size: Floats, count: Floats) -> Floats:
+    """sqrt(n / (n - 1) x spread); a spread below what sums of squares can tell is none."""
+    # sums of squares are known to 16 digits: what is left of their difference may be rounding alone
+    seen = np.where(spread > 1e-13 * size, spread, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(count > 1, np.sqrt(seen * count / (count - 1)), np.nan)

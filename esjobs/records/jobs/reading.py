@@ -1,0 +1,194 @@
+"""Reads the files of a load: jobs go on at once, rows of other tables are kept aside, all are counted."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.core.errors import UsageError
+from esjobs.core.fields import REQUIRED
+from esjobs.core.tables import Table
+from esjobs.records.ingest.base import Parsed, Reject, Source
+from esjobs.records.ingest.given import sound
+from esjobs.records.ingest.pieces import pieces
+from esjobs.records.ingest.reading.inputs import Input
+from esjobs.records.ingest.refusals import Refusals
+from esjobs.records.jobs.gaps import Gaps
+from esjobs.records.jobs.given_rows import GivenRows
+from esjobs.records.jobs.rejects import RejectSpool, superseded
+from esjobs.store.batches import conformed
+
+Progress = Callable[[str, int, int], None]
+
+JOBS = "jobs"
+"""What the books call the rows that are jobs."""
+
+
+class Reading:
+    """What the files of a load hold, and the books of it; use it as a context manager.
+
+    ``rows_in`` and ``rejected`` count by table, ``reasons`` over all of them; ``given``: the rows of other
+    tables than jobs; ``repaired``: what was put right, how often. ``first``, ``last``: the span of the jobs'
+    end times. With ``keep`` false rows of other tables are counted and forgotten.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        files: Sequence[Input],
+        fill: Mapping[str, object],
+        spool: RejectSpool,
+        progress: Progress | None,
+        *,
+        keep: bool = True,
+    ) -> None:
+        self._source = source
+        self._files = files
+        self._fill = fill
+        self._spool = spool
+        self._progress = progress
+        self._keep = keep
+        self._spools = ExitStack()
+        self.rows_in: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.given: dict[Table, GivenRows] = {}
+        self.notes: dict[str, None] = {}
+        self.repaired: Counter[str] = Counter()
+        self.gaps = Gaps()
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.first_refused: Reject | None = None
+        self._files_of_rows: dict[tuple[object, ...], str] = {}
+
+    def __enter__(self) -> "Reading":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spools.close()
+
+    def jobs(self) -> Iterator[pa.RecordBatch]:
+        """The acceptable jobs of all files, in their order."""
+        for number, file in enumerate(self._files):
+            if self._progress:
+                self._progress(file.name, number, len(self._files))
+            out_of_bounds: dict[str, Refusals] = {}
+            for parsed in pieces(self._source, file, self._fill):
+                rows = self._conformed(parsed)
+                refusals = out_of_bounds.setdefault(_name(parsed), Refusals(file.name))
+                good = sound(rows, parsed.table, refusals)
+                self._count(parsed, good.num_rows, refusals.take())
+                self._require_one_file(file.name, parsed.table, good)
+                if parsed.table is not None:
+                    self._keep_aside(parsed.table, good)
+                elif good.num_rows:
+                    self._look_at(good)
+                    yield good
+            for name, refusals in out_of_bounds.items():
+                self._refuse(refusals.rest(), name)
+            self._require_balance(file.name)
+        if self._progress:
+            self._progress("storing", len(self._files), len(self._files))
+
+    def jobs_if_any(self) -> Iterator[pa.RecordBatch] | None:
+        """The jobs, once the first of them is there; None when all files are read and have none.
+
+        What is wrong with the beginning of the first file shows here.
+        """
+        batches = self.jobs()
+        first = next(batches, None)
+        return None if first is None else itertools.chain([first], batches)
+
+    def supersede(self, rows: pa.Table) -> None:
+        """Count jobs that the store refused, for they lost against a newer end time."""
+        if rows.num_rows:
+            self._refuse(superseded(rows), JOBS)
+
+    def _require_one_file(self, file: str, table: Table | None, rows: pa.RecordBatch) -> None:
+        """Refuse files that ``--set job_id=`` makes the same job: of the same row only one could count."""
+        job_id = self._fill.get("job_id")
+        if job_id is None or not rows.num_rows:
+            return
+        names = [name for name in ("metric", "scope", "unit") if table and name in rows.schema.names]
+        of_it = rows.filter(pc.equal(rows.column("job_id"), str(job_id)))
+        for row in of_it.select([*names, "job_id"]).to_pylist():
+            key = (_name_of(table), *(row[name] for name in names))
+            earlier = self._files_of_rows.setdefault(key, file)
+            if earlier != file:
+                raise UsageError(
+                    f"--set job_id={job_id} makes {earlier} and {file} the same job, and only one of them "
+                    "would count; read them one by one, or leave it out and have the ids in their names"
+                )
+
+    def _conformed(self, parsed: Parsed) -> pa.RecordBatch:
+        """The rows of a piece in the columns of their table."""
+        if parsed.table is None:
+            return self._complete(conformed(parsed.batch, PUT_SCHEMA, "jobs"))
+        if parsed.table not in self.given:
+            self.given[parsed.table] = GivenRows(parsed.table)
+            self._spools.enter_context(self.given[parsed.table].spool)
+        return self.given[parsed.table].conformed(parsed.batch)
+
+    def _count(self, parsed: Parsed, n_good: int, out_of_bounds: Iterable[Reject]) -> None:
+        name = _name(parsed)
+        self.rows_in[name] += parsed.rows_in
+        self.accepted[name] += n_good
+        self.notes.update(dict.fromkeys(parsed.notes))
+        self.repaired.update(parsed.repaired)
+        self._refuse((*parsed.rejects, *out_of_bounds), name)
+
+    def _complete(self, jobs: pa.RecordBatch) -> pa.RecordBatch:
+        for name in ("source", *REQUIRED):
+            if missing := jobs.column(name).null_count:
+                raise UsageError(
+                    f"the source {self._source.name} gave {missing:,} jobs without {name}; "
+                    "it is to refuse such rows"
+                )
+        return jobs
+
+    def _look_at(self, jobs: pa.RecordBatch) -> None:
+        self.gaps.add(jobs)
+        ends = pc.min_max(jobs.column("end_time")).as_py()
+        self.first = min(filter(None, (self.first, ends["min"])))
+        self.last = max(filter(None, (self.last, ends["max"])))
+
+    def _refuse(self, rejects: Iterable[Reject], name: str) -> None:
+        listed = list(rejects)
+        self._spool.refuse(listed, name)
+        for reject in listed:
+            self.first_refused = self.first_refused or reject
+            self.reasons[reject.reason] += reject.n_rows
+            self.rejected[name] += reject.n_rows
+
+    @property
+    def all_refused(self) -> bool:
+        """True if there were rows, and none of them could be accepted."""
+        return self.rows_in.total() > 0 and not self.accepted.total()
+
+    def _keep_aside(self, table: Table, batch: pa.RecordBatch) -> None:
+        if self._keep:
+            self.given[table].add(batch)
+
+    def _require_balance(self, file: str) -> None:
+        for name, rows in self.rows_in.items():
+            if rows != self.accepted[name] + self.rejected[name]:
+                raise UsageError(
+                    f"the source {self._source.name} says that it read {rows:,} rows of {name} up to the end "
+                    f"of {file}, gave {self.accepted[name]:,} and refused {self.rejected[name]:,}; "
+                    "a source accounts for every row"
+                )
+
+
+def _name(parsed: Parsed) -> str:
+    """What the books call the rows of a piece."""
+    return _name_of(parsed.table)
+
+
+def _name_of(table: Table | None) -> str:
+    return JOBS if table is None else table.name

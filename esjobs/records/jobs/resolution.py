@@ -1,0 +1,185 @@
+"""Fields that no store knows: resolved above it from a stored field, alike in every engine.
+
+The catalogue says which field a resolved one comes from (:class:`~esjobs.core.fields.Resolved`); here is how.
+A filter on a resolved field becomes the stored values that resolve to it; a grouping by it groups by the
+stored field, and adds up the groups that turn out to be one; a reader gets it beside what is stored.
+Steps ask for any field of the catalogue here (:func:`aggregate`, :func:`select`, :func:`stored_values`), and
+need not know which of them stores have.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from esjobs.core import fields
+from esjobs.core.arrow import reader_of, schema_of
+from esjobs.core.errors import UsageError
+from esjobs.core.query import DropRule, Filter, Metric, Query, Select
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.records.declared.values import imported_countries, imported_sites
+from esjobs.records.names.cpu_models import resolve_names
+from esjobs.records.names.sites import rc_site
+from esjobs.store.base import Aggregate, JobStore
+from esjobs.store.merge import merged
+
+Resolver = Callable[[Sequence[str | None]], Sequence[str | None]]
+"""Stored values to resolved ones, each for each; None where the stored one is missing or tells nothing."""
+
+
+def aggregate(
+    store: JobStore,
+    keys: Sequence[str],
+    metrics: Sequence[Metric],
+    window: Window | None = None,
+    *,
+    where: Sequence[Filter] = (),
+    drops: Sequence[DropRule] = (),
+) -> Aggregate:
+    """Group and sum jobs by any fields that jobs can be grouped by; ``where``: on stored fields.
+
+    Resolved keys come dictionary-encoded. One query, and a read of imported tables where sites are resolved.
+    """
+    query = Query(store_keys(keys), tuple(metrics), window, tuple(where), tuple(drops))
+    answer = store.aggregate(query)
+    return Aggregate(resolve_keys(answer.table, keys, resolvers(store, keys, window)), answer.books)
+
+
+def select(
+    store: JobStore,
+    names: Sequence[str],
+    window: Window | None = None,
+    *,
+    where: Sequence[Filter] = (),
+    drops: Sequence[DropRule] = (),
+    order: str = "",
+    limit: int | None = None,
+) -> pa.RecordBatchReader:
+    """Stream jobs in any fields of the catalogue, in the order asked for; ``where``: on stored fields.
+
+    ``order``, ``limit``: as of :class:`Select`.
+    """
+    known = resolvers(store, names, window)
+    schema = fields_schema(names)
+    batches = store.select(Select(store_keys(names), window, tuple(where), tuple(drops), order, limit))
+
+    def completed() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = [
+                _texts(batch.column(source_of(name)), known[name]) if name in known else batch.column(name)
+                for name in names
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return reader_of(schema, completed())
+
+
+def fields_schema(names: Iterable[str]) -> pa.Schema:
+    """The Arrow schema of some fields of jobs."""
+    return schema_of(fields.field(name) for name in names)
+
+
+def _texts(column: pa.Array, resolve: Resolver) -> pa.Array:
+    return _resolved(pa.chunked_array([column]), resolve)[0].cast(pa.string())
+
+
+def stored_values(
+    store: JobStore,
+    name: str,
+    wanted: Callable[[str | None], bool],
+    window: Window | None = None,
+    over: Table | None = None,
+) -> tuple[str, list[str | None]]:
+    """The stored field of a resolved one, and those of its values that resolve to what is wanted.
+
+    ``over``: of the rows of a table that has the stored field as a column, not of jobs. One query.
+    """
+    source = source_of(name)
+    if source is None:
+        raise UsageError(f"'{name}' is stored as it is; nothing is resolved")
+    resolve = _RESOLVERS[name](store, window)
+    question = Query((source,), (), window, over=over, books=False)
+    values = store.aggregate(question).table.column(source).to_pylist()
+    return source, [value for value, item in zip(values, resolve(values), strict=True) if wanted(item)]
+
+
+def source_of(name: str) -> str | None:
+    """The stored field that a field is resolved from; None for a field that stores know.
+
+    >>> source_of("cpu_model"), source_of("site")
+    ('cpu_raw', None)
+    """
+    derived = fields.field(name).derived
+    return derived.field if isinstance(derived, fields.Resolved) else None
+
+
+def resolvers(store: JobStore, names: Iterable[str], window: Window | None) -> dict[str, Resolver]:
+    """How each of the resolved fields among the names is resolved in a window (None: all that is stored)."""
+    return {name: _RESOLVERS[name](store, window) for name in names if source_of(name) is not None}
+
+
+def store_keys(keys: Iterable[str]) -> tuple[str, ...]:
+    """The keys by which a store groups, so that :func:`resolve_keys` can give those that are wanted.
+
+    >>> store_keys(["site", "rc_site", "cpu_model"])
+    ('site', 'cpu_raw')
+    """
+    return tuple(dict.fromkeys(source_of(key) or key for key in keys))
+
+
+def resolve_keys(table: pa.Table, keys: Collection[str], known: Mapping[str, Resolver]) -> pa.Table:
+    """Groups by stored fields as groups by ``keys``: resolved ones added, what is not wanted merged away.
+
+    ``table``: one row per group of ``store_keys(keys)``, the other columns sums; sums of groups that become
+    one are added, exactly for whole numbers. Resolved columns come dictionary-encoded.
+    """
+    names: list[str] = []
+    columns: list[pa.ChunkedArray | pa.Array] = []
+    alike = False
+    for stored in table.column_names:
+        resolved = [key for key in keys if key in known and source_of(key) == stored]
+        kept = not resolved or stored in keys
+        if kept:
+            names.append(stored)
+            columns.append(table.column(stored))
+        for name in resolved:
+            column, fewer = _resolved(table.column(stored), known[name])
+            names.append(name)
+            columns.append(column)
+            alike = alike or (fewer and not kept)
+    answer = pa.Table.from_arrays(columns, names=names)
+    return merged(answer, list(keys)) if alike else answer
+
+
+def _resolved(column: pa.ChunkedArray, resolve: Resolver) -> tuple[pa.Array, bool]:
+    """The column resolved, and whether it holds fewer values than before. Each text is resolved once."""
+    encoded = column.combine_chunks().dictionary_encode()
+    stored = encoded.dictionary.to_pylist()
+    values = resolve(stored)
+    distinct = list(dict.fromkeys(value for value in values if value is not None))
+    code: dict[str | None, int] = {value: number for number, value in enumerate(distinct)}
+    moved = pa.array([code.get(value) for value in values], pa.int32())
+    texts = pa.array(distinct, pa.string())
+    resolved = pa.DictionaryArray.from_arrays(moved.take(encoded.indices), texts)
+    return resolved, len(distinct) < len(stored)
+
+
+def _cpu_models(_store: JobStore, _window: Window | None) -> Resolver:
+    return resolve_names
+
+
+def _rc_sites(store: JobStore, window: Window | None) -> Resolver:
+    imported = imported_sites(store, window)
+    return lambda queues: [None if queue is None else rc_site(queue, imported).name for queue in queues]
+
+
+def _countries(store: JobStore, window: Window | None) -> Resolver:
+    imported = imported_countries(store, window)
+    return lambda queues: [None if queue is None else imported.get(queue) for queue in queues]
+
+
+_RESOLVERS: Mapping[str, Callable[[JobStore, Window | None], Resolver]] = {
+    "cpu_model": _cpu_models,
+    "rc_site": _rc_sites,
+    "country": _countries,
+}

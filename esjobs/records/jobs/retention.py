@@ -1,0 +1,66 @@
+"""Takes months long past of what is kept per day out of sight: buckets, books, scores, issues, ..."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+
+from esjobs.core.errors import UsageError
+from esjobs.core.query import Count, Query
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.schema.jobs import BUCKETS, DAYS
+from esjobs.store.base import JobStore, Retired
+
+_OF_JOBS = (BUCKETS, DAYS)
+"""A day of jobs has its buckets and its books; people count it once."""
+
+
+def prune_days(
+    store: JobStore, tables: Sequence[Table], months: int, report: RunReport, *, dry_run: bool = False
+) -> RunReport:
+    """Keep so many of the newest months that have any day, and remove the days of the others.
+
+    ``tables``: those that are replaced per day; the months are those in which any of them has a day. Whole
+    months go: a cluster drops their indices. Jobs stay, and so do the results of runs that were made from
+    these days. ``report``: that of pruning runs, to which this adds. ``dry_run`` only says what would go.
+    Raises :class:`UsageError` for a number of months below one.
+    """
+    if months < 1:
+        raise UsageError(f"prune keeps the buckets of at least one month, not of {months}")
+    days = {table.name: _days_of(store, table) for table in tables}
+    filled = sorted({_month(day) for found in days.values() for day in found}, reverse=True)
+    old = filled[months:]
+    if not old:
+        return report
+    gone = [(table, day) for table in tables for day in sorted(days[table.name]) if _month(day) <= old[0]]
+    counts = {**report.counts, "days of buckets": len({day for table, day in gone if table in _OF_JOBS})}
+    for table in tables:
+        n_days = sum(of is table for of, _ in gone)
+        if n_days and table not in _OF_JOBS:
+            counts[f"days of {table.name.replace('_', ' ')}"] = n_days
+    if dry_run:
+        of_month = {month: {day for _, day in gone if _month(day) == month} for month in sorted(old)}
+        notes = [
+            f"would go: {_kept_per_day(tables, days, found)} of {year}-{month:02}, {len(found)} days: those "
+            f"of the newest {months} months are kept"
+            for (year, month), found in of_month.items()
+        ]
+        return replace(report, counts=counts, notes=(*report.notes, *notes))
+    store.publish([Retired(table, str(day)) for table, day in gone])
+    counts["rows removed"] = counts.get("rows removed", 0) + store.sweep()
+    return replace(report, counts=counts)
+
+
+def _days_of(store: JobStore, table: Table) -> set[date]:
+    grouped = store.aggregate(Query((table.partition,), (Count("n"),), over=table)).table
+    return set(grouped.column(table.partition).to_pylist())
+
+
+def _kept_per_day(tables: Sequence[Table], days: dict[str, set[date]], chosen: set[date]) -> str:
+    """What of some days there is, by the names of the tables."""
+    others = [table.name for table in tables if table not in _OF_JOBS and days[table.name] & chosen]
+    return "the " + " and ".join(name.replace("_", " ") for name in (BUCKETS.name, *others))
+
+
+def _month(day: date) -> tuple[int, int]:
+    return day.year, day.month

@@ -1,0 +1,63 @@
+"""Large answers piece by piece: jobs and rows of tables as Arrow streams."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from esjobs.core import fields
+from esjobs.core.arrow import reader_of, schema_of
+from esjobs.core.errors import UsageError
+from esjobs.core.query import Filter
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.records.jobs.conditions import job_filters
+from esjobs.records.jobs.resolution import select, source_of
+from esjobs.store.base import JobStore
+
+
+def streamed_jobs(
+    store: JobStore, where: Sequence[str], window: Window | None, columns: Sequence[str]
+) -> pa.RecordBatchReader:
+    """Jobs of a window under conditions, in the fields asked for (none: all that are stored)."""
+    names = columns or tuple(item.name for item in fields.JOB_FIELDS)
+    return select(store, names, window, where=job_filters(store, where, window))
+
+
+def listed_jobs(
+    store: JobStore,
+    where: Sequence[str],
+    window: Window | None,
+    columns: Sequence[str],
+    order: str = "",
+    limit: int | None = None,
+) -> pa.RecordBatchReader:
+    """Jobs under conditions in the fields asked for, called as they were asked for (``queue`` or ``site``).
+
+    ``order``: a field, the largest first behind ``-``; jobs without a value last, equal ones by source and
+    job_id. ``limit``: so many at most. Memory: a batch; with an order the jobs in question, beyond a limit on
+    disk. Raises :class:`UsageError` for a field that jobs cannot be sorted by.
+    """
+    asked: dict[str, str] = {}
+    for name in columns:
+        asked.setdefault(fields.asked_field(name).name, name)
+    by = order.removeprefix("-")
+    if by:
+        sort = fields.asked_field(by)
+        if source := source_of(sort.name):
+            raise UsageError(f"jobs cannot be sorted by '{by}', which is resolved; sort by {source}")
+        order = f"-{sort.name}" if order.startswith("-") else sort.name
+    if limit is not None and limit < 0:
+        raise UsageError(f"a list has 0 jobs or more, not {limit}")
+    filters = job_filters(store, where, window)
+    jobs = select(store, tuple(asked), window, where=filters, order=order, limit=limit)
+    schema = pa.schema([item.with_name(asked[item.name]) for item in jobs.schema])
+    renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in jobs)
+    return reader_of(schema, renamed)
+
+
+def streamed_rows(
+    store: JobStore, table: Table, where: Sequence[Filter], columns: Sequence[str]
+) -> pa.RecordBatchReader:
+    """Visible rows of a result table, in the columns asked for (none: all)."""
+    schema = schema_of(table.column(name) for name in columns or table.column_names)
+    return reader_of(schema, store.read(table, where, columns))

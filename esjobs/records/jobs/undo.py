@@ -1,0 +1,63 @@
+"""Takes a load back: its jobs, its rows of other tables, and its account."""
+
+import time
+from collections.abc import Collection, Iterable
+from datetime import date
+from functools import partial
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import In
+from esjobs.core.report import RunReport
+from esjobs.core.tables import Table
+from esjobs.core.window import Window
+from esjobs.publish.publication import read_table
+from esjobs.records.jobs.aggregate import forgotten_days, retired_days
+from esjobs.records.jobs.given_rows import retired_rows
+from esjobs.records.jobs.reading import JOBS
+from esjobs.schema.jobs import DAYS, LOAD_TABLES, LOADS, REJECTS
+from esjobs.store.base import JobStore, Retired
+
+
+def undo(store: JobStore, load_id: str, tables: Iterable[Table]) -> RunReport:
+    """Take a load back: its jobs go and what they had replaced returns; its other rows and its account go.
+
+    ``tables``: those that may hold rows of it. What such rows had replaced does not come back. Buckets of the
+    days concerned become stale; those of days that have no jobs any more go with the load. Raises
+    :class:`NoResultError` when no such load is listed, and no table has rows of it.
+    """
+    began = time.perf_counter()
+    emptied: set[date] = set()
+    listed = read_table(store, LOADS, [In("load_id", (load_id,))]).num_rows
+    retired, rows = retired_rows(store, tables, load_id)
+    if not listed and not rows:
+        raise NoResultError(f"no load '{load_id}'; list them with: esjobs show loads")
+    brought = read_table(store, LOAD_TABLES, [In("load_id", (load_id,))]).column("table_name").to_pylist()
+    if listed:
+        retired += [Retired(table, load_id) for table in (LOADS, REJECTS, LOAD_TABLES)]
+    if listed and (JOBS in brought or not brought):  # earlier versions said nothing of tables
+        rows += store.undo_load(load_id)
+        aggregated = set(read_table(store, DAYS, columns=["day"]).column("day").to_pylist())
+        emptied = aggregated - _stored_days(store, None)
+        emptied -= forgotten_days(store, emptied)
+    # another process may have loaded jobs of such a day and published its buckets meanwhile
+    store.publish(retired, partial(_retired_if_empty, store, emptied))
+    return RunReport(
+        "undo",
+        load_id,
+        rows,
+        rows,
+        time.perf_counter() - began,
+        rows_are="rows of the load",
+        rows_become="taken back",
+    )
+
+
+def _retired_if_empty(store: JobStore, days: Collection[date]) -> list[Retired]:
+    """What stands on those of some days that have no jobs."""
+    if not days:
+        return []
+    return retired_days(set(days) - _stored_days(store, Window.of_days(min(days), max(days))))
+
+
+def _stored_days(store: JobStore, window: Window | None) -> set[date]:
+    return set(store.day_fingerprints(window).column("day").to_pylist())

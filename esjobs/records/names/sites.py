@@ -1,0 +1,117 @@
+"""The WLCG site behind a queue: as a queue table tells it, else guessed from the queue's name.
+
+Queues of one site share machines and often one declared corepower: leaving out "the site" means leaving out
+all of them. The guess takes off the endings that say what a queue offers (cores, memory, length, operating
+system) and keeps the rest. It knows no sites: a farm with a name of its own (``INFN-T1-CINECA``) stays apart
+from its owner (``INFN-T1``). A value from an imported queue table is always better; mark the guess as one.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+__all__ = ["RcSite", "guess_rc_site", "queue_prefixes", "queue_suffixes", "rc_site"]
+
+
+class RcSite(NamedTuple):
+    """The WLCG site behind a queue, and whether it was guessed from the queue's name."""
+
+    name: str
+    guessed: bool
+
+
+def rc_site(queue: str, imported: Mapping[str, str]) -> RcSite:
+    """The site that an imported table names for the queue, else the one that its name points to.
+
+    ``imported``: queue -> site, as far as tables tell.
+
+    >>> rc_site("IN2P3-CC_HIMEM", {}), rc_site("IN2P3-CC_HIMEM", {"IN2P3-CC_HIMEM": "FR-CCIN2P3"}).name
+    (RcSite(name='IN2P3-CC', guessed=True), 'FR-CCIN2P3')
+    """
+    named = imported.get(queue)
+    return RcSite(_guessed(queue), guessed=True) if named is None else RcSite(named, guessed=False)
+
+
+@lru_cache(maxsize=8192)
+def _guessed(queue: str) -> str:
+    """A run asks for each queue once per fit."""
+    return guess_rc_site(queue)
+
+
+def guess_rc_site(
+    queue: str, suffixes: Sequence[str] | None = None, prefixes: Sequence[str] | None = None
+) -> str:
+    """Return the site that a queue's name points to: the name without known endings and beginnings.
+
+    ``suffixes`` and ``prefixes`` replace the lists of ``queue_suffixes.toml``; they carry their separator and
+    are compared without case, the longest first, until none fits. The result is never empty and always a part
+    of the queue's name: an ending that would eat the whole name stays. Names are otherwise kept as written.
+
+    A blank name is its own site.
+
+    >>> guess_rc_site("IN2P3-CC_CL7_MCORE_HIMEM")
+    'IN2P3-CC'
+    >>> guess_rc_site("CERN-PROD_T0_SCORE_SHORT")
+    'CERN-PROD'
+    >>> guess_rc_site("INFN-T1-CINECA-SL7_HIMEM")
+    'INFN-T1-CINECA'
+    >>> guess_rc_site("my_farm_gold", suffixes=["_gold"])
+    'my_farm'
+    """
+    site = queue.strip()
+    if not site:
+        return queue
+    endings = queue_suffixes() if suffixes is None else _ordered(suffixes)
+    beginnings = queue_prefixes() if prefixes is None else _ordered(prefixes)
+    shorter = True
+    while shorter:
+        shorter = False
+        for ending in endings:
+            if _has_end(site, ending):
+                site, shorter = site[: -len(ending)].strip(), True
+        for beginning in beginnings:
+            if _has_start(site, beginning):
+                site, shorter = site[len(beginning) :].strip(), True
+    return site
+
+
+@cache
+def queue_suffixes() -> tuple[str, ...]:
+    """The endings that the package knows, longest first.
+
+    >>> "_MCORE" in queue_suffixes()
+    True
+    """
+    return _ordered(_lists()["suffixes"])
+
+
+@cache
+def queue_prefixes() -> tuple[str, ...]:
+    """The beginnings that the package knows, longest first.
+
+    >>> queue_prefixes()
+    ('ANALY_',)
+    """
+    return _ordered(_lists()["prefixes"])
+
+
+def _lists() -> dict[str, list[str]]:
+    return tomllib.loads(
+        files("esjobs.records.names").joinpath("queue_suffixes.toml").read_text(encoding="utf-8")
+    )
+
+
+def _ordered(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({part for part in parts if part}, key=lambda part: (-len(part), part)))
+
+
+def _has_end(site: str, ending: str) -> bool:
+    rest = site[: -len(ending)]
+    return rest.strip("_- ") != "" and site[-len(ending) :].lower() == ending.lower()
+
+
+def _has_start(site: str, beginning: str) -> bool:
+    rest = site[len(beginning) :]
+    return rest.strip("_- ") != "" and site[: len(beginning)].lower() == beginning.lower()

@@ -1,0 +1,76 @@
+"""What a stored run knows of tasks, for fits of the same jobs cut in another way: by day, or by machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from esjobs.core.query import In
+from esjobs.core.words import ALL_TYPES
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun
+from esjobs.records.tasks.sums import FloatArray
+from esjobs.schema.speed import FACTORS, FITS, TASK_RESULTS
+from esjobs.store.base import JobStore
+
+_USABLE = ("kept", "corrected")
+"""Decisions about tasks that such a fit can follow; of the others single jobs would have to be read again."""
+_Task = tuple[str | None, str | None, str | None]
+
+
+@dataclass(frozen=True)
+class KnownOfTasks:
+    """What a run knows: fixed costs (in events) and unusable tasks; factors and interaction by level."""
+
+    run: StoredRun
+    rho: Mapping[_Task, float]
+    aside: frozenset[_Task]
+    factors: Mapping[str, Mapping[str, float]]
+    sigma_int: Mapping[str, float | None]
+
+    @classmethod
+    def of_run(cls, store: JobStore, run: StoredRun) -> "KnownOfTasks":
+        """Read it; three tables, few columns."""
+        mine = In("run", (run.run,))
+        columns = ["task_id", "core_class", "task_type", "decision", "rho"]
+        tasks = read_table(store, TASK_RESULTS, [mine], columns).to_pylist()
+        keys = [(row["task_id"], row["core_class"], row["task_type"]) for row in tasks]
+        of_all = [mine, In("processing_type", (ALL_TYPES,)), In("method", (run.headline or "",))]
+        rows = read_table(store, FACTORS, of_all, ["level", "name", "k", "component"]).to_pylist()
+        factors: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if row["component"] == 0 and row["k"] is not None:
+                factors.setdefault(row["level"], {})[row["name"]] = row["k"]
+        fits = read_table(store, FITS, of_all, ["level", "sigma_int"]).to_pylist()
+        return cls(
+            run,
+            {
+                key: row["rho"]
+                for key, row in zip(keys, tasks, strict=True)
+                if row["decision"] == "corrected" and row["rho"] is not None
+            },
+            frozenset(key for key, row in zip(keys, tasks, strict=True) if _is_aside(row["decision"])),
+            factors,
+            {row["level"]: row["sigma_int"] for row in fits},
+        )
+
+
+def _is_aside(decision: str | None) -> bool:
+    return decision not in _USABLE
+
+
+def job_variance(sums: Mapping[str, FloatArray], effective: FloatArray) -> FloatArray:
+    """Relative variance of the CPU time of a job about its expectation; NaN for a single job.
+
+    ``sums``: of buckets, by the names of ``SUMS``; ``effective``: events with the fixed cost, as events.
+    """
+    n = sums["n_jobs"]
+    slope = sums["cpu_s"] / effective
+    squares = (
+        (sums["cpu_s_sq"] - sums["cpu_s"] ** 2 / n)
+        - 2.0 * slope * (sums["events_cpu_s"] - sums["events"] * sums["cpu_s"] / n)
+        + slope**2 * (sums["events_sq"] - sums["events"] ** 2 / n)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.maximum(squares, 0.0) / (n - 1.0) / (sums["cpu_s"] / n) ** 2
+    return np.where(n > 1, variance, np.nan)

@@ -1,0 +1,87 @@
+"""Bundles of dashboards: put together for an installation, written, checked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from dashboards.pages import HEADLINE, PAGES
+from dashboards.spec import OWN, JobsIndex, Known
+from dashboards.targets.kibana.bundle import kibana
+from dashboards.targets.portable.bundle import portable
+from dashboards.targets.saved_objects.checks import complaints
+from esjobs.core.errors import InputError, UsageError
+from esjobs.core.fields import field
+from esjobs.settings import Settings
+from esjobs.store.files.destination import STANDARD_OUTPUT, writing_text
+
+TARGETS = ("portable", "kibana")
+"""For both products, and for Kibana alone."""
+
+_MAKERS = {"portable": portable, "kibana": kibana}
+
+
+def bundle_of(target: str, settings: Settings | None = None) -> str:
+    """The lines of a bundle for an installation: its prefix, its index of jobs; without one, the defaults."""
+    cluster = (settings or Settings()).cluster
+    jobs = jobs_of(cluster.jobs_index, cluster.field_map)
+    return _MAKERS[target](PAGES, HEADLINE, cluster.prefix, jobs)
+
+
+def jobs_of(index: str | None, field_map: str | None) -> JobsIndex:
+    """Where the jobs are: the index that esjobs keeps, or another one with the map of its fields."""
+    if index is None:
+        return OWN
+    from esjobs.store.elastic.fields.field_map import load_field_map
+
+    found = load_field_map(field_map or "esjobs")
+    known = {
+        name: Known(_grouped_by(name, source.names, found.texts), source.factor, source.unset, source.values)
+        for name, source in found.sources.items()
+        if source.names
+    }
+    return JobsIndex(index, found.time, known)
+
+
+def _grouped_by(name: str, places: tuple[str, ...], texts: str) -> tuple[str, ...]:
+    """The fields of an index by which a field of the catalogue is grouped."""
+    return tuple(f"{place}{texts}" for place in places) if field(name).type == "keyword" else places
+
+
+def write_bundles(out: Path, targets: Sequence[str], settings: Settings) -> Iterator[tuple[str, int]]:
+    """Write bundles into a folder, which is made, as ``TARGET.ndjson``; each file, its number of objects."""
+    if str(out) == STANDARD_OUTPUT:
+        if len(targets) > 1:
+            raise UsageError(
+                "standard output takes one bundle; name it with --target, or a folder with --out"
+            )
+        with writing_text(STANDARD_OUTPUT) as stream:
+            text = bundle_of(targets[0], settings)
+            stream.write(text)
+        yield "standard output", text.count("\n")
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder {out}: {error.strerror}; name another with --out"
+        ) from error
+    for target in dict.fromkeys(targets):
+        text = bundle_of(target, settings)
+        path = out / f"{target}.ndjson"
+        with writing_text(path) as stream:
+            stream.write(text)
+        yield str(path), text.count("\n")
+
+
+def check_bundles(files: Iterable[Path]) -> Iterator[tuple[str, list[str]]]:
+    """What is wrong with bundles; without files, with those of this version and the default settings."""
+    named = list(files)
+    for path in named:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"cannot read {path}: {error}; name a file that dashboards render wrote"
+            ) from error
+        yield str(path), complaints(text)
+    for target in TARGETS if not named else ():
+        yield f"{target} (rendered)", complaints(bundle_of(target))

@@ -1,0 +1,210 @@
+"""Result tables as people see them: the headline method, the columns one decides by, words for verdicts.
+
+Files and frames have every row and every column; what is left out or put into words here is in them.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.numbers import signed_interval, signed_percent
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
+from esjobs.schema.catalogue import table
+
+_COMPARED = "level name processing_type method verdict_a verdict_b change sigma k_a k_b n_jobs_a n_jobs_b"
+
+_TITLED = ("level", "processing_type", "method")
+"""Columns that go into the title when every row says the same."""
+
+
+def for_people(what: str, rows: pa.Table, methods: Collection[str] = ()) -> tuple[pa.Table, str, list[str]]:
+    """A result table for a terminal: the rows and columns shown, a title, and the columns of prose.
+
+    ``methods``: the headline, where nobody asked for a method; rows of other methods are left out, and so are
+    rows of a processing type that only repeat those of all types. The title tells what every row has in
+    common. Verdicts become what people call them, deviations get their 90 % interval.
+    """
+    shown = _of_methods(rows, methods)
+    if what == "flags":
+        worded = {
+            "verdict": _standings(shown, "verdict", "confirmed"),
+            "deviation": _intervals(shown, "deviation", "deviation_err"),
+        }
+        shown = _with_texts(shown, worded)
+    columns = list(table(what).shown)
+    shown, title = _titled(shown.select(columns) if columns else shown)
+    if what == "series":
+        shown = _by_metric(shown)
+    if what == "flags":
+        shown = _renamed(shown, "deviation")
+    prose = [column.name for column in table(what).columns if column.type == "text"]
+    return shown, title, prose
+
+
+def _by_metric(series: pa.Table) -> pa.Table:
+    """A line a job, metric and scope, in the order of the rows: units, samples, how many are missing.
+
+    Of unlike distances the smallest is shown.
+    """
+    keys = ["source", "job_id", "metric", "scope"]
+    sums = [
+        ("unit", "count"),
+        ("start_time", "min"),
+        ("step_s", "min"),
+        ("n_samples", "sum"),
+        ("n_gaps", "sum"),
+    ]
+    groups = series.group_by(keys, use_threads=False).aggregate([*sums, ("remark", "first")])
+    names = ["units", "start_time", "step_s", "n_samples", "n_gaps", "remark"]
+    return groups.select([*keys, *(f"{name}_{how}" for name, how in sums), "remark_first"]).rename_columns(
+        [*keys, *names]
+    )
+
+
+SHIFTED = 3.0
+"""A factor that moved by so many errors is worth a look; among several hundred, one or two do by chance."""
+
+
+def compared_for_people(
+    rows: pa.Table, methods: Collection[str] = (), *, all_rows: bool = False
+) -> tuple[pa.Table, str, str]:
+    """What changed between two runs, for a terminal, with a title, as :func:`for_people`, and a summary.
+
+    There are no rows where nothing changed, unless ``all_rows``.
+    """
+    from esjobs.speed.compare import verdict_changed
+
+    shown = _of_methods(rows, methods)
+    listed = shown.to_pylist()
+    changed = [row for row in listed if verdict_changed(row)]
+    shifted = [row for row in listed if abs(row["sigma"] or 0.0) >= SHIFTED]
+    summary = _summary(listed, changed, len(shifted))
+    if not changed and not shifted and not all_rows:
+        shown = shown.slice(0, 0)
+    worded = {f"verdict_{run}": _standings(shown, f"verdict_{run}", f"confirmed_{run}") for run in ("a", "b")}
+    worded["change"] = _intervals(shown, "change", "change_err")
+    shown, title = _titled(_with_texts(shown, worded).select(_COMPARED.split()))
+    return _renamed(shown, "change"), title, summary
+
+
+def _summary(rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, Any]], n_shifted: int) -> str:
+    """What changed, in a line."""
+    compared = [row for row in rows if row["sigma"] is not None]
+    verdicts = "no verdict changed"
+    if changed:
+        kinds = Counter(
+            " to ".join(standing(row[f"verdict_{run}"], row[f"confirmed_{run}"]) for run in ("a", "b"))
+            for row in changed
+        )
+        told = ", ".join(f"{count} from {kind}" for kind, count in kinds.most_common())
+        verdicts = f"{len(changed)} verdict{'s' * (len(changed) > 1)} changed: {told}"
+    if n_shifted:
+        return f"{verdicts}; {n_shifted} of {len(compared):,} factors moved by {SHIFTED:.0f} errors or more"
+    largest = max(compared, key=lambda row: abs(row["sigma"]), default=None)
+    if largest is None:
+        return f"{verdicts}; no factor can be compared"
+    return (
+        f"{verdicts}; of {len(compared):,} factors none moved by {SHIFTED:.0f} errors, most that of "
+        f"{largest['name']}: {largest['sigma']:+.1f}"
+    )
+
+
+def open_flags_for_people(rows: pa.Table) -> tuple[pa.Table, str]:
+    """What stands open, for a terminal: a line a name, calm; with a title that says as of when."""
+    listed = rows.to_pylist()
+    nights = {row["night"] for row in listed}
+    counts = Counter(row["state"] for row in listed)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    title = f"{states}, as of the night of {max(nights)}" if listed else "nothing is open"
+    shown = [
+        {
+            "name": row["name"],
+            "WLCG site": row["rc_site"],
+            "state": row["state"] if row["state"] != "acknowledged" else _acknowledged(row),
+            "since": row["since"],
+            "nights": row["nights"],
+            "deviation (90 %)": _spanned(row),
+            "declared": row["corepower"],
+            "kinds of work": row["kinds"],
+        }
+        for row in listed
+    ]
+    columns = {name: [row[name] for row in shown] for name in (shown[0] if shown else ())}
+    return pa.table(columns), title
+
+
+def _acknowledged(row: Mapping[str, Any]) -> str:
+    return f"acknowledged by {row['acknowledged_by']} until {row['acknowledged_until']}"
+
+
+def _spanned(row: Mapping[str, Any]) -> str | None:
+    if row["deviation"] is None or row["deviation_low"] is None:
+        return None
+    return signed_interval(row["deviation"], row["deviation_low"], row["deviation_high"])
+
+
+def _of_methods(rows: pa.Table, methods: Collection[str]) -> pa.Table:
+    if not methods or "method" not in rows.column_names:
+        return rows
+    return rows.filter(pc.is_in(rows.column("method"), pa.array(methods)))
+
+
+def _with_texts(rows: pa.Table, texts: Mapping[str, Sequence[str | None]]) -> pa.Table:
+    """The rows with columns replaced by texts."""
+    for name, column in texts.items():
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(column, pa.string()))
+    return rows
+
+
+def _renamed(rows: pa.Table, interval: str) -> pa.Table:
+    """The rows, with the level of an interval in its heading."""
+    return rows.rename_columns([f"{name} (90 %)" if name == interval else name for name in rows.column_names])
+
+
+def _standings(rows: pa.Table, verdict: str, confirmed: str) -> list[str | None]:
+    """What people call each verdict; None where there is none."""
+    pairs = zip(rows.column(verdict).to_pylist(), rows.column(confirmed).to_pylist(), strict=True)
+    return [None if word is None else standing(word, sure is True) for word, sure in pairs]
+
+
+def _intervals(rows: pa.Table, value: str, error: str) -> list[str | None]:
+    """Relative numbers in percent with the half-width of their 90 % interval; None where one is missing."""
+    pairs = zip(rows.column(value).to_pylist(), rows.column(error).to_pylist(), strict=True)
+    return [
+        None if number is None or its_error is None else signed_percent(number, HALF_WIDTH_90 * its_error)
+        for number, its_error in pairs
+    ]
+
+
+def _titled(rows: pa.Table) -> tuple[pa.Table, str]:
+    """The rows without what all of them share, which is the title."""
+    shown, only_type = _without_repetition(rows)
+    alike = [
+        name
+        for name in _TITLED
+        if name in shown.column_names
+        and len(pc.unique(shown.column(name))) == 1
+        and not shown.column(name).null_count
+    ]
+    facts = [f"{name.replace('_', ' ')} {shown.column(name)[0]}" for name in alike]
+    if only_type is not None:
+        facts.append(f"every job of the fits is {only_type}")
+    return shown.drop_columns(alike), ", ".join(facts)
+
+
+def _without_repetition(rows: pa.Table) -> tuple[pa.Table, str | None]:
+    """Without the rows of a type that is the only one and has the very rows of all types; and which it is."""
+    if "processing_type" not in rows.column_names:
+        return rows, None
+    kinds = rows.column("processing_type")
+    others = set(kinds.drop_null().unique().to_pylist()) - {ALL_TYPES}
+    of_all = rows.filter(pc.equal(kinds, ALL_TYPES))
+    if len(others) != 1 or not of_all.num_rows:
+        return rows, None
+    only_type = others.pop()
+    of_it = rows.filter(pc.equal(kinds, only_type))
+    alike = of_all.drop_columns("processing_type").equals(of_it.drop_columns("processing_type"))
+    return (of_all, only_type) if alike else (rows, None)

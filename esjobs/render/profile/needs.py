@@ -1,0 +1,104 @@
+"""What would decide a verdict that claims nothing: jobs, tasks, other kinds of work, a declared value.
+
+A verdict is decided when the half-width of its 90 % interval is smaller than the distance of the deviation
+from the limit. The variance of the deviation has parts that shrink with jobs (their scatter inside buckets),
+with tasks (queue x task interaction), with kinds of work (what a queue does to all tasks of a type or core
+class alike), and that of the line, which nothing of this queue changes. What is said here holds if the
+deviation stays what it is and new tasks are like those that are there.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from esjobs.core.numbers import exact_percent, percent
+from esjobs.core.words import HALF_WIDTH_90
+
+_MOST = 50
+"""Factors above this are no advice any more."""
+
+
+def needed(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:
+    """What would decide the verdict of a row of ``flags``; empty where it claims something already.
+
+    ``factor``: the row of the same name, type and method in ``factors``; None: unknown. ``limit``: of a
+    deviation, such as 0.2.
+    """
+    verdict = flag["verdict"]
+    if verdict == "undecided":
+        return _undecided(flag, factor, limit)
+    if verdict == "deviates" and not flag["confirmed"]:
+        return _unconfirmed(flag)
+    if verdict == "undeclared":
+        return "declare a value of its own, measured on its machines"
+    if verdict == "not comparable":
+        return "jobs of tasks that run at many other queues too, 50 or more of them"
+    if verdict == "too few":
+        return "more jobs of tasks that run at other queues too"
+    if verdict == "mixed":
+        return "other tasks: those it runs are of two kinds of work that their records do not tell apart"
+    if verdict == "implausible":
+        return (
+            "records that are right: its events, times or cores do not fit those of the same tasks elsewhere"
+        )
+    return ""
+
+
+def _unconfirmed(flag: Mapping[str, Any]) -> str:
+    lacking = []
+    if not flag["significant"]:
+        lacking.append("significance over all tests of the run: more jobs and tasks")
+    if flag["stable"] is False:
+        lacking.append(f"stability: it does not survive this change: {flag['unstable_under']}")
+    return "; ".join(lacking)
+
+
+def _undecided(flag: Mapping[str, Any], factor: Mapping[str, Any] | None, limit: float) -> str:
+    deviation = flag["deviation"]
+    distance = abs(abs(deviation) - limit)
+    quantile = _quantile(flag)
+    wanted = (distance / quantile) ** 2
+    if wanted == 0:
+        return f"nothing: its deviation lies on the limit of {exact_percent(limit)} itself"
+    jobs = (flag["deviation_err_stat"] or 0.0) ** 2
+    lasting = _lasting(flag, factor)
+    tasks = max(0.0, (flag["deviation_err_int"] or 0.0) ** 2 - lasting)
+    line = max(0.0, flag["deviation_err"] ** 2 - jobs - tasks - lasting)
+    now = f"its interval is ± {percent(quantile * flag['deviation_err'])}, ± {percent(distance)} would decide"
+    if line >= wanted:
+        known = percent(quantile * math.sqrt(line))
+        return f"{now}; more jobs of its own will not: the line of the others is known to ± {known}"
+    if line + lasting >= wanted:
+        kinds = "tasks of other processing types or core classes"
+        return f"{now}; more of the same work will not: {kinds} that other queues run, too"
+    if line + lasting + tasks < wanted and jobs:
+        many = jobs / (wanted - line - lasting - tasks)
+        return f"{now}: {_times(many, flag['n_jobs'], 'jobs of the same tasks')}"
+    many = (jobs + tasks) / (wanted - line - lasting)
+    return f"{now}: {_times(many, flag['n_distinct_tasks'], 'tasks that other queues run, too')}"
+
+
+def _times(many: float, there: int | None, what: str) -> str:
+    if many > _MOST:
+        return f"it would take more than {_MOST} times its {what}"
+    if not there:
+        return f"it would take {many:.2g} times its {what}"
+    return f"about {math.ceil(many * there):,} {what}, in place of {there:,}"
+
+
+def _lasting(flag: Mapping[str, Any], factor: Mapping[str, Any] | None) -> float:
+    """The variance of the deviation that more tasks of the same kinds leave, as the fit says it of k."""
+    if factor is None or not factor["k"]:
+        return 0.0
+    parts = (factor["k_err_type"], factor["k_err_class"])
+    relative = sum(((part or 0.0) / factor["k"]) ** 2 for part in parts)
+    return float(min(relative * (1 + flag["deviation"]) ** 2, (flag["deviation_err_int"] or 0.0) ** 2))
+
+
+def _quantile(flag: Mapping[str, Any]) -> float:
+    """The half-width of the 90 % interval in standard errors, as the verdict took it."""
+    low, high = flag["estimate_low"], flag["estimate_high"]
+    error = flag["deviation_err"] / (1 + flag["deviation"])
+    if not low or not high or not error:
+        return HALF_WIDTH_90
+    return float(max(HALF_WIDTH_90, 0.5 * math.log(high / low) / error))

@@ -1,0 +1,286 @@
+"""Everything that is known of a site, a queue or a CPU model, read together."""
+
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from esjobs.core.query import Days, Filter, In, Query, Sum
+from esjobs.core.tables import Table
+from esjobs.core.verdict_order import verdict_order
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, DEVIATION_LIMIT, Level
+from esjobs.publish.latest import latest_run
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun
+from esjobs.render.profile.named import Named, named
+from esjobs.render.profile.needs import needed
+from esjobs.render.profile.standing import Standing, standings
+from esjobs.schema.decomposition import MACHINES, REASON, REASONS
+from esjobs.schema.drift import DRIFT, DRIFTS
+from esjobs.schema.flags import FLAG_STATES
+from esjobs.schema.jobs import BUCKETS
+from esjobs.schema.kinds import Kind
+from esjobs.schema.references import REFERENCES
+from esjobs.schema.speed import COMPONENTS, FACTORS, FLAGS, MIXES, RESIDUALS, SPEED, TASK_RESULTS
+from esjobs.speed.question import SpeedQuestion
+from esjobs.store.base import JobStore
+
+Row = Mapping[str, Any]
+_TASKS_SHOWN = 12
+_EVERY_TYPE = In("processing_type", (ALL_TYPES,))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is known of a site, a queue or a CPU model; rows are as in the tables of their names.
+
+    ``run``: the run of speed factors that people see; None: there is none, and everything that follows from
+    factors is empty. ``window``: of that run, or the days of the jobs. ``method``: the headline, of every
+    row. ``flags``: of all processing types together, a row a name; ``types``: of each type. ``mixes``: CPU
+    models of a queue, or queues of a CPU model. ``tasks``: what the factors rest on, most jobs first.
+    ``needs``: by name, what would decide a verdict that claims nothing. ``standings``: among all others.
+    ``history``: flags of all windows as long as that of the run, oldest first.
+    """
+
+    named: Named
+    run: StoredRun | None
+    window: Window | None
+    method: str
+    limit: float
+    flags: Sequence[Row] = ()
+    types: Sequence[Row] = ()
+    factors: Sequence[Row] = ()
+    mixes: Sequence[Row] = ()
+    machines: Sequence[Row] = ()
+    reasons: Sequence[Row] = ()
+    tasks: Sequence[Row] = ()
+    links: Sequence[Row] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+    standings: Sequence[Standing] = ()
+    history: Sequence[Row] = ()
+    drifts: Sequence[Row] = ()
+    states: Sequence[Row] = ()
+    references: Sequence[Row] = ()
+
+    def __str__(self) -> str:
+        """The page as a terminal shows it."""
+        from esjobs.render.text.profile import write_page
+
+        text = io.StringIO()
+        write_page(self, text)
+        return text.getvalue()
+
+    def _repr_html_(self) -> str:
+        """The same page, for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def profile(store: JobStore, level: Level, name: str) -> Profile:
+    """Everything about a WLCG site or a queue (``level`` site), or about a CPU model, as of the latest run.
+
+    Raises :class:`NoJobsError` when nothing is stored, :class:`UsageError` with close names for one that is
+    nowhere. Cost: some rows of a dozen tables, one query to the buckets of the window and one to its jobs.
+    """
+    run = latest_run(store, SPEED)
+    window = _stored(store) if run is None else run.window
+    return profiles(store, [named(store, level, name, run, window)], run, window)[0]
+
+
+def profiles(
+    store: JobStore, meant: Sequence[Named], run: StoredRun | None, window: Window | None
+) -> list[Profile]:
+    """Everything about several names of one level, which costs little more than about one.
+
+    ``run``: the run of speed factors that is told of; ``window``: its own, or without one that of the jobs.
+    """
+    if not meant:
+        return []
+    places = standings(store, meant, window)
+    if run is None:
+        return [
+            Profile(each, None, window, "", DEVIATION_LIMIT, standings=here)
+            for each, here in zip(meant, places, strict=True)
+        ]
+    read = _Read(store, run, meant[0].level, tuple(sorted({name for each in meant for name in each.names})))
+    return [
+        replace(read.of(each), window=window, standings=here)
+        for each, here in zip(meant, places, strict=True)
+    ]
+
+
+class _Read:
+    """The rows of a run about some names, each table read once."""
+
+    def __init__(self, store: JobStore, run: StoredRun, level: Level, names: tuple[str, ...]) -> None:
+        self._store, self._run, self._level = store, run, level
+        self._method = run.headline or ""
+        self._limit = SpeedQuestion.of_run(run).fit.deviation_limit
+        of_names = [In("level", (level,)), In("name", names)]
+        of_run = [In("run", (run.run,)), *of_names]
+        of_method = In("method", (self._method,))
+        self._flags = _by(_rows(store, FLAGS, [*of_run, of_method]), "name")
+        self._factors = _by(_rows(store, FACTORS, [*of_run, of_method]), "name")
+        here = "name" if level == "site" else "cpu_model"
+        self._mixes = _by(_rows(store, MIXES, [In("run", (run.run,)), In(here, names)]), here)
+        beside = "site" if level == "site" else "name"
+        self._machines = _by(_following(store, MACHINES, run, [In(beside, names)]), beside)
+        self._reasons = _by(_following(store, REASONS, run, of_names), "name")
+        self._links = {row["component"]: row for row in self._rows_of_components()}
+        self._history = _by(self._windows_as_long(of_names), "name")
+        self._drifts = _by(_of_latest(store, DRIFT, DRIFTS, of_names), "name")
+        self._states = _by(_rows(store, FLAG_STATES, [*of_names, _EVERY_TYPE]), "name")
+        of_models = [] if level == "site" else _rows(store, REFERENCES, [In("cpu_model", names)])
+        self._references = _by(of_models, "cpu_model")
+        self._tasks = self._read_tasks(names)
+
+    def of(self, meant: Named) -> Profile:
+        """What is known of one of them; without its place among the others."""
+        judged = _sorted(_all(self._flags, meant), "name", "processing_type")
+        factors = _all(self._factors, meant)
+        of_all = [row for row in judged if row["processing_type"] == ALL_TYPES]
+        flags = sorted(of_all, key=verdict_order)
+        factor_of = {row["name"]: row for row in factors if row["processing_type"] == ALL_TYPES}
+        needs = {row["name"]: needed(row, factor_of.get(row["name"]), self._limit) for row in flags}
+        mixes = sorted(
+            _all(self._mixes, meant),
+            key=lambda row: (-(row["core_s"] or 0.0), row["name"], row["cpu_model"] or ""),
+        )
+        if meant.level == "site":
+            mixes.sort(key=lambda row: str(row["name"]))
+        apart = {row["component"] for row in flags if row["component"] not in (None, 0)}
+        return Profile(
+            meant,
+            self._run,
+            self._run.window,
+            self._method,
+            self._limit,
+            flags=flags,
+            types=[row for row in judged if row["processing_type"] != ALL_TYPES],
+            factors=factors,
+            mixes=mixes,
+            machines=sorted(
+                _all(self._machines, meant), key=lambda row: (-row["n_jobs"], row["name"], row["site"])
+            ),
+            reasons=_all(self._reasons, meant),
+            tasks=self._tasks_of(meant),
+            links=[self._links[number] for number in sorted(apart) if number in self._links],
+            needs={name: text for name, text in needs.items() if text},
+            history=sorted(_all(self._history, meant), key=lambda row: (row["window_end"], row["name"])),
+            drifts=_sorted(_all(self._drifts, meant), "day", "name"),
+            states=_sorted(_all(self._states, meant), "name"),
+            references=_sorted(_all(self._references, meant), "benchmark", "value_per_core"),
+        )
+
+    def _rows_of_components(self) -> list[dict[str, Any]]:
+        where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]
+        return _rows(self._store, COMPONENTS, [*where, _EVERY_TYPE])
+
+    def _windows_as_long(self, of_names: Sequence[Filter]) -> list[dict[str, Any]]:
+        rows = _rows(self._store, FLAGS, [*of_names, _EVERY_TYPE, In("method", (self._method,))])
+        return [
+            row
+            for row in rows
+            if (row["window_end"] - row["window_start"]).days == self._run.window.days
+            and row["scope"] in (None, self._run.scope)
+        ]
+
+    def _read_tasks(self, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+        key = "site" if self._level == "site" else "cpu_model"
+        asked = Query(
+            (key, *_TASK),
+            (Sum("n_jobs", "n_jobs"),),
+            None,
+            (Days.of_window(self._run.window), In(key, names)),
+            over=BUCKETS,
+        )
+        return _by(self._store.aggregate(asked).table.to_pylist(), key)
+
+    def _tasks_of(self, meant: Named) -> list[dict[str, Any]]:
+        """The tasks of most jobs: jobs here, queues they run at, and how fast they ran here.
+
+        ``deviation``: expected over measured CPU time, minus 1, where the run kept it.
+        """
+        jobs: Counter[tuple[Any, ...]] = Counter()
+        for row in _all(self._tasks, meant):
+            jobs[tuple(row[name] for name in _TASK)] += row["n_jobs"]
+        shown = sorted(jobs.items(), key=lambda item: (-item[1], tuple(map(str, item[0]))))[:_TASKS_SHOWN]
+        known, here = self._known_tasks
+        return [
+            {
+                **dict(zip(_TASK, task, strict=True)),
+                "n_jobs": n_jobs,
+                "n_sites": known.get(task[:2], {}).get("n_sites"),
+                "decision": known.get(task[:2], {}).get("decision"),
+                "deviation": _mean_deviation(
+                    [row for row in here.get(task[:2], ()) if row["name"] in meant.names]
+                ),
+            }
+            for task, n_jobs in shown
+        ]
+
+    @cached_property
+    def _known_tasks(self) -> tuple[Mapping[Any, Row], Mapping[Any, Sequence[Row]]]:
+        """What the run says of its tasks, and of their buckets here."""
+        known = {
+            (row["task_id"], row["core_class"]): row
+            for row in _rows(self._store, TASK_RESULTS, [In("run", (self._run.run,))])
+        }
+        here: dict[Any, list[Row]] = {}
+        where = [In("run", (self._run.run,)), In("level", (self._level,)), In("method", (self._method,))]
+        for row in _rows(self._store, RESIDUALS, where):
+            here.setdefault((row["task_id"], row["core_class"]), []).append(row)
+        return known, here
+
+
+_TASK = ("task_id", "core_class", "processing_type")
+
+
+def _stored(store: JobStore) -> Window | None:
+    span = store.span()
+    if span.first is None or span.last is None:
+        return None
+    return Window.of_days(span.first.date(), span.last.date())
+
+
+def _rows(store: JobStore, table: Table, where: Sequence[Filter]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = read_table(store, table, where).to_pylist()
+    return rows
+
+
+def _by(rows: Sequence[dict[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row[name], []).append(row)
+    return groups
+
+
+def _all(groups: Mapping[str, list[dict[str, Any]]], meant: Named) -> list[dict[str, Any]]:
+    return [row for name in meant.names for row in groups.get(name, ())]
+
+
+def _sorted(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: tuple(str(row[name]) for name in names))
+
+
+def _of_latest(store: JobStore, kind: Kind, table: Table, where: Sequence[Filter]) -> list[dict[str, Any]]:
+    """The rows of the run of a kind that people see; none without one."""
+    run = latest_run(store, kind)
+    return [] if run is None else _rows(store, table, [In("run", (run.run,)), *where])
+
+
+def _following(
+    store: JobStore, table: Table, speed: StoredRun, where: Sequence[Filter]
+) -> list[dict[str, Any]]:
+    """Of the latest reasons those that follow from a run of speed factors: older ones answer another run."""
+    return _of_latest(store, REASON, table, [In("speed_run", (speed.run,)), *where])
+
+
+def _mean_deviation(rows: Sequence[Row]) -> float | None:
+    """Over queues and kinds of work, by jobs."""
+    known = [(row["n_jobs"], row["deviation"]) for row in rows if row["deviation"] is not None]
+    jobs = sum(number for number, _ in known)
+    return sum(number * value for number, value in known) / jobs if jobs else None

@@ -1,0 +1,347 @@
+"""A profile as sections of words and numbers, which a terminal and a page show alike."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.freshness import Freshness
+from esjobs.core.numbers import percent, signed_percent
+from esjobs.core.words import HALF_WIDTH_90, standing
+from esjobs.render.profile.profile import Profile, Row
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, what is to be known of it, sentences, and a table; any of them may be empty.
+
+    ``prose``: columns of the table that may be wrapped.
+    """
+
+    title: str
+    about: str = ""
+    sentences: Sequence[str] = ()
+    table: pa.Table | None = None
+    prose: Sequence[str] = ()
+
+
+def heading(profile: Profile) -> str:
+    """What the page is about, in a line."""
+    meant = profile.named
+    if meant.level == "cpu_model":
+        return f"CPU model {meant.title}"
+    if meant.of_site:
+        count = len(meant.names)
+        return f"WLCG site {meant.title}, {count} queue{'s' * (count != 1)}"
+    return f"queue {meant.title}" + (f" of the WLCG site {meant.rc_site}" if meant.rc_site else "")
+
+
+def source(profile: Profile, now: datetime | None = None) -> str:
+    """What the numbers follow from, and at a time how old they are."""
+    if profile.run is None:
+        where = f"jobs of {profile.window}" if profile.window else "no jobs"
+        return f"{where}; no speed factors yet: esjobs run"
+    age = Freshness(profile.run.reach, now)
+    return f"{profile.run.title}, method {profile.method}; {age.sentence}" + (
+        ": too old to be sent" if age.stale else ""
+    )
+
+
+def sections(profile: Profile) -> list[Section]:
+    """Everything there is to say, in the order in which people ask."""
+    made = [
+        _verdicts(profile),
+        _types(profile),
+        _causes(profile),
+        _mixes(profile),
+        _machines(profile),
+        _references(profile),
+        _standings(profile),
+        _tasks(profile),
+        _history(profile),
+        _changes(profile),
+    ]
+    return [section for section in made if section is not None]
+
+
+def _verdicts(profile: Profile) -> Section | None:
+    if profile.run is None:
+        return None
+    if not profile.flags:
+        return Section(
+            "Verdict", sentences=["Its jobs entered no fit of this run: esjobs show days says why."]
+        )
+    sentences = list(_sentences(profile))
+    # factors of different components stand in one column, so the row says which scale is its own
+    apart = any(row["component"] for row in profile.flags)
+    rows = [
+        {
+            **_named(profile, row),
+            "verdict": standing(row["verdict"], row["confirmed"]),
+            "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
+            "declared": row["corepower"],
+            "ran like": _estimate(row),
+            "should declare": row["proposed_corepower"],
+            "benchmark": row["benchmark"] or row["estimate_benchmark"],
+            "origin": row["origin"],
+            "speed factor": row["k"],
+            "error": row["k_err"],
+            **({"component": row["component"]} if apart else {}),
+            "jobs": row["n_jobs"],
+            "tasks": row["n_distinct_tasks"],
+        }
+        for row in profile.flags
+    ]
+    about = (
+        "All kinds of work together. A deviation is that of the speed factor from what is declared, "
+        "relative to the others."
+    )
+    return Section("Verdict", about, sentences, _table(rows))
+
+
+def _sentences(profile: Profile) -> Iterator[str]:
+    several = len(profile.flags) > 1
+    standing_of = {row["name"]: row for row in profile.states}
+    for row in profile.flags:
+        start = f"{row['name']}: " if several else ""
+        yield start + (row["sentence"] or "")
+        if row["name"] in profile.needs:
+            yield f"{start}What would decide it: {profile.needs[row['name']]}."
+        state = standing_of.get(row["name"])
+        if state is not None:
+            yield f"{start}{_flag(state)}"
+    for link in profile.links:
+        if link["link"]:
+            yield f"Component {link['component']}: {link['link']}"
+
+
+def _flag(state: Row) -> str:
+    """What the memory over nights has of a name."""
+    nights = f"{state['nights']:,} night{'s' * (state['nights'] != 1)}"
+    if state["state"] == "resolved":
+        return f"Its flag was resolved on {state['until']}, after {nights} with a deviation."
+    told = f"Its flag is {state['state']} since {state['since']}, {nights} with a deviation."
+    if state["state"] == "acknowledged":
+        note = f": {state['note']}" if state["note"] else ""
+        return f"{told} {state['acknowledged_by']}, until {state['acknowledged_until']}{note}"
+    return told
+
+
+def _types(profile: Profile) -> Section | None:
+    rows = [
+        {
+            **_named(profile, row),
+            "processing type": row["processing_type"],
+            "verdict": standing(row["verdict"], row["confirmed"]),
+            "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
+            "speed factor": row["k"],
+            "error": row["k_err"],
+            "jobs": row["n_jobs"],
+            "tasks": row["n_distinct_tasks"],
+        }
+        for row in profile.types
+    ]
+    return Section("By kind of work", table=_table(rows)) if rows else None
+
+
+def _causes(profile: Profile) -> Section | None:
+    told = [row["reason"] for row in profile.reasons if row["largest"] and row["reason"]]
+    rows = [
+        {
+            **_named(profile, row),
+            "part": row["part"],
+            "effect (90 %)": _effect(row["effect"], row["effect_err"]),
+            "share": _share(row["share"]),
+            "what it says": row["sentence"],
+        }
+        for row in profile.reasons
+        if row["effect"]
+    ]
+    if not rows:
+        return None
+    about = "Parts of the deviation: with 1 added they multiply to it; shares are of its logarithm."
+    return Section("Why", about, told, _table(rows), ("what it says",))
+
+
+def _mixes(profile: Profile) -> Section | None:
+    if not profile.mixes:
+        return None
+    of_cpu = profile.named.level == "cpu_model"
+    total = sum(row["core_s"] or 0.0 for row in profile.mixes) or 1.0
+    rows = [
+        {
+            **({"queue": row["name"]} if of_cpu else _named(profile, row)),
+            **({} if of_cpu else {"CPU model": row["cpu_model"] or "not named"}),
+            "share of core hours": _share((row["core_s"] or 0.0) / total if of_cpu else row["share"]),
+            "core hours": (row["core_s"] or 0.0) / 3600,
+            "jobs": row["n_jobs"],
+            **({} if of_cpu else {"speed factor of such a queue": row["k"], "error": row["k_err"]}),
+        }
+        for row in profile.mixes
+    ]
+    if of_cpu:
+        return Section("Where it runs", "Core hours are wall-clock time x cores.", table=_table(rows))
+    predicted = [
+        f"{row['name']}: its CPU models predict a factor of {row['mix_k']:.4g} ± "
+        f"{HALF_WIDTH_90 * (row['mix_k_err'] or 0.0):.2g} (90 %), it has {row['k']:.4g} "
+        f"({signed_percent(row['k'] / row['mix_k'] - 1)}); {_share(row['mix_share'] or 0.0)} of its CPU time "
+        "is on models that have a factor."
+        for row in profile.factors
+        if row["processing_type"] == "all" and row["mix_k"] and row["k"]
+    ]
+    predicted += [
+        f"{row['name']}: its speed factor and those of CPU models have no common scale, because no task "
+        "links it with the largest component."
+        for row in profile.factors
+        if row["processing_type"] == "all" and row["component"] and row["k"]
+    ]
+    about = (
+        "Shares are of the core hours of the queue; factors those of the CPU models over all queues, on the "
+        "scale of queues: what a queue of that model alone would have."
+    )
+    return Section("CPU models", about, predicted, _table(rows))
+
+
+def _machines(profile: Profile) -> Section | None:
+    of_cpu = profile.named.level == "cpu_model"
+    rows = [
+        {
+            **({"queue": row["site"]} if of_cpu else _named(profile, {"name": row["site"]})),
+            **({} if of_cpu else {"CPU model": row["name"]}),
+            "against the model elsewhere (90 %)": _interval(row["relative"], row["relative_err"]),
+            "queues with it": row["n_queues"],
+            "jobs": row["n_jobs"],
+            "tasks": row["n_tasks"],
+        }
+        for row in profile.machines
+    ]
+    about = "How fast a CPU model is at a queue against the mean of all queues that run it."
+    return Section("The same CPU models elsewhere", about, table=_table(rows)) if rows else None
+
+
+def _references(profile: Profile) -> Section | None:
+    rows = [
+        {
+            "benchmark": row["benchmark"],
+            "per core": row["value_per_core"],
+            "lowest": row["value_per_core_low"],
+            "highest": row["value_per_core_high"],
+            "ambiguous": row["ambiguous"],
+            "SMT": row["smt"],
+            "measured by": row["site"],
+            "source": row["source"],
+        }
+        for row in profile.references
+    ]
+    return Section("Published scores", table=_table(rows)) if rows else None
+
+
+def _standings(profile: Profile) -> Section | None:
+    rows = [
+        {
+            "metric": each.metric,
+            "value": each.value,
+            "unit": each.unit,
+            "others: lower quartile": each.low,
+            "median": each.median,
+            "upper quartile": each.high,
+            "worse off": None if each.value is None else f"{each.worse:,} of {each.among:,}",
+            "meaning": each.meaning,
+        }
+        for each in profile.standings
+    ]
+    if not rows:
+        return None
+    kind = {"cpu_model": "CPU models"}.get(
+        profile.named.level, "WLCG sites" if profile.named.of_site else "queues"
+    )
+    about = f"All jobs of the window, beside other {kind} with 100 jobs or more."
+    return Section("Among the others", about, table=_table(rows), prose=("meaning",))
+
+
+def _tasks(profile: Profile) -> Section | None:
+    rows = [
+        {
+            "task": row["task_id"],
+            "cores": row["core_class"],
+            "kind of work": row["processing_type"],
+            "jobs here": row["n_jobs"],
+            "queues with it": row["n_sites"],
+            "ran faster here by": _percent(row["deviation"]),
+            "decision": row["decision"],
+        }
+        for row in profile.tasks
+    ]
+    about = "The tasks of most jobs. Faster than the fit expects of the name, where the run kept that."
+    return Section("Tasks it rests on", about, table=_table(rows)) if rows else None
+
+
+def _history(profile: Profile) -> Section | None:
+    if len({row["window_end"] for row in profile.history}) < 2:
+        return None
+    rows = [
+        {
+            "window": f"{row['window_start']:%Y-%m-%d}/{row['window_end']:%Y-%m-%d}",
+            **_named(profile, row),
+            "verdict": standing(row["verdict"], row["confirmed"]),
+            "deviation (90 %)": _interval(row["deviation"], row["deviation_err"]),
+            # another component is another scale: no course over windows
+            "speed factor": None if row["component"] else row["k"],
+            "error": None if row["component"] else row["k_err"],
+            "declared": row["corepower"],
+            "ran like": _estimate(row),
+        }
+        for row in profile.history
+    ]
+    return Section("Over time", "Windows of one length, oldest first.", table=_table(rows))
+
+
+def _changes(profile: Profile) -> Section | None:
+    told = [f"{row['name']}: {row['sentence']}" for row in profile.drifts]
+    return Section("Changes", sentences=told) if told else None
+
+
+def _named(profile: Profile, row: Row) -> dict[str, str]:
+    """The cell that says whose row it is, where there are several."""
+    if len(profile.named.names) == 1:
+        return {}
+    return {"queue" if profile.named.level == "site" else "CPU model": row["name"]}
+
+
+def _interval(value: float | None, error: float | None) -> str | None:
+    """A relative number in percent with the half-width of its 90 % interval."""
+    if value is None or error is None:
+        return None
+    return signed_percent(value, HALF_WIDTH_90 * error)
+
+
+def _effect(effect: float, error: float | None) -> str:
+    """A part of a deviation, which is given in the logarithm, as a relative number."""
+    relative = math.expm1(effect)
+    return _interval(relative, error and error * (1 + relative)) or signed_percent(relative)
+
+
+def _share(value: float | None) -> str | None:
+    """A part of something in percent."""
+    return None if value is None else percent(value)
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else signed_percent(value)
+
+
+def _estimate(row: Row) -> str | None:
+    if row["estimate"] is None:
+        return None
+    return f"{row['estimate']:.4g} ({row['estimate_low']:.4g} to {row['estimate_high']:.4g})"
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows as columns; without those that say nothing in any row."""
+    table = pa.Table.from_pylist(list(rows))
+    return table.select(
+        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
+    )

@@ -1,0 +1,364 @@
+"""The page of a site, a queue or a CPU model as HTML: what is known of it laid out for the template."""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dashboards.targets.html.profile import (
+    Columns,
+    Course,
+    Curve,
+    Dot,
+    Fold,
+    Label,
+    Part,
+    Point,
+    ProfilePage,
+    Tick,
+    Whiskers,
+    render_profile,
+)
+from esjobs.core.errors import NoJobsError
+from esjobs.core.numbers import exact_percent, signed_percent
+from esjobs.core.query import In
+from esjobs.core.text import visible
+from esjobs.core.verdict_order import verdict_order
+from esjobs.core.window import Window
+from esjobs.core.words import ALL_TYPES, HALF_WIDTH_90, standing
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun
+from esjobs.records.jobs.query import query_jobs
+from esjobs.render.profile.named import Named
+from esjobs.render.profile.profile import Profile, Row, profiles
+from esjobs.render.profile.sections import Section, heading, sections, source
+from esjobs.render.rows import cell_text
+from esjobs.schema.speed import FLAGS
+from esjobs.store.base import JobStore
+from esjobs.store.files.destination import writing_text
+
+_WIDTH, _LEFT, _ROW = 860, 250, 22
+"""Of the figure of deviations, and how high a row of it is; in units of its box."""
+_WIDEST = 1.5
+"""Deviations are drawn up to this; what lies beyond is drawn at the edge, and its text says how far."""
+_COURSE_HEIGHT, _COURSE_LEFT = 230, 66
+_MOST_COURSES = 6
+"""Queues that are drawn over time, those of most jobs; the table has them all."""
+
+
+def write_profile_page(profile: Profile, out: str | Path, now: datetime | None = None) -> Path:
+    """Write the page into a file; :class:`InputError` when it cannot be written.
+
+    ``now``: the time of writing, at which the age of its run is told.
+    """
+    with writing_text(out) as stream:
+        stream.write(profile_html(profile, now))
+    return Path(out)
+
+
+def profile_html(profile: Profile, now: datetime | None = None) -> str:
+    """The page as HTML that needs nothing else."""
+    parts = [_part(profile, section) for section in sections(profile)]
+    return render_profile(ProfilePage(visible(heading(profile)), visible(source(profile, now)), parts))
+
+
+MOST_FOLDS = 25
+"""Sites that a report has one by one; a page of all would be slow to open."""
+
+
+def folds(store: JobStore, run: StoredRun) -> list[Fold]:
+    """Of a run, the sites with a queue that deviates or is undecided, the largest deviations first."""
+    where = [
+        In("run", (run.run,)),
+        In("level", ("site",)),
+        In("processing_type", (ALL_TYPES,)),
+        In("method", (run.headline or "",)),
+    ]
+    columns = ["name", "rc_site", "verdict", "confirmed", "deviation"]
+    rows = read_table(store, FLAGS, where, columns).to_pylist()
+    sites: dict[str, list[Row]] = {}
+    for row in rows:
+        sites.setdefault(row["rc_site"] or row["name"], []).append(row)
+    open_sites = [site for site, queues in sites.items() if any(_open(row) for row in queues)]
+    open_sites.sort(key=lambda site: (*min(map(verdict_order, sites[site])), site))
+    meant = [
+        Named("site", site, tuple(sorted(row["name"] for row in sites[site])), site, of_site=True)
+        for site in open_sites[:MOST_FOLDS]
+    ]
+    found = profiles(store, meant, run, run.window)
+    return [
+        Fold(
+            visible(profile.named.title),
+            visible(_in_short(sites[profile.named.title])),
+            [visible(name) for name in profile.named.names],
+            [_part(profile, section) for section in sections(profile)],
+        )
+        for profile in found
+    ]
+
+
+WEEKS = 26
+"""How far back trends go."""
+_LEAST_WEEKS = 3
+_CURVES = (("core_h", "Core hours"), ("efficiency", "CPU efficiency"), ("failure_rate", "Jobs that failed"))
+
+
+def trends(store: JobStore, run: StoredRun) -> Part | None:
+    """Numbers of all jobs by week up to the end of a run's window, and confirmed queues over windows.
+
+    None where jobs are of less than three weeks. Cost: one query to the jobs of half a year.
+    """
+    metrics = ["jobs", *(name for name, _ in _CURVES), "waiting_s"]
+    window = Window(run.window.end - timedelta(weeks=WEEKS), run.window.end)
+    try:
+        table = query_jobs(store, ["week"], metrics, window=window)
+    except NoJobsError:
+        return None
+    rows = [row for row in table.to_pylist() if row["week"] is not None]
+    if len(rows) < _LEAST_WEEKS:
+        return None
+    figures: list[Whiskers | Course | Curve] = [
+        _curve(title, [(row["week"], row[name]) for row in rows if row[name] is not None])
+        for name, title in _CURVES
+    ]
+    for profile in profiles(store, _confirmed(store, run), run, run.window):
+        figures += _courses(profile)
+    headers = ["ISO week", "jobs", *(title for _, title in _CURVES), "mean waiting, s"]
+    return Part("Over time", "", [], figures, _columns(table.rename_columns(headers)))
+
+
+def _confirmed(store: JobStore, run: StoredRun) -> list[Named]:
+    where = [In("run", (run.run,)), In("level", ("site",)), In("method", (run.headline or "",))]
+    rows = read_table(store, FLAGS, [*where, In("processing_type", (ALL_TYPES,))]).to_pylist()
+    found = sorted((row for row in rows if row["confirmed"] is True), key=verdict_order)
+    return [Named("site", row["name"], (row["name"],), row["rc_site"]) for row in found[:_MOST_COURSES]]
+
+
+def _curve(title: str, values: Sequence[tuple[str, float]]) -> Curve:
+    """A number by week; its axis begins at 0 unless it varies little."""
+    numbers = [value for _, value in values] or [0.0]
+    high = max(numbers)
+    low = min(numbers) if high and min(numbers) > 0.5 * high else 0.0
+    margin = 0.1 * (high - low or high or 1.0)
+    low, high = max(0.0, low - margin), high + margin
+    bottom, width = _COURSE_HEIGHT - 44, _WIDTH
+    step = (width - _COURSE_LEFT - 110) / max(1, len(values) - 1)
+    places = [round(_COURSE_LEFT + 30 + number * step, 1) for number in range(len(values))]
+
+    def y(value: float) -> float:
+        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
+
+    dots = [
+        Dot(x, y(value), f"{week}: {cell_text(value)}")
+        for x, (week, value) in zip(places, values, strict=True)
+    ]
+    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
+    return Curve(
+        title,
+        f"{title} of all jobs, by ISO week.",
+        width,
+        bottom + 24,
+        _COURSE_LEFT,
+        bottom,
+        [Tick(y(value), _short_number(value)) for value in _round_values(low, high)],
+        [Tick(places[place], values[place][0]) for place in shown] if values else [],
+        "M" + "L".join(f"{dot.x},{dot.y}" for dot in dots) if dots else "",
+        dots,
+    )
+
+
+def _open(row: Row) -> bool:
+    return row["verdict"] in ("deviates", "undecided")
+
+
+def _in_short(rows: Sequence[Row]) -> str:
+    """What is open of the queues of a site, in a line."""
+    told = [
+        f"{row['name']} {signed_percent(row['deviation'])} {standing(row['verdict'], row['confirmed'])}"
+        for row in sorted(rows, key=verdict_order)
+        if _open(row) and row["deviation"] is not None
+    ]
+    return ", ".join(told)
+
+
+def _part(profile: Profile, section: Section) -> Part:
+    figures: list[Whiskers | Course] = []
+    if section.title == "Verdict":
+        figures += [_whiskers(profile)] if _drawn(profile) else []
+    if section.title == "Over time":
+        figures += _courses(profile)
+    return Part(
+        section.title,
+        visible(section.about),
+        [visible(sentence) for sentence in section.sentences],
+        figures,
+        None if section.table is None else _columns(section.table),
+    )
+
+
+def _columns(table: pa.Table) -> Columns:
+    numeric = frozenset(
+        place
+        for place, column in enumerate(table.schema)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    )
+    rows = [[cell_text(value) for value in row.values()] for row in table.to_pylist()]
+    return Columns([visible(name) for name in table.column_names], rows, numeric)
+
+
+def _drawn(profile: Profile) -> list[Row]:
+    """The rows with a deviation: all kinds of work of a name, then each kind."""
+    rows: list[Row] = []
+    for flag in profile.flags:
+        of_name = [flag, *(row for row in profile.types if row["name"] == flag["name"])]
+        rows += [row for row in of_name if row["deviation"] is not None]
+    return rows
+
+
+def _whiskers(profile: Profile) -> Whiskers:
+    rows = _drawn(profile)
+    ends = [abs(row["deviation"]) + HALF_WIDTH_90 * row["deviation_err"] for row in rows]
+    reach = min(_WIDEST, max(0.3, 2 * profile.limit, *(1.05 * end for end in ends)))
+
+    def place(value: float) -> float:
+        share = (max(-reach, min(reach, value)) + reach) / (2 * reach)
+        return float(round(_LEFT + share * (_WIDTH - _LEFT - 10), 1))
+
+    labels: list[Label] = []
+    points: list[Point] = []
+    y = 4.0
+    for row in rows:
+        every = row["processing_type"] == "all"
+        y += _ROW if not points or not every else 1.5 * _ROW
+        name = visible(row["name"]) if every else f"   {visible(row['processing_type'])}"
+        labels.append(Label(y + 4, _short(name), strong=every))
+        half = HALF_WIDTH_90 * row["deviation_err"]
+        points.append(
+            Point(
+                place(row["deviation"]),
+                y,
+                place(row["deviation"] - half),
+                place(row["deviation"] + half),
+                f"{name.strip()}: {signed_percent(row['deviation'], half)}",
+                row["verdict"],
+                row["origin"],
+                row["confirmed"],
+            )
+        )
+    bottom = round(y + _ROW)
+    step = 0.1 if reach <= 0.4 else 0.2 if reach <= 0.9 else 0.5
+    marks = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
+    return Whiskers(
+        "Speed factor against what is declared",
+        f"Deviations with their 90 % intervals; the band is the limit of {exact_percent(profile.limit)}.",
+        _WIDTH,
+        bottom + 22,
+        _LEFT,
+        _WIDTH,
+        bottom,
+        (place(-profile.limit), place(profile.limit)),
+        place(0.0),
+        [Tick(place(float(value)), signed_percent(float(value))) for value in marks],
+        labels,
+        points,
+    )
+
+
+def _courses(profile: Profile) -> Iterator[Course]:
+    jobs = {row["name"]: row["n_jobs"] for row in profile.flags}
+    names = sorted({row["name"] for row in profile.history}, key=lambda name: (-jobs.get(name, 0), name))
+    for name in names[:_MOST_COURSES]:
+        rows = [row for row in profile.history if row["name"] == name and row["estimate"] is not None]
+        if len(rows) > 1:
+            yield _course(name, rows)
+
+
+def _course(name: str, rows: Sequence[Row]) -> Course:
+    values = [row[key] for row in rows for key in ("estimate_low", "estimate_high")]
+    values += [row["corepower"] for row in rows if row["corepower"] is not None]
+    low, high = min(values), max(values)
+    margin = 0.08 * (high - low or high)
+    low, high = max(0.0, low - margin), high + margin
+    bottom = _COURSE_HEIGHT - 24
+    first, last = rows[0]["window_end"], rows[-1]["window_end"]
+    span = (last - first).total_seconds() or 1.0
+
+    def x(moment: datetime) -> float:
+        share = (moment - first).total_seconds() / span
+        return float(round(_COURSE_LEFT + 30 + share * (_WIDTH - _COURSE_LEFT - 110), 1))
+
+    def y(value: float) -> float:
+        return float(round(bottom - (value - low) / (high - low) * (bottom - 8), 1))
+
+    points = [
+        Point(
+            x(row["window_end"]),
+            y(row["estimate"]),
+            y(row["estimate_low"]),
+            y(row["estimate_high"]),
+            f"to {row['window_end']:%Y-%m-%d}: {row['estimate']:.4g} ({row['estimate_low']:.4g} to "
+            f"{row['estimate_high']:.4g}), declared {cell_text(row['corepower'])}",
+            row["verdict"],
+            row["origin"],
+            row["confirmed"],
+        )
+        for row in rows
+    ]
+    declared = [(x(row["window_end"]), row["corepower"]) for row in rows if row["corepower"] is not None]
+    path = "".join(
+        f"M{at},{y(value)}h1" if not place else f"H{at}V{y(value)}"
+        for place, (at, value) in enumerate(declared)
+    )
+    unit = rows[-1]["benchmark"] or rows[-1]["estimate_benchmark"] or "benchmark"
+    return Course(
+        visible(name),
+        f"What its jobs ran like, {visible(unit)} per core, with 90 % intervals, by the end of the window; "
+        "dashed: declared.",
+        _WIDTH,
+        _COURSE_HEIGHT,
+        _COURSE_LEFT,
+        bottom,
+        [Tick(y(value), f"{value:g}") for value in _round_values(low, high)],
+        [Tick(x(moment), f"{moment:%Y-%m-%d}") for moment in _spread([row["window_end"] for row in rows], 4)],
+        path,
+        points,
+    )
+
+
+def _spread(moments: Sequence[datetime], most: int) -> list[datetime]:
+    """The first and the last of several, and some between them."""
+    places = np.unique(np.linspace(0, len(moments) - 1, min(len(moments), most)).round().astype(int))
+    return [moments[place] for place in places]
+
+
+def _round_values(low: float, high: float) -> list[float]:
+    """Three to six round numbers between two.
+
+    >>> _round_values(0.81, 0.828), _round_values(0.0, 2.4e6)
+    ([0.81, 0.815, 0.82, 0.825], [0.0, 500000.0, 1000000.0, 1500000.0, 2000000.0])
+    """
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
+    first = math.ceil(low / step - 1e-9)
+    numbers = range(first, math.floor(high / step + 1e-9) + 1)
+    return [float(f"{number * step:.12g}") for number in numbers]
+
+
+def _short_number(value: float) -> str:
+    """A number on an axis.
+
+    >>> _short_number(1.5e6), _short_number(0.825), _short_number(20_000.0)
+    ('1.5 M', '0.825', '20 k')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g} {letter}"
+    return f"{value:g}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 36 else text[:35] + "…"

@@ -1,0 +1,130 @@
+"""A stored run to its report: one HTML file, written whole or not at all."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dashboards.panels import tables_read
+from dashboards.targets.html.report import ReportData, render
+from esjobs.core.arrow import table_schema
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import Days, In
+from esjobs.core.tables import Table
+from esjobs.core.version import __version__
+from esjobs.core.window import Window
+from esjobs.publish.finding import find_run, read_results
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import StoredRun
+from esjobs.records.names.spelling import as_stored
+from esjobs.render.freshness import freshness_of
+from esjobs.render.profile_page import folds, trends
+from esjobs.schema.catalogue import kind_of, table
+from esjobs.schema.jobs import LOADS
+from esjobs.schema.kinds import Kind
+from esjobs.schema.speed import SPEED
+from esjobs.speed.question import SpeedQuestion
+from esjobs.store.base import JobStore
+from esjobs.store.files.destination import writing_text
+
+
+def write_report(
+    store: JobStore,
+    out: str | Path,
+    *,
+    run: str | None = None,
+    method: str | None = None,
+    now: datetime | None = None,
+) -> Path:
+    """Render the report of a run (None: the latest complete one) into a file that needs no network.
+
+    ``method``: whose results it shows; None: the headline of the run. ``now``: the time of writing, at which
+    the age of the run is told. Raises :class:`NoResultError` without a
+    complete run, :class:`UsageError` for a method that the run does not have, :class:`InputError` when the
+    file cannot be written.
+    """
+    page = report_page(store, run, method, now)
+    with writing_text(out) as stream:
+        stream.write(page)
+    return Path(out)
+
+
+def report_page(
+    store: JobStore, run: str | None = None, method: str | None = None, now: datetime | None = None
+) -> str:
+    """The report of a run as HTML; arguments and errors as in :func:`write_report`."""
+    return render(report_data(store, run, method, now))
+
+
+def report_data(
+    store: JobStore, run: str | None = None, method: str | None = None, now: datetime | None = None
+) -> ReportData:
+    """The tables of one run, its books and its provenance, as the report takes them."""
+    stored_run = find_run(store, SPEED, SPEED.steps, run)
+    question = SpeedQuestion.of_run(stored_run)
+    headline, *_ = question.fit.methods
+    (shown,) = as_stored(f"run {stored_run.run} has no method", [method or headline], question.fit.methods)
+    rows = {name: rows_of(store, table(name), stored_run) for name in tables_read()}
+    usual = {field.name for field in fields(ReportData)}
+    loads = read_table(store, LOADS).to_pylist()
+    stored = store.day_fingerprints(stored_run.window)
+    return ReportData(
+        **{name: each for name, each in rows.items() if name in usual},
+        more={name: each for name, each in rows.items() if name not in usual},
+        provenance={
+            "Cleaning rules": json.dumps(stored_run.settings["rules"]),
+            "Settings of the fit": json.dumps(stored_run.settings["fit"]),
+            "Restricted to": ", ".join(stored_run.restriction) or "nothing, all buckets",
+            "Loads": "; ".join(_load(row) for row in loads if _touches(row, stored_run.window))
+            or "none listed",
+            "CPU resolver": str(stored_run.settings["resolver"]),
+            "Method version": str(stored_run.settings["method_version"]),
+            "Report written by": f"esjobs {__version__}",
+        },
+        method=shown,
+        headline=headline,
+        limit=question.fit.deviation_limit,
+        restriction=stored_run.restriction,
+        trends=trends(store, stored_run) if shown == headline else None,
+        profiles=folds(store, stored_run) if shown == headline else (),
+        jobs_in=sum(stored.column("n_jobs").to_pylist()),
+        age=freshness_of(store, stored_run, now),
+    )
+
+
+def rows_of(store: JobStore, asked: Table, run: StoredRun) -> pa.Table:
+    """The rows of a table that belong to a run: its results, what was kept of its days; else all.
+
+    Of a table that runs of another kind make: those of its run of the same window, else of its latest.
+    """
+    kind = kind_of(asked)
+    if kind is not None:
+        beside = run if kind is SPEED else _beside(store, kind, run.window)
+        return read_results(store, asked, beside) if beside is not None else table_schema(asked).empty_table()
+    if "run" in asked.column_names:
+        return read_table(store, asked, [In("run", (run.run,))])
+    by_day = asked.time and asked.column(asked.time).type == "day"
+    return read_table(store, asked, [Days.of_window(run.window, asked.time)] if by_day else [])
+
+
+def _beside(store: JobStore, kind: Kind, window: Window) -> StoredRun | None:
+    """The complete run of another kind that stands best beside a window; None when there is none."""
+    for asked in (window, None):
+        with contextlib.suppress(NoResultError):
+            return find_run(store, kind, kind.steps, window=asked)
+    return None
+
+
+def _touches(load: Mapping[str, Any], window: Window) -> bool:
+    first, last = load["first_end"], load["last_end"]
+    return first is not None and last is not None and first < window.end and last >= window.start
+
+
+def _load(load: Mapping[str, Any]) -> str:
+    filled = f", filled {load['filled']}" if load["filled"] else ""
+    return f"{load['load_id']}: {load['format']}, {load['files']}{filled}"

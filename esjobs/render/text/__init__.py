@@ -1,0 +1,1 @@
+"""Pages and tables as text for a terminal."""

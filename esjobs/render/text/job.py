@@ -1,0 +1,161 @@
+"""A job's page as lines of text for a terminal, and the words that both pages share."""
+
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from esjobs.core import fields
+from esjobs.core.text import visible
+from esjobs.issues.one_job import JobStory, Row
+from esjobs.issues.plots import Floats, Plot, sparkline, underline
+from esjobs.issues.rules.hints import told
+from esjobs.pop.text import tree_lines
+from esjobs.schema.scores import SCORE_NAMES
+
+_LEAST, _MOST = 20, 100
+"""Columns of a sparkline."""
+_AS_IS: dict[str, Any] = {"drop_whitespace": True, "break_long_words": False, "break_on_hyphens": False}
+
+
+def record_lines(story: JobStory) -> Iterator[tuple[str, str]]:
+    """Name and value of the known fields of the record, as people read them."""
+    for name, value in story.record.items():
+        if name in ("source", "job_id"):
+            continue
+        field = fields.field(name)
+        if isinstance(value, datetime):
+            yield name, f"{value:%Y-%m-%d %H:%M:%S} UTC"
+        elif field.type == "map":
+            pairs = list(value)
+            yield (
+                name,
+                f"{len(pairs)} events: {', '.join(visible(str(key)) for key, _ in pairs[:5])}"
+                + (", ..." if len(pairs) > 5 else ""),
+            )
+        elif field.unit == "B":
+            yield name, told(float(value), "bytes")
+        elif field.unit == "s":
+            yield (
+                name,
+                f"{told(float(value))} s" + (f" ({told(float(value), 'time')})" if value >= 120 else ""),
+            )
+        elif isinstance(value, bool):
+            yield name, "yes" if value else "no"
+        elif field.type == "integer":
+            yield name, f"{value:,}"
+        else:
+            yield name, " ".join(filter(None, [told(value), field.unit]))
+
+
+def score_lines(story: JobStory) -> Iterator[tuple[str, str]]:
+    """Name and value of the scores, or why there is none."""
+    if story.scores is None:
+        return
+    for name in (*SCORE_NAMES, "cpu_efficiency"):
+        value, reason = story.scores.get(name), story.scores.get(f"{name}_reason")
+        shown = "none" if value is None else told(value, "percent" if name == "cpu_efficiency" else "number")
+        yield name, f"{shown}{f' ({visible(reason)})' if reason else ''}"
+    for row in sorted(story.predicted, key=lambda row: str(row["score_name"])):
+        error = "" if row["error_68"] is None else f" ± {told(row['error_68'])} (68 %)"
+        count = f"{row['n_neighbours']} similar job{'s' * (row['n_neighbours'] > 1)}"
+        yield f"{row['score_name']}, predicted", f"{told(row['value'])}{error}, from {count}, not measured"
+    for each in story.monitoring:
+        yield "cost of monitoring", each
+
+
+def when(row: Row) -> str:
+    """The time of the evidence of an issue; empty where it is the job as a whole."""
+    if row["begin"] is None or row["until"] is None:
+        return ""
+    same = row["begin"].date() == row["until"].date()
+    return f"{row['begin']:%Y-%m-%d %H:%M} to {row['until']:{'%H:%M' if same else '%Y-%m-%d %H:%M'}} UTC"
+
+
+def found(row: Row) -> str:
+    """What was found, in numbers: value, limit, waste, unit and time."""
+    parts = []
+    if row["value"] is not None:
+        limit = "" if row["threshold"] is None else f" (limit {told(row['threshold'])})"
+        parts.append(f"{told(row['value'])}{limit}")
+    for name, what in (("wasted_core_hours", "core-hours"), ("wasted_gpu_hours", "GPU-hours")):
+        if row[name]:
+            parts.append(f"{told(row[name])} {what}")
+    if row["unit"]:
+        parts.append(visible(row["unit"]))
+    return ", ".join(filter(None, [*parts, when(row)]))
+
+
+def plot_title(plot: Plot) -> str:
+    """Metric, what it is measured on, and how large it becomes."""
+    units = f"{plot.n_units} x {plot.scope}" if plot.n_units > 1 else plot.scope
+    if plot.measure in ("B", "B/s"):
+        top = told(plot.largest, "bytes" if plot.measure == "B" else "rate")
+    else:
+        top = " ".join(filter(None, [told(plot.largest), plot.measure if plot.measure != "1" else ""]))
+    return f"{visible(plot.metric)}, {units}, up to {top}"
+
+
+def page_lines(story: JobStory, width: int, *, colour: bool = False) -> Iterator[str]:
+    """The page of a job, lines of at most about ``width`` columns. ``colour``: a terminal that shows some."""
+    yield f"job {visible(story.job_id)} of {visible(story.source)}"
+    if not story.record:
+        yield "  there is no record of it, only series"
+    yield from _pairs(list(record_lines(story)))
+    if story.scores is not None:
+        yield ""
+        yield "scores (0 best, 100 worst)"
+        yield from _pairs(list(score_lines(story)))
+    yield ""
+    if story.pop:
+        for line in tree_lines(story.pop, colour=colour):
+            # lines of the tree are short; a sentence goes on below itself
+            yield from textwrap.wrap(line, max(60, width), subsequent_indent=" " * 6, **_AS_IS) or [""]
+        yield ""
+    issues = [row for row in story.issues if row["kind"] == "detector" or row["severity"] != "info"]
+    tags = [row for row in story.issues if row["kind"] == "tag" and row["severity"] == "info"]
+    yield f"tags: {', '.join(row['detector'] for row in tags) or 'none'}"
+    yield f"issues: {len(issues) or 'none'}"
+    for row in (*issues, *tags):
+        yield f"  {row['severity']:<8}  {row['detector']}: {found(row)}".rstrip(": ")
+        yield from textwrap.wrap(
+            visible(row["hint"]), max(40, width - 12), initial_indent=" " * 12, subsequent_indent=" " * 12
+        )
+    why = sorted({str(row["reason"]) for row in story.measures if row["reason"]})
+    if why:
+        yield f"not judged by some detectors: {visible('; '.join(why))}"
+    if story.plots:
+        first = story.plots[0]
+        yield ""
+        yield f"time series, {first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC"
+    for plot in story.plots:
+        yield from _plot_lines(story, plot, min(_MOST, max(_LEAST, width - 4)))
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> Iterator[str]:
+    widest = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        yield f"  {name:<{widest}}  {value}"
+
+
+def _plot_lines(story: JobStory, plot: Plot, width: int) -> Iterator[str]:
+    yield f"  {plot_title(plot)}"
+    top = plot.largest
+    line = sparkline(_fitted(plot.mean, width), top)
+    yield f"    {line}"
+    for unit, values in plot.shown:
+        yield f"    {sparkline(_fitted(values, width), top)}  {visible(unit)}"
+    for row in story.seen_in(plot.metric):
+        mark = underline(plot.place(row["begin"]), plot.place(row["until"]), len(line))
+        yield f"    {mark}  {row['detector']}"
+
+
+def _fitted(values: Floats, width: int) -> Floats:
+    """Values at most as many as there are columns."""
+    if len(values) <= width:
+        return values
+    places = (np.arange(width) + 0.5) * len(values) / width
+    fitted: Floats = values[places.astype(np.int64)]
+    return fitted

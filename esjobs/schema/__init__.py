@@ -1,0 +1,1 @@
+"""Every table of every capability; imports the core alone."""

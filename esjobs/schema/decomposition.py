@@ -1,0 +1,95 @@
+"""Why a queue deviates: its deviation taken apart."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from esjobs.core.columns import LEVEL, PROVENANCE, RUN, SCOPE, TYPE
+from esjobs.core.tables import Table, column, columns
+from esjobs.core.words import ALL_TYPES, LEVELS
+from esjobs.schema.kinds import Kind
+from esjobs.schema.speed import SPEED
+
+PARTS = ("cpu mix", "smt", "declared default", "declared older than hardware", "declared value", "rest")
+"""What a deviation is made of, in the order in which people read of it."""
+
+REASONS = Table(
+    "reasons",
+    "the deviation of a queue taken apart; effects of the parts add up to ln(1 + deviation)",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "queue"),
+        TYPE,
+        column("part", "keyword", "what of the deviation it is", values=PARTS),
+        column("share", "number", "of the deviation, in ln; the parts of a name add up to 1"),
+        column("share_err", "number", "its standard error; null where it cannot be told"),
+        column("sentence", "text", "what this part says"),
+        column("effect", "number", "ln of the factor by which this part makes it faster than it declares"),
+        column("effect_err", "number", "its standard error; null where it cannot be told"),
+        column("largest", "boolean", "whether it is the largest part in the direction of the deviation"),
+        column("deviation", "number", "of the name: k over what the line expects, minus 1"),
+        column("corepower", "number", "declared", "benchmark per core"),
+        column("origin", "keyword", "where the declared value comes from: own, inherited, default, changed"),
+        column("verdict", "keyword", "of the name, as in flags"),
+        column("reason", "text", "in the row of the largest part: the deviation and why, in one sentence"),
+        column("speed_run", "keyword", "the run of speed factors that this follows from"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="reasons",
+    shown=columns("name verdict deviation part share share_err largest sentence"),
+    order=columns("level name -largest part"),
+)
+
+MACHINES = Table(
+    "machines",
+    "how fast a CPU model is at one queue against the same model elsewhere; a row per queue and model",
+    "run",
+    (
+        RUN,
+        LEVEL,
+        column("name", "keyword", "canonical CPU model"),
+        TYPE,
+        column("site", "keyword", "queue"),
+        column(
+            "relative",
+            "number",
+            "speed of the model at this queue over its mean at all queues that run it, minus 1",
+        ),
+        column("relative_err", "number", "its standard error"),
+        column("sigmas", "number", "ln of 1 + relative over its error"),
+        column("n_queues", "integer", "queues that run the model", "queues"),
+        column("n_jobs", "integer", "jobs of this queue on this model", "jobs"),
+        column("n_tasks", "integer", "tasks behind it", "tasks"),
+        column("cpu_share", "number", "of the CPU time of the queue that this model did"),
+        column("pair", "keyword", "queue and CPU model, as a label"),
+        column("speed_run", "keyword", "the run of speed factors that this follows from"),
+        *PROVENANCE,
+        *SCOPE,
+    ),
+    time="window_end",
+    made_by="reasons",
+    shown=columns("name site relative relative_err n_queues n_jobs n_tasks"),
+    order=columns("name -relative site"),
+)
+
+REASONS_VERSION = "2"
+"""Raised when a change of method changes numbers; part of every run id."""
+
+
+def _preferred(settings: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    del settings
+    return {"level": LEVELS, "processing_type": (ALL_TYPES,)}
+
+
+REASON = Kind(
+    "reasons",
+    (REASONS, MACHINES),
+    sections=("rules", "fit"),
+    versions={"reasons_version": REASONS_VERSION, **SPEED.versions},
+    preferred=_preferred,
+    command="esjobs reasons",
+)
+"""Why does a name deviate."""

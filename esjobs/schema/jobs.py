@@ -1,0 +1,140 @@
+"""The tables that jobs leave: buckets and their books, loads and what they refused."""
+
+from esjobs.core.tables import Table, column, columns
+
+BUCKETS = Table(
+    "buckets",
+    "sums over the jobs of one day, task, core class, queue, CPU model and processing type",
+    "day",
+    (
+        column("day", "day", "day of the end time", "UTC"),
+        column("task_id", "keyword", "task"),
+        column("core_class", "keyword", "single or multi"),
+        column("site", "keyword", "queue, as jobs name it"),
+        column("cpu_model", "keyword", "canonical CPU model; null when the record names none"),
+        column("processing_type", "keyword", "kind of work; null when the record names none"),
+        column("n_jobs", "integer", "jobs", "jobs"),
+        column("events", "number", "sum of events", "events"),
+        column("events_sq", "number", "sum of squared events", "events²"),
+        column("cpu_s", "number", "sum of CPU time", "s"),
+        column("cpu_s_sq", "number", "sum of squared CPU time", "s²"),
+        column("events_cpu_s", "number", "sum of events x CPU time", "events s"),
+        column("wall_s", "number", "sum of wall-clock time", "s"),
+        column("core_s", "number", "sum of wall-clock time x cores", "core s"),
+        column("cpe_sum", "number", "sum over jobs of CPU time per event", "s"),
+        column("cpe_sq", "number", "sum over jobs of squared CPU time per event", "s²"),
+    ),
+    time="day",
+    made_by="aggregate",
+)
+
+DAYS = Table(
+    "days",
+    "the books of one aggregated day: jobs in = binned + dropped, and what the buckets were made from",
+    "day",
+    (
+        column("day", "day", "day of the end time", "UTC"),
+        column("outcome", "keyword", "binned, a drop reason, or a note such as 'state unknown'"),
+        column("kind", "keyword", "binned, dropped, or note (a note counts jobs that are also binned)"),
+        column("n_jobs", "integer", "jobs", "jobs"),
+        column("mark", "keyword", "fingerprint of the day's jobs when they were aggregated"),
+        column("rules", "keyword", "digest of the cleaning rules"),
+        column("resolver", "keyword", "version of the CPU model resolver, and of the columns of the buckets"),
+        column(
+            "n_in",
+            "integer",
+            "jobs of the row, 0 in a note: adds up to all jobs of a day; this and the next three are null in "
+            "days that an earlier version aggregated",
+            "jobs",
+        ),
+        column("n_used", "integer", "those of them that are in buckets", "jobs"),
+        column("n_dropped", "integer", "those that are not; by reason: by outcome", "jobs"),
+        column(
+            "n_invalid",
+            "integer",
+            "of the dropped, what is no job: records in an index of others with impossible values",
+            "jobs",
+        ),
+    ),
+    time="day",
+    made_by="aggregate",
+)
+
+REJECTS = Table(
+    "rejects",
+    "an input row that was refused, or many of a kind; n_rows adds up to what the load rejected",
+    "load_id",
+    (
+        column("load_id", "keyword", "load"),
+        column("reason", "keyword", "why"),
+        column("file", "keyword", "file"),
+        column("line", "integer", "line or row number, from 1"),
+        column("field", "keyword", "field that offends"),
+        column("detail", "text", "what was found and what is accepted"),
+        column("excerpt", "text", "start of the row"),
+        column(
+            "n_rows",
+            "integer",
+            "rows that the entry stands for: 1, or all further ones of a file with this reason and field "
+            "after the first 1,000 (line: the first of them); null, written by an earlier version: 1",
+            "rows",
+        ),
+        column("table_name", "keyword", "what it was to become: jobs, or a table; null: jobs"),
+    ),
+    made_by="ingest",
+    shown=columns("load_id reason n_rows file line field detail excerpt"),
+)
+
+LOADS = Table(
+    "loads",
+    "files read by one call of ingest; reading them again leaves the first account as it is",
+    "load_id",
+    (
+        column("load_id", "keyword", "hash of the files' contents, the format and what --set filled in"),
+        column("state", "keyword", "started or complete"),
+        column("format", "keyword", "input format"),
+        column("files", "text", "file names"),
+        column("filled", "text", "fields filled by --set"),
+        column("rows_in", "integer", "rows read", "rows"),
+        column("stored", "integer", "new jobs, and new rows of other tables", "rows"),
+        column(
+            "updated",
+            "integer",
+            "rows of jobs that were there, of an equal or newer end time, and rows of other tables that took "
+            "the place of some",
+            "rows",
+        ),
+        column("rejected", "integer", "rows refused", "rows"),
+        column("first_end", "time", "earliest end time", "UTC"),
+        column("last_end", "time", "latest end time", "UTC"),
+        column("loaded_at", "time", "when", "UTC"),
+        column("without_task_id", "integer", "accepted rows without a task id", "rows"),
+        column("without_events", "integer", "accepted rows without a number of events", "rows"),
+        column("without_cores", "integer", "accepted rows without a number of cores", "rows"),
+        column("without_cpu_raw", "integer", "accepted rows without a CPU string", "rows"),
+        column(
+            "jobs_changed",
+            "integer",
+            "jobs with updated rows of which a field changed; null if the load broke off once",
+            "jobs",
+        ),
+    ),
+    made_by="ingest",
+    shown=columns("load_id state format files filled rows_in stored updated rejected loaded_at"),
+    order=("-loaded_at",),
+)
+
+LOAD_TABLES = Table(
+    "load_tables",
+    "what one load brought to jobs and to each other table; rows_in = stored + updated + rejected",
+    "load_id",
+    (
+        column("load_id", "keyword", "load"),
+        column("table_name", "keyword", "jobs, or the table"),
+        column("rows_in", "integer", "rows read", "rows"),
+        column("stored", "integer", "new rows", "rows"),
+        column("updated", "integer", "rows that took the place of others", "rows"),
+        column("rejected", "integer", "rows refused", "rows"),
+    ),
+    made_by="ingest",
+)

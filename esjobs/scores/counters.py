@@ -1,0 +1,74 @@
+"""The counters of a batch of jobs as one column per event."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esjobs.scores.families import WANTED, event_name
+from esjobs.scores.formulas import Flags, Floats
+
+
+class Counters:
+    """Counts by event, NaN where a job lacks it; only of events that some score needs.
+
+    An event that a job names twice, in two spellings, counts with the larger of its values: a second pass of
+    the same measurement, or a part of it. Cost: one pass over the pairs of a batch.
+    """
+
+    def __init__(self, column: pa.MapArray) -> None:
+        self._n_jobs = len(column)
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        lengths = np.diff(column.offsets.to_numpy())
+        self.given: Flags = valid & (lengths > 0)
+        first, last = (column.offsets[0].as_py(), column.offsets[-1].as_py()) if len(column) else (0, 0)
+        keys = column.keys.slice(first, last - first).dictionary_encode()
+        # items below a null map belong to no job
+        of_job = np.repeat(np.arange(self._n_jobs), lengths)
+        inside = np.repeat(valid, lengths)
+        values = np.asarray(
+            column.items.slice(first, last - first).to_numpy(zero_copy_only=False), np.float64
+        )
+        number = {name: place for place, name in enumerate(WANTED)}
+        wanted = np.array([number.get(event_name(key), -1) for key in keys.dictionary.to_pylist()], np.int64)
+        codes = wanted[keys.indices.to_numpy()] if len(keys) else np.empty(0, np.int64)
+        codes = np.where(inside, codes, -1)
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(len(WANTED) + 1))
+        self._of_event = {
+            name: (of_job[part], values[part])
+            for place, name in enumerate(WANTED)
+            if len(part := order[bounds[place] : bounds[place + 1]])
+        }
+        self._columns: dict[str, Floats] = {}
+
+    def column(self, event: str) -> Floats:
+        """The counts of an event."""
+        if event not in self._columns:
+            counts = np.full(self._n_jobs, np.nan)
+            if event in self._of_event:
+                np.fmax.at(counts, *self._of_event[event])
+            self._columns[event] = counts
+        return self._columns[event]
+
+    def has_any(self, events: Sequence[str]) -> Flags:
+        """The jobs that have a count of one of the events."""
+        has = np.zeros(self._n_jobs, np.bool_)
+        for event in events:
+            if event in self._of_event:
+                has |= ~np.isnan(self.column(event))
+        return has
+
+    def first(
+        self, events: Sequence[str], jobs: npt.NDArray[np.int64]
+    ) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """Of some jobs the counts of the first of the events that each has, and which that is; -1: none."""
+        counts = np.full(len(jobs), np.nan)
+        place = np.full(len(jobs), -1, np.int64)
+        for number, event in enumerate(events):
+            if event in self._of_event:
+                mine = self.column(event)[jobs]
+                taken = (place < 0) & ~np.isnan(mine)
+                counts[taken], place[taken] = mine[taken], number
+        return counts, place

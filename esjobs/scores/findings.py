@@ -1,0 +1,147 @@
+"""What detection says of the jobs of a day: their issues by area, and which jobs were watched at all."""
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esjobs.core.identity import content_id
+from esjobs.core.metrics import METRICS
+from esjobs.core.query import Count, Days, In, Query, Sum, SumProduct
+from esjobs.core.window import Window
+from esjobs.publish.publication import read_table
+from esjobs.schema.issues import FOOTPRINTS, ISSUES
+from esjobs.scores import formulas
+from esjobs.scores.formulas import Floats
+from esjobs.scores.reasons import Reasons, codes_of, first
+from esjobs.scores.scoring import Places, Scored
+from esjobs.scores.settings import EfficiencySettings
+from esjobs.store.base import JobStore
+
+SCORED_AREAS = {"score_mpi": "mpi", "score_io": "io"}
+"""Scores that issues make, and the area of these issues."""
+_WATCHED = {
+    "mpi": tuple(metric.name for metric in METRICS if metric.area == "network"),
+    "io": tuple(metric.name for metric in METRICS if metric.area == "io"),
+}
+"""The metrics of which a job must have one, so that no issue of an area means none."""
+_NOT_WATCHED = {"mpi": "no monitoring data of the network", "io": "no monitoring data of input and output"}
+_BUSY_GPUS = "gpu_load"
+_FEWEST_SAMPLES = 3
+"""Samples of a unit without which nobody can be said to have watched; rules do without them, too."""
+_MOST_MISSING = 0.5
+"""Share of the samples that may be missing for the same."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of a day. Each is a column beside ``jobs``, keys of jobs as :func:`job_keys` makes them.
+
+    ``issues``: area, weight and share of each issue, and its job. ``watched``: jobs by area. ``gpu_load``:
+    mean load of the GPUs of jobs.
+    """
+
+    issues: dict[str, tuple[pa.Array, Floats, Floats]]
+    watched: dict[str, pa.Array]
+    gpu_load: tuple[pa.Array, Floats]
+
+
+def job_keys(sources: pa.Array, jobs: pa.Array) -> pa.Array:
+    """One text per job, the same for the same source and id."""
+    return pc.binary_join_element_wise(sources.cast(pa.string()), jobs.cast(pa.string()), "\x1f")
+
+
+def findings_of(store: JobStore, day: date, settings: EfficiencySettings) -> Findings:
+    """Read what detection left of a day. Memory: its issues, and a few columns of footprints."""
+    on_day = Days("day", day, day)
+    areas = In("area", tuple(SCORED_AREAS.values()))
+    columns = ["source", "job_id", "area", "severity", "share_frac"]
+    found = read_table(store, ISSUES, [on_day, areas], columns)
+    metrics = In("metric", (*_WATCHED["mpi"], *_WATCHED["io"], _BUSY_GPUS))
+    figures = ["source", "job_id", "metric", "mean", "n_samples", "n_units", "gap_frac"]
+    seen = read_table(store, FOOTPRINTS, [on_day, metrics], figures)
+    seen = seen.filter(pa.array(~_thin(seen)))
+    keys, its_metric = _keys(seen), seen.column("metric").combine_chunks()
+    issues, watched = {}, {}
+    for area, names in _WATCHED.items():
+        mine = found.filter(pc.equal(found.column("area"), area))
+        weights = [settings.weights.get(name, 0.0) for name in mine.column("severity").to_pylist()]
+        # an issue whose share of the time is not known may concern all of it
+        shares = mine.column("share_frac").combine_chunks().fill_null(1.0).to_numpy(zero_copy_only=False)
+        issues[area] = _keys(mine), np.array(weights, np.float64), np.asarray(shares, np.float64)
+        of_area = keys.filter(pc.is_in(its_metric, pa.array(names)))
+        watched[area] = pc.unique(pa.concat_arrays([of_area, issues[area][0]]))
+    gpus = pc.equal(its_metric, _BUSY_GPUS)
+    load = seen.column("mean").combine_chunks().filter(gpus).to_numpy(zero_copy_only=False)
+    return Findings(issues, watched, (keys.filter(gpus), np.asarray(load, np.float64)))
+
+
+def _thin(seen: pa.Table) -> npt.NDArray[np.bool_]:
+    """Which footprints rest on so few samples that no issue in them does not mean none."""
+    n, units, gaps = (
+        seen.column(name).cast(pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in ("n_samples", "n_units", "gap_frac")
+    )
+    with np.errstate(invalid="ignore"):
+        thin: npt.NDArray[np.bool_] = (n < _FEWEST_SAMPLES * units) | (gaps > _MOST_MISSING)
+    return thin
+
+
+def marks_of(store: JobStore, window: Window) -> dict[date, str]:
+    """By day, a text that moves when what :func:`findings_of` reads does: sums that the store makes."""
+    days = Days.of_window(window)
+    areas = In("area", tuple(SCORED_AREAS.values()))
+    asked = (
+        Query(
+            ("day", "area", "severity"),
+            (Count("n"), Sum("share_frac", "share"), SumProduct("share_frac", "share_frac", "squares")),
+            where=(days, areas),
+            over=ISSUES,
+        ),
+        Query(("day", "metric"), (Count("n"), Sum("mean", "share")), where=(days,), over=FOOTPRINTS),
+    )
+    rows: dict[date, list[str]] = {}
+    for query in asked:
+        for row in store.aggregate(query).table.to_pylist():
+            # engines add up in the order in which their threads come
+            sums = [None if row.get(name) is None else f"{row[name]:.9e}" for name in ("share", "squares")]
+            rows.setdefault(row["day"], []).append(repr([row[key] for key in query.keys] + [row["n"], *sums]))
+    return {day: content_id({"rows": sorted(texts)}) for day, texts in rows.items()}
+
+
+def scores_of_issues(keys: pa.Array, findings: Findings, mode: str, reasons: Reasons) -> dict[str, Scored]:
+    """``score_mpi`` and ``score_io`` of the jobs with these keys; none where nobody watched."""
+    scored = {}
+    for name, area in SCORED_AREAS.items():
+        issue_keys, weights, shares = findings.issues[area]
+        job, mine = _places(issue_keys, keys)
+        value = formulas.score_issues(weights[mine], shares[mine], job, len(keys), mode)
+        codes = codes_of(len(keys))
+        watched = pc.is_in(keys, findings.watched[area]).to_numpy(zero_copy_only=False)
+        first(codes, ~watched, reasons.code(_NOT_WATCHED[area]))
+        scored[name] = Scored(np.where(watched, value, np.nan), codes)
+    return scored
+
+
+def gpu_load_of(keys: pa.Array, findings: Findings) -> Floats:
+    """Mean load of the GPUs of jobs, NaN where it is not known."""
+    load = np.full(len(keys), np.nan)
+    job, mine = _places(findings.gpu_load[0], keys)
+    load[job] = findings.gpu_load[1][mine]
+    return load
+
+
+def _places(of: pa.Array, keys: pa.Array) -> tuple[Places, Places]:
+    """Of the keys ``of`` those that are among ``keys``: where there, and where here."""
+    if not len(of):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    place = pc.index_in(of, keys).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    mine = np.flatnonzero(place >= 0)
+    return place[mine], mine
+
+
+def _keys(rows: pa.Table) -> pa.Array:
+    return job_keys(rows.column("source").combine_chunks(), rows.column("job_id").combine_chunks())

@@ -1,0 +1,34 @@
+"""What a user can set about scores."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from esjobs.core.setting_types import Count, no_flag
+
+_Weight = Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=1)]
+
+
+class EfficiencySettings(BaseModel):
+    """How issues add up, and how large a node is that nothing is known of."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    nightly: bool = True
+    """Whether nights score the jobs: a row per job and night. Without, ``esjobs score`` does it on demand."""
+    issues: Literal["product", "sum"] = "product"
+    """How issues make ``score_mpi`` and ``score_io``: 100 x (1 - prod(1 - weight x share of the job's time)),
+    or 100 x the sum of weight x share, 100 at most."""
+    weight_critical: _Weight = 1.0
+    """What an issue of this severity weighs."""
+    weight_major: _Weight = 0.6
+    weight_minor: _Weight = 0.3
+    weight_info: _Weight = 0.0
+    cores_per_node: Count = 64
+    """Cores of a node where neither the record nor a description of the cluster nor the CPU string tells."""
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """By severity."""
+        names = ("critical", "major", "minor", "info")
+        return {name: float(getattr(self, f"weight_{name}")) for name in names}

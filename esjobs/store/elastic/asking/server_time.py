@@ -1,0 +1,26 @@
+"""The time of a cluster, asked with the right to read one index.
+
+Answers of Elasticsearch before August 2026 have no ``Date`` header, and a proxy writes one of its own.
+"""
+
+from datetime import datetime
+
+from esjobs.store.elastic.asking.days import moment_of
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.scan import search_once
+
+_NAME = "now"
+
+
+def server_time(cluster: Cluster, index: str, field: str) -> datetime | None:
+    """The time to which the cluster resolves ``now`` in a range of the date field; None without an index.
+
+    One search that matches no document.
+    """
+    now = {"date_range": {"field": field, "format": "epoch_millis", "ranges": [{"from": "now"}]}}
+    body = {"size": 0, "query": {"match_none": {}}, "aggs": {_NAME: now}}
+    answer = search_once(cluster, index, body)
+    if answer is None:
+        return None
+    (bucket,) = answer["aggregations"][_NAME]["buckets"]
+    return moment_of(int(bucket["from"]))

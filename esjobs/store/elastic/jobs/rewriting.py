@@ -1,0 +1,61 @@
+"""Texts of stored jobs changed in their documents, in every version of a job.
+
+Commits stay as they are: which versions are visible does not change. A document that names its job otherwise
+gets another id; the one of before goes when the new one is there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.store.base import Rewrite
+from esjobs.store.elastic.jobs.stamps import stamped
+from esjobs.store.elastic.jobs.versions import identity_of, known_of, row_of
+from esjobs.store.elastic.layout import SCAN_ONLY
+from esjobs.store.elastic.results.lines import documents
+from esjobs.store.elastic.transport.writing import Action, delete, index
+
+_TEXTS = tuple(item.name for item in PUT_SCHEMA if pa.types.is_string(item.type))
+_CONTROL = ("load", "row", "from", "until", "born", "identity")
+"""What a document says of itself beside the job."""
+_CHUNK = 1000
+
+
+def containing(text: str) -> dict[str, Any]:
+    """The query of all versions in which a text may stand, in any case."""
+    literal = "".join(f"\\{letter}" if letter in "*?\\" else letter for letter in text)
+    inside = {"value": f"*{literal}*", "case_insensitive": True}
+    asked: list[dict[str, Any]] = [{"wildcard": {name: inside}} for name in _TEXTS]
+    return {"bool": {"should": [*asked, {"term": {SCAN_ONLY: True}}]}}
+
+
+def changes(
+    hits: Sequence[Mapping[str, Any]], rewrite: Rewrite
+) -> Iterator[tuple[list[Action], list[Action]]]:
+    """What writes the documents that change, and what deletes those of before; some at a time."""
+    for start in range(0, len(hits), _CHUNK):
+        some = hits[start : start + _CHUNK]
+        rows = [row_of(known_of(hit["_source"]), hit["_source"]) for hit in some]
+        before = pa.RecordBatch.from_pylist(rows, schema=PUT_SCHEMA)
+        after = rewrite(before)
+        made = documents(stamped(after, 0), {"load": 0})
+        identities = [document.pop("identity") for document in made]
+        texts = (
+            zip(*(batch.column(name).to_pylist() for name in _TEXTS), strict=True)
+            for batch in (before, after)
+        )
+        written: list[Action] = []
+        gone: list[Action] = []
+        for hit, document, identity, old, new in zip(some, made, identities, *texts, strict=True):
+            if old == new:
+                continue
+            control = {name: hit["_source"][name] for name in _CONTROL if name in hit["_source"]}
+            if "identity" in control:
+                control["identity"] = identity
+            name = hit["_id"].removesuffix(identity_of(hit)) + identity
+            written.append(index(hit["_index"], name, {**document, **control}))
+            if name != hit["_id"]:
+                gone.append(delete(hit["_index"], hit["_id"]))
+        yield written, gone

@@ -1,0 +1,315 @@
+"""What readers see of tables, by alias and record together, and the switch from one state to the next.
+
+A publication has four steps, each of which may be the last of a process that is killed: it is recorded
+(`Records.begin`), aliases are switched in one request, records follow, it is recorded as done. Readers follow
+the aliases all the time, so that they see the old state or the new one. Whoever has the next turn finishes
+what was begun, if the aliases were switched, and else records that nothing happened.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from esjobs.core.errors import PublishedError, StoreError
+from esjobs.core.tables import Table
+from esjobs.store.checks import KnownTables
+from esjobs.store.elastic.layout import Names
+from esjobs.store.elastic.results.aliases import (
+    UNREADABLE,
+    Aliases,
+    Place,
+    Shown,
+    aliases_of,
+    published_in,
+    seen_of,
+    switch,
+)
+from esjobs.store.elastic.results.markers import Markers
+from esjobs.store.elastic.results.records import Publication, Recorded, Records, agree
+from esjobs.store.elastic.transport.cluster import Cluster
+from esjobs.store.elastic.transport.patience import PassingError
+
+_log = logging.getLogger(__name__)
+
+_ATTEMPTS, _PAUSE_S = 5, 0.05
+"""A reader may ask for the aliases before a publication and for the record after it."""
+
+WAY_OUT = "nothing was changed; 'esjobs setup --mend' puts it right from the record, see 'esjobs doctor'"
+
+Asked = Sequence[tuple[Table, Collection[str] | None]]
+"""Tables, and the months of each that are asked for; None: all."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An index of a table whose aliases and record differ, and how."""
+
+    table: Table
+    index: str
+    what: str
+
+    @property
+    def gone(self) -> bool:
+        """True if the index itself is gone."""
+        return "is gone, with" in self.what
+
+
+class Published:
+    """What readers see."""
+
+    def __init__(
+        self, cluster: Cluster, names: Names, records: Records, markers: Markers, tables: KnownTables
+    ) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._tables = tables
+        self.records = records
+        self._markers = markers
+        self._recorded: set[str] = set()
+        self.adopted: set[str] = set()
+        """Indices whose record was lost: what is not seen of them stays, as long as this object lives."""
+
+    def aliases(self, table: Table, months: Collection[str] | None = None) -> Aliases:
+        """What the aliases of a table show, for a reader.
+
+        Raises :class:`PublishedError` where the record differs, unless a publication is under way.
+        """
+        for attempt in range(_ATTEMPTS):
+            aliases = aliases_of(self._cluster, self._names, table, months)
+            recorded = self.records.of(self._needed(table, months, aliases))
+            found = self.differences(table, aliases, recorded)
+            if not found:
+                return aliases
+            found = self.without_open(found, aliases)
+            if not found:
+                return aliases
+            time.sleep(_PAUSE_S * (attempt + 1))
+        raise difference_error(found)
+
+    def without_open(self, found: Sequence[Difference], aliases: Aliases) -> list[Difference]:
+        """The differences that are not those of a publication that is under way, or broke off."""
+        after = self.records.publication().indices
+        return [
+            each
+            for each in found
+            if each.index not in after or not agree(aliases.get(each.index, {}), after[each.index])
+        ]
+
+    def settled(self, asked: Asked) -> tuple[dict[str, Aliases], dict[str, Aliases]]:
+        """By table, what the aliases show and what they should, which is the same; for whoever has the turn.
+
+        What is not recorded yet is taken from the aliases. Raises :class:`PublishedError` where they differ.
+        """
+        shown = {t.name: aliases_of(self._cluster, self._names, t, months) for t, months in asked}
+        needed = {i for t, months in asked for i in self._needed(t, months, shown[t.name])}
+        recorded = self.records.of(needed)
+        found = [each for table, _ in asked for each in self.differences(table, shown[table.name], recorded)]
+        if found:
+            raise difference_error(found)
+        wanted = {
+            name: {index: recorded.get(index, of_index) for index, of_index in aliases.items()}
+            for name, aliases in shown.items()
+        }
+        self.adopt(shown.values(), recorded)
+        return shown, wanted
+
+    def adopt(self, shown: Iterable[Aliases], recorded: Recorded) -> None:
+        """Record what the aliases of indices without a record show; those of which that was anything."""
+        new = {i: of_index for aliases in shown for i, of_index in aliases.items() if i not in recorded}
+        if new:
+            self.records.create(new)
+        adopted = {index for index, of_index in new.items() if seen_of(of_index)}
+        if adopted:
+            _log.warning(
+                "what is published of %s was not recorded (the record is lost, or of an earlier version): "
+                "it is taken from the aliases, and nothing there is swept this time",
+                ", ".join(sorted(adopted)),
+            )
+        self.adopted |= adopted
+
+    def ensure_index(self, table: Table, index: str, make: Callable[[], None]) -> None:
+        """Make an index, and record that nothing is seen of it, before its first row.
+
+        One that is gone while the record says that it has rows is not made again.
+        """
+        if index in self._recorded:
+            make()
+            return
+        months = [month] if (month := self._names.month(table, index)) else []
+        aliases = self.aliases(table, months)
+        make()
+        indices: Aliases = {index: {}, self._names.rows(table): {}} | aliases
+        self.adopt([indices], self.records.of(indices))
+        self._recorded |= {*indices}
+
+    def forget(self, index: str) -> None:
+        """An index was dropped."""
+        self._recorded.discard(index)
+        self.records.remove(index)
+
+    def differences(self, table: Table, aliases: Aliases, recorded: Recorded) -> list[Difference]:
+        """The indices of a table of which aliases and record differ."""
+        ours = [index for index in recorded if self._names.is_rows(table, index)]
+        return [
+            Difference(table, index, what)
+            for index in sorted({*aliases, *ours})
+            if (what := self._what(table, index, aliases.get(index), recorded.get(index)))
+        ]
+
+    def survey(
+        self, tables: Iterable[Table], aliases: Mapping[str, Aliases], recorded: Recorded
+    ) -> list[Difference]:
+        """The same of many tables; of an index that is in no ``aliases`` only what lacks a name.
+
+        ``recorded``: all records.
+        """
+        present = self._indices()
+        found = []
+        for table in tables:
+            shown = aliases[table.name]
+            asked = {
+                i: each
+                for i, each in recorded.items()
+                if self._names.is_rows(table, i)
+                and (i in shown or not seen_of(each).keys() <= present.get(i, set()))
+            }
+            bare: Aliases = {i: {} for i in asked if i in present and i not in shown}
+            found += self.differences(table, {**bare, **shown}, asked)
+        return found
+
+    def _indices(self) -> dict[str, set[str]]:
+        """The names of all indices of ours, open and closed, and of their aliases."""
+        path = f"/_resolve/index/{self._names.prefix}-*"
+        answer = self._cluster.call("GET", path, params={"expand_wildcards": "open,closed"})
+        return {each["name"]: {*each.get("aliases", ())} for each in answer["indices"]}
+
+    def _what(
+        self, table: Table, index: str, shown: dict[str, Shown] | None, recorded: dict[str, Shown] | None
+    ) -> str:
+        """One line about what is wrong with an index; empty if nothing is."""
+        if shown is None:
+            seen = seen_of(recorded or {})
+            lost = len(seen.get(self._names.alias(table), {}))
+            return f"index {index} is gone, with {partitions_text(lost)} of it published" if seen else ""
+        for alias, of_alias in shown.items():
+            if of_alias is UNREADABLE:
+                return f"alias {alias} of index {index} has another filter than esjobs gave it"
+        if recorded is None:
+            lost = 0 if seen_of(shown) else len(self._markers.complete(index))
+            return f"index {index} has {partitions_text(lost)}, and neither alias nor record" if lost else ""
+        if agree(shown, recorded):
+            return ""
+        for alias, of_alias in seen_of(recorded).items():
+            if alias not in shown:
+                return f"alias {alias} of index {index} is gone, which shows {partitions_text(len(of_alias))}"
+        return f"an alias of index {index} shows other rows than were published"
+
+    def _needed(self, table: Table, months: Collection[str] | None, aliases: Aliases) -> list[str]:
+        """The indices whose records are needed to judge aliases: also of those that may have gone."""
+        named = {self._names.rows(table), *(f"{self._names.alias(table)}-{month}" for month in months or ())}
+        return sorted({*aliases, *named})
+
+    def recover(self) -> Publication:
+        """Finish or undo what a process that is gone had begun to publish; for whoever has the turn."""
+        last = self.records.publication()
+        if last.done:
+            return last
+        unknown = [name for name in last.after if name not in self._tables]
+        if unknown:
+            raise StoreError(
+                f"a publication of '{unknown[0]}' broke off, a table that this version of esjobs has not; "
+                "run any step of the version that wrote it"
+            )
+        shown = {name: self._now(self._tables[name], after) for name, after in last.after.items()}
+        indices = {index: of_index for aliases in shown.values() for index, of_index in aliases.items()}
+        recorded = self.records.of(last.indices)
+        if any(not agree(indices.get(index, {}), after) for index, after in last.indices.items()):
+            if all(agree(indices.get(index, {}), recorded.get(index, {})) for index in last.indices):
+                return self.records.finish(last)
+            _log.warning("aliases were changed by somebody else while results were published; switched again")
+            there = {name: _restricted(after, shown[name]) for name, after in last.after.items()}
+            self._switch([action for name in shown for action in switch(shown[name], there[name])])
+        return self._complete(last)
+
+    def _now(self, table: Table, after: Aliases) -> Aliases:
+        months = {self._names.month(table, index) for index in after} - {""}
+        aliases = aliases_of(self._cluster, self._names, table, months)
+        return {index: of_index for index, of_index in aliases.items() if index in after}
+
+    def switch(
+        self,
+        last: Publication,
+        shown: Mapping[str, Aliases],
+        wanted: Mapping[str, Aliases],
+        after: Mapping[str, Aliases],
+        keep: Callable[[], None],
+    ) -> None:
+        """Take the aliases of tables to the next state; ``wanted``: what is recorded of them."""
+        actions = [action for name in after for action in switch(shown[name], after[name])]
+        changed = {
+            name: {i: of_index for i, of_index in aliases.items() if of_index != wanted[name].get(i)}
+            for name, aliases in after.items()
+        }
+        if not actions and not any(changed.values()):
+            return
+        over: list[Place] = []
+        for name, aliases in after.items():
+            seen = (published_in(each, self._names, self._tables[name]) for each in (wanted[name], aliases))
+            gone, still = (set(published.values()) for published in seen)
+            over += sorted((one for one in gone - still if one.index in aliases), key=lambda one: one.number)
+        begun = self.records.begin(last, {name: each for name, each in changed.items() if each}, over)
+        try:
+            self._switch(actions)
+        except PassingError as error:
+            # the answer may be lost and the switch made
+            if not error.passing:
+                self._give_up(begun)
+                raise
+            now = {name: self._now(self._tables[name], after[name]) for name in after}
+            if any(not agree(now[n].get(i, {}), each) for n in after for i, each in after[n].items()):
+                raise
+        except StoreError:
+            self._give_up(begun)
+            raise
+        try:
+            keep()
+            self._complete(begun)
+        except StoreError as error:
+            # readers are switched over; whoever publishes next completes the record
+            _log.warning("results are published, and the record of it will be completed later: %s", error)
+
+    def _give_up(self, begun: Publication) -> None:
+        """The cluster has refused to switch the aliases."""
+        with contextlib.suppress(StoreError):
+            self.records.finish(begun)
+
+    def _switch(self, actions: Sequence[Mapping[str, object]]) -> None:
+        if actions:
+            self._cluster.call("POST", "/_aliases", {"actions": list(actions)})
+
+    def _complete(self, begun: Publication) -> Publication:
+        """All that follows the switch of the aliases; done again it changes nothing."""
+        self.records.write(begun.indices, begun.number)
+        self._markers.end_of(begun.over)
+        return self.records.finish(begun)
+
+
+def difference_error(found: Sequence[Difference]) -> PublishedError:
+    """One line about all that differs."""
+    first = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    if first.gone and first.table.entered:
+        return PublishedError(f"{first.what}{more}: restore it from a snapshot; nothing was changed")
+    return PublishedError(f"{first.what}{more}; {WAY_OUT}")
+
+
+def _restricted(after: Aliases, shown: Aliases) -> Aliases:
+    """What indices are to show that there are."""
+    return {index: of_index for index, of_index in after.items() if index in shown}
+
+
+def partitions_text(number: int) -> str:
+    """A number of partitions."""
+    return f"{number} partition{'' if number == 1 else 's'}"

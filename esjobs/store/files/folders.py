@@ -1,0 +1,123 @@
+"""Folders of files that belong together: a reader sees those of before or those of now, never some of each.
+
+What the files that people open have to load stands in a folder of its own below, named after its contents.
+It is complete before the first file that people open is replaced; that of before goes after the last one.
+Killed in between, each file still finds what it loads; what is left over goes the next time.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from esjobs.core.errors import InputError
+from esjobs.store.files.destination import STANDARD_OUTPUT, UNFINISHED, unwritable, writing_text
+
+_LOOKED_AT = 4096
+"""Letters at the start of a file that say whose it is."""
+
+
+def write_folder(
+    out: str | os.PathLike[str], files: Iterable[tuple[str, str]], parts: str, mark: str, below: str = ""
+) -> None:
+    """Write files into a folder, which is made; each file by its name and its text.
+
+    ``parts``: the folder below, named after its contents, in which the files are that others load; it ends in
+    a dash and a digest, and folders of the same name with another digest are of before. ``mark``: what stands
+    at the start of every other file; what has one of their names without it is somebody else's: nothing is
+    written then. ``below``: a folder for some of these files, from which those of before go that are not
+    among them. All other files and folders stay as they are. Raises :class:`InputError`.
+    """
+    folder = Path(out)
+    if os.fspath(out) == STANDARD_OUTPUT:
+        raise InputError("standard output takes one file, these are several; name a folder with --out")
+    texts = dict(files)
+    opened = {name: text for name, text in texts.items() if not name.startswith(f"{parts}/")}
+    loaded = {name: text for name, text in texts.items() if name not in opened}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder):
+            for name in opened:
+                _refuse_foreign(folder / name, mark)
+            if not (folder / parts).is_dir():
+                _complete(folder, parts, loaded)
+            if below:
+                (folder / below).mkdir(exist_ok=True)
+            for name, text in opened.items():
+                with writing_text(folder / name) as stream:
+                    stream.write(text)
+            _remove_others(folder, parts)
+            if below:
+                _remove_stale(folder / below, {Path(name).name for name in opened}, mark)
+    except FileExistsError as error:
+        raise InputError(f"cannot write {folder}: it is no folder; name one with --out") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError):
+            raise unwritable(os.fspath(out), error) from error
+        raise InputError(f"cannot write {os.fspath(out)!r}: {error}; give another name") from error
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time: what another has begun and not finished is not to be swept."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _refuse_foreign(path: Path, mark: str) -> None:
+    """A file of somebody else is not replaced, whatever it is called."""
+    try:
+        ours = _is_ours(path, mark)
+    except FileNotFoundError:
+        return
+    except IsADirectoryError:
+        ours = False
+    if not ours:
+        raise InputError(f"cannot write {path}: it is not one of ours; name another folder with --out")
+
+
+def _is_ours(path: Path, mark: str) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        return mark in stream.read(_LOOKED_AT)
+
+
+def _remove_stale(folder: Path, names: Collection[str], mark: str) -> None:
+    """Take away files of ours that nothing leads to any more."""
+    for path in folder.iterdir():
+        if path.name not in names and path.is_file() and not path.is_symlink() and _is_ours(path, mark):
+            path.unlink()
+
+
+def _complete(folder: Path, parts: str, files: dict[str, str]) -> None:
+    """Write the folder below under another name, and give it its name when it is complete."""
+    beside = folder / f".{parts}{UNFINISHED}{secrets.token_hex(4)}"
+    beside.mkdir()
+    try:
+        for name, text in files.items():
+            path = beside / name.removeprefix(f"{parts}/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with writing_text(path) as stream:
+                stream.write(text)
+        beside.rename(folder / parts)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _remove_others(folder: Path, parts: str) -> None:
+    """Take away what was loaded by the files of before, and what was never completed."""
+    stem, _, digest = parts.rpartition("-")
+    ours = re.compile(
+        rf"\.?{re.escape(stem)}-[0-9a-f]{{{len(digest)}}}({re.escape(UNFINISHED)}[0-9a-f]{{8}})?"
+    )
+    for path in folder.iterdir():
+        if path.name != parts and ours.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)

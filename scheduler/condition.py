@@ -1,0 +1,102 @@
+"""How an installation is: what its metrics, its health and ``doctor`` tell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from esjobs.core.errors import NoResultError
+from esjobs.core.query import In
+from esjobs.core.words import ALL_TYPES
+from esjobs.publish.finding import find_run
+from esjobs.publish.publication import read_table
+from esjobs.schema.speed import FITS, FLAGS, SPEED
+from esjobs.store.base import JobStore
+from scheduler.ledger import Ledger, Row
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the ledger and the latest results say.
+
+    ``last_night``: the newest account. ``last_success``: the newest night that is done, ``last_success_at``
+    when it ended. ``seconds``: how long the steps of the newest night took, by name. ``nights``: how many
+    there are in each state. ``jobs``: of the newest night, ``in``, ``used`` and ``dropped``. ``open_flags``:
+    of the latest run, by standing (``confirmed``, ``candidate``). ``fits``: its fits, by level, and whether
+    each converged. ``last_end``: the end of the newest job; ``stopped``: whether that is too long ago.
+    ``future``: nights that have an account and have not come yet, which counts nowhere.
+    """
+
+    last_night: date | None = None
+    last_state: str | None = None
+    last_reason: str | None = None
+    last_success: date | None = None
+    last_success_at: datetime | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    nights: Mapping[str, int] = field(default_factory=dict)
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    open_flags: Mapping[str, int] = field(default_factory=dict)
+    fits: Mapping[str, bool] = field(default_factory=dict)
+    last_end: datetime | None = None
+    stopped: bool = False
+    future: tuple[date, ...] = ()
+
+
+_RECENT = timedelta(days=60)
+"""Nights that are counted by state."""
+
+
+def condition(store: JobStore, now: datetime, stopped_h: float) -> Condition:
+    """Look at a store; ``stopped_h``: after so many hours without a job that ended, ingest has stopped."""
+    last_end = store.span().last
+    stopped = last_end is not None and now - last_end > timedelta(hours=stopped_h)
+    flags, fits = _results(store)
+    ledger = Ledger(store, lambda: now)
+    nights = ledger.nights((now - _RECENT).date(), None)
+    future = tuple(ledger.future())
+    if not nights:
+        return Condition(open_flags=flags, fits=fits, last_end=last_end, stopped=stopped, future=future)
+    last = nights[-1]
+    done = next((row for row in reversed(nights) if row["state"] == "done"), None)
+    counts: dict[str, int] = {}
+    for row in nights:
+        counts[row["state"]] = counts.get(row["state"], 0) + 1
+    return Condition(
+        last_night=last["night"],
+        last_state=last["state"],
+        last_reason=last["reason"],
+        last_success=done["night"] if done else None,
+        last_success_at=done["finished"] if done else None,
+        seconds={row["step"]: row["seconds"] or 0.0 for row in ledger.steps(last["night"])},
+        nights=counts,
+        jobs=_jobs(last),
+        open_flags=flags,
+        fits=fits,
+        last_end=last_end,
+        stopped=stopped,
+        future=future,
+    )
+
+
+def _jobs(row: Row) -> dict[str, int]:
+    columns = {"in": "jobs", "used": "jobs_used", "dropped": "jobs_dropped"}
+    return {name: row[column] or 0 for name, column in columns.items()}
+
+
+def _results(store: JobStore) -> tuple[dict[str, int], dict[str, bool]]:
+    """Flags of queues by standing, and fits by level: of the latest run, its headline method, all types."""
+    try:
+        run = find_run(store, SPEED, SPEED.steps)
+    except NoResultError:
+        return {}, {}
+    where = [
+        In("run", (run.run,)),
+        In("processing_type", (ALL_TYPES,)),
+        *((In("method", (run.headline,)),) if run.headline else ()),
+    ]
+    flags = read_table(store, FLAGS, [*where, In("level", ("site",)), In("verdict", ("deviates",))])
+    confirmed = sum(row is True for row in flags.column("confirmed").to_pylist())
+    fits = read_table(store, FITS, where, ["level", "status"]).to_pylist()
+    return (
+        {"confirmed": confirmed, "candidate": flags.num_rows - confirmed},
+        {row["level"]: row["status"] == "ok" for row in fits},
+    )

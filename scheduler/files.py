@@ -1,0 +1,102 @@
+"""The files that a night reads before it aggregates, as far as they are new or have changed."""
+
+import glob
+import json
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+from esjobs.core.errors import InputError
+from esjobs.core.identity import content_id
+from esjobs.store.base import JobStore
+from scheduler.settings import NightlyFiles
+from scheduler.work import NightAccount, NightWork
+
+_KEY = "files that nights have read"
+_PLACE = "{night}"
+_MOST_REMEMBERED = 5_000
+"""Files; of more, those that changed longest ago are forgotten. Read again, a file changes nothing."""
+
+
+def ingest_files(work: NightWork) -> NightAccount:
+    """Read the files that the settings name, as far as they are new or have changed."""
+    settings = work.settings.nights
+    seen = _seen(work.store)
+    rows_in = rows_out = 0
+    notes = [f"no file {name}" for name in lacking(settings.ingest, work.night)]
+    for source in settings.ingest:
+        for path in sorted(set(_paths(source, work.night, settings.late_days))):
+            name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
+            if seen.get(name) == state:
+                continue
+            report = work.session.ingest(source.format, [path], fill=source.fill)
+            rows_in += report.rows_in
+            rows_out += report.rows_out
+            notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")
+            seen = _remember(work.store, name, state)
+    return NightAccount(rows_in, rows_out, tuple(notes))
+
+
+def names_night(source: NightlyFiles) -> bool:
+    """True if each file of a source has a day in its name."""
+    return all(_PLACE in pattern for pattern in source.files)
+
+
+def lacking(sources: Iterable[NightlyFiles], night: date) -> list[str]:
+    """What the settings name and nobody has delivered: the sources that have no file for this very night.
+
+    Files of days before, which are looked at for late records, stand for no file of the night.
+    """
+    return [
+        " ".join(pattern.replace(_PLACE, str(night)) for pattern in source.files)
+        for source in sources
+        if next(_paths(source, night, 0), None) is None
+    ]
+
+
+def files_inputs(work: NightWork) -> str:
+    """A digest of the files that there are, and of how they are read."""
+    settings = work.settings.nights
+    return content_id(
+        {
+            "files": [
+                [source.format, *source.fill, str(path), _state(path)]
+                for source in settings.ingest
+                for path in sorted(set(_paths(source, work.night, settings.late_days)))
+            ]
+        }
+    )
+
+
+def _paths(source: NightlyFiles, night: date, late_days: int) -> Iterator[Path]:
+    for pattern in source.files:
+        days = [night - timedelta(days=back) for back in range(late_days, -1, -1)]
+        for written in dict.fromkeys(pattern.replace(_PLACE, str(day)) for day in days):
+            yield from (Path(name) for name in glob.glob(written) if Path(name).is_file())
+
+
+def _state(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; mend it and run the night again") from error
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _changed(state: str) -> int:
+    return int(state.partition(" ")[2])
+
+
+def _seen(store: JobStore) -> dict[str, str]:
+    text = store.value(_KEY)
+    return dict(json.loads(text)) if text else {}
+
+
+def _remember(store: JobStore, name: str, state: str) -> dict[str, str]:
+    while True:
+        text = store.value(_KEY)
+        seen: dict[str, str] = {**(json.loads(text) if text else {}), name: state}
+        if len(seen) > _MOST_REMEMBERED:
+            del seen[min((other for other in seen if other != name), key=lambda other: _changed(seen[other]))]
+        if store.compare_and_set(_KEY, text, json.dumps(seen, sort_keys=True)):
+            return seen

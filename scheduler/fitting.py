@@ -1,0 +1,66 @@
+"""Fits, lines and verdicts of the windows of a night."""
+
+from dataclasses import replace
+
+from esjobs.core.identity import content_id
+from esjobs.core.query import Days
+from esjobs.core.window import Window
+from esjobs.publish.latest import prefer_length
+from esjobs.publish.publication import read_table
+from esjobs.publish.stored import stored_runs
+from esjobs.schema.declared import COREPOWER
+from esjobs.schema.jobs import DAYS
+from esjobs.schema.speed import SPEED
+from esjobs.speed.question import SpeedQuestion
+from scheduler.work import NightAccount, NightWork
+
+
+def fit_window(work: NightWork) -> NightAccount:
+    """Fit, correlate and flag one window, from the buckets that are there; published in one switch."""
+    from esjobs.speed.chain import Chain
+
+    prefer_length(work.store, SPEED, work.settings.nights.headline)
+    fitted, *_, flagged = Chain(work.store, work.clock).judge(question_of(work, _window(work)))
+    return NightAccount(fitted.rows_in, flagged.rows_out, (f"run {fitted.run}", *flagged.notes))
+
+
+def fit_inputs(work: NightWork) -> str:
+    """A digest of the buckets of the window, of what is declared, and of the question; read once a night."""
+    window = _window(work)
+    if window not in work.fitted_from:
+        work.fitted_from[window] = _inputs_of(work, window)
+    return work.fitted_from[window]
+
+
+def _inputs_of(work: NightWork, window: Window) -> str:
+    days = read_table(work.store, DAYS, [Days.of_window(window)], ["day", "mark", "rules", "resolver"])
+    marks = sorted({tuple(map(str, row.values())) for row in days.to_pylist()})
+    declared = [
+        {name: str(value) for name, value in row.items()}
+        for row in read_table(work.store, COREPOWER).to_pylist()
+        if row["valid_from"] is None or row["valid_from"] < window.end
+    ]
+    declared.sort(key=lambda row: sorted(row.items()))
+    return content_id({"run": question_of(work, window).run, "days": marks, "declared": declared})
+
+
+def fit_stands(work: NightWork) -> bool:
+    """Whether the run of the window is complete in the store."""
+    run = question_of(work, _window(work)).run
+    return any(item.complete for item in stored_runs(work.store, SPEED, run))
+
+
+def runs_inputs(work: NightWork) -> str:
+    """A digest of what all windows of the night were fitted from: for steps that follow from its runs."""
+    return content_id({str(window): fit_inputs(replace(work, window=window)) for window in work.windows})
+
+
+def question_of(work: NightWork, window: Window) -> SpeedQuestion:
+    """The question that a night asks of a window."""
+    return SpeedQuestion.ask(SPEED, window, work.settings)
+
+
+def _window(work: NightWork) -> Window:
+    if work.window is None:
+        raise ValueError("this step is done per window, and was given none")
+    return work.window

@@ -1,0 +1,36 @@
+"""Removal of what nights left that should not have been run, such as those of a clock that was ahead."""
+
+from datetime import date, timedelta
+
+from esjobs.core.query import Days
+from esjobs.core.tables import Table
+from esjobs.flags.nights import states_of
+from esjobs.publish.publication import read_table, tidy
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NIGHTS
+from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
+from esjobs.schema.notifications import NOTIFICATIONS
+from esjobs.store.base import Change, JobStore, Retired
+
+_TABLES = (NIGHTS, NIGHT_STEPS, NOTIFICATIONS, FLAG_NIGHTS, FLAG_EVENTS)
+
+
+def forget_nights(store: JobStore, after: date) -> dict[str, int]:
+    """Remove what tables keep per night of the nights after a day, in one switch; nights by table.
+
+    The states of flags are then those of the newest night that is left.
+    """
+    nights = {table: _nights(store, table, after) for table in _TABLES}
+    changes: list[Change] = [
+        Retired(table, night.isoformat()) for table, found in nights.items() for night in sorted(found)
+    ]
+    if nights[FLAG_NIGHTS]:
+        changes += states_of(store, after)
+    if changes:
+        store.publish(changes)
+        tidy(store)
+    return {table.name: len(found) for table, found in nights.items()}
+
+
+def _nights(store: JobStore, table: Table, after: date) -> set[date]:
+    where = [Days("night", after + timedelta(days=1), date.max)]
+    return set(read_table(store, table, where, ["night"]).column("night").to_pylist())

@@ -1,0 +1,87 @@
+"""What was done in which night and with which inputs, kept in the store beside the results."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, timedelta
+from typing import Any
+
+from esjobs.core.clock import Clock
+from esjobs.core.query import Days
+from esjobs.core.window import Window
+from esjobs.publish.publication import read_table, rows_table, tidy
+from esjobs.schema.nights import NIGHT_STEPS, NIGHTS
+from esjobs.store.base import JobStore, Retired
+
+Row = dict[str, Any]
+"""A row of the ledger, by columns."""
+
+
+class Ledger:
+    """The accounts of nights in a store. A night and its steps are written together, in one switch.
+
+    Accounts of days that have not begun come from a clock that was ahead: :meth:`future` alone gives them.
+    """
+
+    def __init__(self, store: JobStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._written: Row = {}
+
+    def nights(self, first: date | None = None, last: date | None = None) -> list[Row]:
+        """The nights that have an account, oldest first; both ends included."""
+        today = self._today
+        last = today if last is None else min(last, today)
+        return sorted(self._rows(NIGHTS, first, last), key=lambda row: row["night"])
+
+    def future(self) -> list[date]:
+        """The nights of the future that have an account, oldest first."""
+        return sorted(row["night"] for row in self._rows(NIGHTS, self._today + timedelta(days=1), None))
+
+    @property
+    def _today(self) -> date:
+        return self._clock().astimezone(UTC).date()
+
+    def night(self, night: date) -> Row | None:
+        """The account of one night."""
+        return next(iter(self.nights(night, night)), None)
+
+    def steps(self, night: date) -> list[Row]:
+        """The steps of one night, in their order."""
+        return sorted(self._rows(NIGHT_STEPS, night, night), key=lambda row: row["position"])
+
+    def write(self, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
+        """Replace the account of a night; what it was before stays, unseen, until :meth:`tidy`."""
+        name = str(row["night"])
+        changes = [self._store.replace(NIGHT_STEPS, name, rows_table(NIGHT_STEPS, steps).to_batches())]
+        if row != self._written:
+            changes.append(self._store.replace(NIGHTS, name, rows_table(NIGHTS, [row]).to_batches()))
+        self._store.publish(changes)
+        self._written = dict(row)
+
+    def tidy(self) -> None:
+        """Remove what accounts were before."""
+        tidy(self._store)
+
+    def remove(self, nights: Iterable[date]) -> None:
+        """Take the accounts of nights out of sight."""
+        gone = [Retired(table, str(night)) for night in nights for table in (NIGHTS, NIGHT_STEPS)]
+        if gone:
+            self._store.publish(gone)
+            self._written = {}
+            self.tidy()
+
+    def _rows(self, table: Any, first: date | None, last: date | None) -> list[Row]:
+        where = []
+        if first is not None or last is not None:
+            if first is not None and last is not None and first > last:
+                return []
+            where = [Days("night", first or date.min, last or date.max)]
+        rows: list[Row] = read_table(self._store, table, where).to_pylist()
+        return rows
+
+
+def days_between(first: date, last: date) -> list[date]:
+    """All days from one to another, both included; none where the last lies before the first."""
+    if first > last:
+        return []
+    window = Window.of_days(first, last)
+    return [date.fromordinal(window.first_day.toordinal() + number) for number in range(window.days)]

@@ -1,0 +1,316 @@
+"""One night: its steps in order, each with its account, resumed where it was interrupted."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from esjobs.core.clock import Clock
+from esjobs.core.errors import EsjobsError, SchemaError, StoreBusyError, StoreError
+from esjobs.core.query import Days
+from esjobs.core.version import __version__
+from esjobs.publish.publication import read_table
+from esjobs.schema.jobs import DAYS
+from scheduler.files import lacking
+from scheduler.fitting import question_of
+from scheduler.ledger import Ledger, Row
+from scheduler.patience import REAL_TIME, Patience
+from scheduler.windows import headline_of, windows_of
+from scheduler.work import NightAccount, NightStep, NightWork
+
+if TYPE_CHECKING:
+    from esjobs.api.session import Session
+
+_log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+
+NO_JOBS = "no jobs ended on this day"
+"""Why a night is missing that was run; what files it lacks stands behind it."""
+
+
+class NightRunner:
+    """Runs nights over one session, a step at a time.
+
+    ``steps``: what a night consists of. ``alive`` is called between steps: it renews the right to run nights,
+    and raises when another process has taken it.
+    """
+
+    def __init__(
+        self,
+        session: "Session",
+        clock: Clock,
+        steps: Sequence[NightStep],
+        *,
+        alive: Callable[[], None] = lambda: None,
+        patience: Patience = REAL_TIME,
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._steps = steps
+        self._alive = alive
+        self._patience = patience
+        self._ledger = Ledger(session.store, clock)
+        self._prepared: set[date] = set()
+
+    def prepare(self, night: date) -> None:
+        """Do what of a night comes before anything is known: the steps that may bring late records.
+
+        What fails fails again in :meth:`run`, which tells it.
+        """
+        if any(step.first for step in self._steps):
+            self._attempt(night).prepare()
+            self._prepared.add(night)
+
+    def run(self, night: date, *, again: bool = False) -> Row:
+        """Run what of a night is not done, or whose inputs have changed; its account.
+
+        ``again``: every step, whether anything changed or not. A step that fails ends the night, which is
+        then ``failed`` in the ledger with the reason; nothing of ours is raised but :class:`StoreError` when
+        not even that can be written, and :class:`StoreBusyError` when another process runs nights.
+        """
+        return self._attempt(night, again=again).run()
+
+    def note_failure(self, night: date, reason: str) -> Row:
+        """Write down that a night failed when that could not be written, and tell it; its account."""
+        return self._attempt(night).note_failure(reason)
+
+    def _attempt(self, night: date, *, again: bool = False) -> "_Attempt":
+        return _Attempt(
+            self._session,
+            self._clock,
+            self._steps,
+            self._ledger,
+            self._alive,
+            self._patience,
+            night,
+            again=again,
+            begun=night in self._prepared,
+        )
+
+
+class _Attempt:
+    """One attempt at one night."""
+
+    def __init__(
+        self,
+        session: "Session",
+        clock: Clock,
+        steps: Sequence[NightStep],
+        ledger: Ledger,
+        alive: Callable[[], None],
+        patience: Patience,
+        night: date,
+        *,
+        again: bool,
+        begun: bool,
+    ) -> None:
+        self._begun = begun
+        self._work = NightWork(session.store, session.settings, night, clock, session)
+        self._steps = steps
+        self._ledger = ledger
+        self._alive = alive
+        self._patience = patience
+        self._again = again
+        self._began = patience.timer()
+        self._deadline = patience.deadline(session.settings.nights)
+        self._row: Row = {}
+        self._known: dict[str, Row] = {}
+        self._accounts: dict[str, Row] = {}
+        self._n_done = 0
+
+    def run(self) -> Row:
+        self._begin()
+        try:
+            self._run_steps()
+        except EsjobsError as error:
+            self._fail(str(error))
+        except Exception as error:
+            # a defect: the ledger names its kind alone, for its text may hold anything
+            _log.exception("night %s: a defect", self._work.night)
+            self._fail(f"a defect in esjobs, {type(error).__name__}; see the log, and report it")
+        return self._row
+
+    def prepare(self) -> None:
+        self._begin()
+        try:
+            for position, step in enumerate(self._steps, 1):
+                if step.first:
+                    self._do(position, step.name, step, self._work)
+        except EsjobsError as error:
+            _log.warning("night %s: %s", self._work.night, error)
+
+    def note_failure(self, reason: str) -> Row:
+        self._begin()
+        self._fail(reason)
+        return self._row
+
+    def _begin(self) -> None:
+        night = self._work.night
+        before = self._patiently(lambda: self._ledger.night(night)) or {}
+        self._known = {row["step"]: row for row in self._patiently(lambda: self._ledger.steps(night))}
+        self._accounts = {
+            name: row for name, row in self._known.items() if not self._again and row["state"] == "done"
+        }
+        self._row = {
+            **before,
+            "night": night,
+            "state": "running",
+            "reason": None,
+            "attempt": (before.get("attempt") or 0) + (not self._begun),
+            "began": self._work.clock(),
+            "finished": None,
+            "seconds": None,
+            "program_version": __version__,
+        }
+        self._write()
+
+    def _run_steps(self) -> None:
+        idle = False
+        for position, (name, step, work) in enumerate(self._planned(), 1):
+            # what is known after aggregation decides on the steps behind it
+            if step.name == "aggregate":
+                self._do(position, name, step, work)
+                idle = not self._look_at_day()
+            elif step.idle or not idle:
+                self._do(position, name, step, work)
+        self._row["steps_done"] = self._n_done
+        self._end("missing" if idle else "done", why_missing(self._work) if idle else None)
+
+    def _planned(self) -> Iterator[tuple[str, NightStep, NightWork]]:
+        """The steps by their names in the ledger; those per window once for each, the headline first."""
+        for step in self._steps:
+            if not step.per_window:
+                yield step.name, step, self._work
+                continue
+            for window in sorted(self._work.windows, key=lambda each: each != self._work.headline):
+                yield f"{step.name} {window.days}d", step, replace(self._work, window=window)
+
+    def _do(self, position: int, name: str, step: NightStep, work: NightWork) -> None:
+        """Do a step unless it is done with the same inputs, and write its account."""
+        self._alive()
+        inputs = self._patiently(lambda: step.inputs(work))
+        known = self._known.get(name)
+        if (
+            not self._again
+            and known is not None
+            and known["state"] == "done"
+            and inputs is not None
+            and known["inputs"] == inputs
+            and self._patiently(lambda: step.stands(work))
+        ):
+            self._accounts[name] = {**known, "position": position}
+            return
+        _log.info("night %s: %s", work.night, name)
+        began = self._patience.timer()
+        account = {
+            "night": work.night,
+            "step": name,
+            "position": position,
+            "attempt": self._row["attempt"],
+            "inputs": inputs,
+        }
+        try:
+            done: NightAccount = self._patiently(lambda: step.function(work))
+        except BaseException as error:
+            reason = str(error) if isinstance(error, EsjobsError) else type(error).__name__
+            self._accounts[name] = {**account, "state": "failed", "reason": reason}
+            self._accounts[name] |= {
+                "seconds": self._patience.timer() - began,
+                "finished": work.clock(),
+            }
+            raise
+        self._accounts[name] = {
+            **account,
+            "state": "done",
+            "seconds": self._patience.timer() - began,
+            "rows_in": done.rows_in,
+            "rows_out": done.rows_out,
+            "notes": "; ".join(done.notes) or None,
+            "finished": work.clock(),
+        }
+        self._row |= done.counts
+        self._n_done += 1
+        self._write()
+
+    def _look_at_day(self) -> bool:
+        """Note the jobs of the day and the windows that end with it; whether it has any jobs."""
+        work = self._work
+        day = [Days("day", work.night, work.night)]
+        columns = ["n_in", "n_used", "n_dropped"]
+        rows = self._patiently(lambda: read_table(work.store, DAYS, day, columns)).to_pylist()
+        n_in, n_used, n_dropped = (sum(row[name] or 0 for row in rows) for name in columns)
+        self._row |= {"jobs": n_in, "jobs_used": n_used, "jobs_dropped": n_dropped}
+        if not n_in:
+            self._row |= {"windows": None, "runs": None}
+            return False
+        first = self._patiently(work.store.span).first
+        settings = work.settings.nights
+        windows = windows_of(work.night, settings.windows, first.date() if first else work.night)
+        headline = headline_of(windows, settings.headline)
+        self._work = work = replace(work, windows=windows, headline=headline)
+        self._row["windows"] = ",".join(f"{window.days}d" for window in windows)
+        self._row["runs"] = ",".join(question_of(work, window).run for window in windows)
+        return True
+
+    def _fail(self, reason: str) -> None:
+        night = self._work.night
+        _log.error("night %s failed: %s", night, reason)
+        try:
+            self._end("failed", reason)
+        except StoreBusyError:
+            raise
+        except StoreError as error:
+            # what failed first is what has to be mended; that it cannot be written is often its consequence
+            also = "" if str(error) == reason else f"; nor could this be written down: {error}"
+            raise StoreError(f"night {night} failed: {reason}{also}") from error
+        for step in self._steps:
+            name = step.name
+            if step.after_failure and self._accounts.get(name, {}).get("state") != "failed":
+                position = max((row["position"] for row in self._accounts.values()), default=0) + 1
+                try:
+                    self._do(position, name, step, self._work)
+                except EsjobsError as error:
+                    _log.warning("night %s: %s failed, too: %s", self._work.night, name, error)
+
+    def _end(self, state: str, reason: str | None) -> None:
+        self._row |= {
+            "state": state,
+            "reason": reason,
+            "seconds": self._patience.timer() - self._began,
+            "finished": self._work.clock(),
+        }
+        self._write()
+        self._patiently(self._ledger.tidy)
+
+    def _write(self) -> None:
+        order = sorted(self._accounts.values(), key=lambda row: row["position"])
+        self._patiently(lambda: self._ledger.write(self._row, order))
+
+    def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Ask until it is answered, or until the night has to end."""
+        work = self._work
+        return self._patience.until_answered(
+            ask,
+            lambda error: _may_pass(error, work.settings.store),
+            self._deadline,
+            work.settings.nights,
+            f"night {work.night}: ",
+        )
+
+
+def _may_pass(error: Exception, store: str) -> bool:
+    """Whether trouble may be over in a while: that of a cluster, not that of a file of our own."""
+    return not store.startswith("duckdb:") and not isinstance(error, SchemaError)
+
+
+def why_missing(work: NightWork) -> str:
+    """Why a night is missing that was run: its day has no jobs, perhaps because a file did not come."""
+    return "; ".join(
+        [NO_JOBS, *(f"no file {name}" for name in lacking(work.settings.nights.ingest, work.night))]
+    )
+
+
+def succeeded(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether none of these nights failed."""
+    return all(row["state"] != "failed" for row in rows)

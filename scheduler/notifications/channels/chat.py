@@ -1,0 +1,100 @@
+"""What Mattermost and Slack take: a text and attachments, posted to an address that they gave out.
+
+Names come from records and may hold anything, so that what a chat would obey (mentions, links, marks) is
+taken from them.
+"""
+
+import json
+import re
+from typing import Literal
+
+from scheduler.notifications.digest import Digest, Line
+from scheduler.notifications.notices import Kind
+
+Form = Literal["mattermost", "slack"]
+
+MOST_ATTACHMENTS = 20
+"""Chats show few, and take no long messages."""
+_LONGEST = 700
+_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|>~<:$^=])")
+_RED, _ORANGE, _GREEN, _GREY = "#b42318", "#c77700", "#2e7d32", "#5b6770"
+_COLOURS: dict[Kind, str] = {
+    "opened": _ORANGE,
+    "reopened": _ORANGE,
+    "expired": _ORANGE,
+    "closed": _GREEN,
+    "candidate": _GREY,
+}
+_TITLES: dict[Kind, str] = {
+    "opened": "confirmed",
+    "reopened": "confirmed again",
+    "closed": "no longer deviates",
+    "candidate": "candidate, not confirmed",
+    "acknowledged": "acknowledged",
+    "expired": "acknowledgement ended",
+    "answered": "answered",
+    "declaration_changed": "declared value changed",
+    "withdrawn": "candidate that came to nothing",
+    "vanished": "nothing to compare any more",
+    "returned": "can be compared again",
+}
+
+
+def body_of(digest: Digest, text: str, form: Form) -> bytes:
+    """The body to post."""
+    lines = [(group.kind, line) for group in digest.groups for line in group.lines]
+    attachments = [
+        *(
+            _alert(alert.severity, alert.subject, alert.text, form)
+            for alert in digest.alerts
+            if not digest.is_test
+        ),
+        *(_flag(kind, line, form) for kind, line in lines),
+    ]
+    left_out = len(attachments) - MOST_ATTACHMENTS + sum(group.more for group in digest.groups)
+    shown = attachments[:MOST_ATTACHMENTS]
+    if left_out > 0:
+        shown.append({"fallback": f"and {left_out} more", "text": f"and {left_out} more", "color": _GREY})
+    content: dict[str, object] = {"text": plain(text, form), "attachments": shown}
+    if form == "slack":
+        content["mrkdwn"] = False
+    return json.dumps(content, ensure_ascii=True).encode()
+
+
+def _flag(kind: Kind, line: Line, form: Form) -> dict[str, object]:
+    title = f"{line.name}: {_TITLES.get(kind, kind)}"
+    fields = [
+        ("Deviation", f"{line.deviation} ({line.interval})"),
+        ("Declared", line.declared),
+        ("Kind of work", line.work),
+        ("Jobs of", line.window),
+    ]
+    return _attachment(_COLOURS.get(kind, _GREY), title, line.sentence, form) | {
+        "fields": [{"short": True, "title": name, "value": plain(value, form)} for name, value in fields]
+    }
+
+
+def _alert(severity: str, subject: str, text: str, form: Form) -> dict[str, object]:
+    return _attachment(_RED if severity == "critical" else _ORANGE, subject, text, form)
+
+
+def _attachment(colour: str, title: str, text: str, form: Form) -> dict[str, object]:
+    made: dict[str, object] = {
+        "color": colour,
+        "fallback": plain(title, form),
+        "title": plain(title, form),
+        "text": plain(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…", form),
+    }
+    return made | ({"mrkdwn_in": []} if form == "slack" else {})
+
+
+def plain(text: str, form: Form) -> str:
+    r"""Text that a chat shows as it is.
+
+    >>> plain("<!channel> @all", "slack"), plain("a_b @all", "mattermost") == "a\\_b @\u200ball"
+    ('&lt;!channel&gt; @all', True)
+    """
+    if form == "slack":
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # a sign of no width behind @ and ~: no name of a person or channel follows
+    return _MARKS.sub(r"\\\1", text).replace("@", "@\u200b").replace("\\~", "\\~\u200b")

@@ -1,0 +1,68 @@
+"""A message as a mail: plain text, HTML and the picture, the same bytes whenever it is tried again."""
+
+import re
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+
+from esjobs.core.text import visible
+from scheduler.notifications.outbox import Entry
+from scheduler.notifications.picture import Picture
+from scheduler.notifications.settings import MailSettings, Recipient
+from scheduler.notifications.wording import Texts
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def letter_of(
+    entry: Entry, texts: Texts, picture: Picture | None, server: MailSettings, recipient: Recipient
+) -> EmailMessage:
+    """The mail of an entry of the outbox to a recipient that has an address.
+
+    ``Message-ID`` follows from the entry, so that a receiver that gets it twice can tell; ``In-Reply-To`` and
+    ``References`` name the first messages about the same queues; ``List-Id`` is one per role. Headers are
+    made of one visible line each: nothing in a name can begin another.
+    """
+    domain = server.sender.rpartition("@")[2]
+    mail = EmailMessage(policy=SMTP)
+    mail["From"] = Address(display_name=visible(server.sender_name), addr_spec=server.sender)
+    mail["To"] = Address(addr_spec=recipient.address or "")
+    if server.reply_to is not None:
+        mail["Reply-To"] = Address(addr_spec=server.reply_to)
+    mail["Subject"] = visible(texts.subject)
+    mail["Date"] = entry.first_at
+    mail["Message-ID"] = f"<{entry.notification}@{domain}>"
+    if entry.follows:
+        first = " ".join(f"<{name}@{domain}>" for name in entry.follows.split())
+        mail["In-Reply-To"] = first
+        mail["References"] = first
+    mail["List-Id"] = f"{recipient.role} messages of esjobs <{recipient.role}.esjobs.{domain}>"
+    # out-of-office replies and the like are not for a program
+    mail["Auto-Submitted"] = "auto-generated"
+    mail["X-Auto-Response-Suppress"] = "All"
+    mail["X-Esjobs-Notification"] = entry.notification
+    mail.set_content(_CONTROL.sub("", texts.text), cte="quoted-printable")
+    mail.add_alternative(_CONTROL.sub("", texts.html), subtype="html", cte="quoted-printable")
+    if picture is not None:
+        html = mail.get_body(("html",))
+        if isinstance(html, EmailMessage):
+            html.add_related(
+                picture.png,
+                "image",
+                "png",
+                cid=f"<{cid_of(entry)}>",
+                disposition="inline",
+                filename="deviations.png",
+            )
+    # folded, a subject gets a space in front in some mail programs; 998 characters are allowed
+    mail.policy = SMTP.clone(max_line_length=200)
+    # boundaries are made up anew each time otherwise
+    for number, part in enumerate(mail.walk()):
+        if part.is_multipart():
+            part.set_boundary(f"=={entry.notification}.{number}==")
+    return mail
+
+
+def cid_of(entry: Entry) -> str:
+    """What the HTML calls the picture."""
+    return f"deviations.{entry.notification}@esjobs"

@@ -1,0 +1,127 @@
+"""Mail: one connection per message, so that what one recipient's server does concerns nobody else."""
+
+import contextlib
+import smtplib
+import socket
+import ssl
+from email.message import EmailMessage
+
+from esjobs.core.text import visible
+from scheduler.notifications.channels.outcome import Again, DeliveryError
+from scheduler.notifications.deadline import within
+from scheduler.notifications.secrecy import value_of, without
+from scheduler.notifications.settings import MailSettings
+
+_LONGEST = 300
+
+
+def send_mail(
+    server: MailSettings,
+    message: EmailMessage,
+    address: str,
+    *,
+    timeout_s: float,
+    secrets: tuple[str, ...] = (),
+) -> None:
+    """Hand a message to the server for one address; it returns when the server has accepted it.
+
+    ``secrets``: what no error may show, beside the password.
+
+    Raises :class:`DeliveryError`. One whose connection broke after the message was given may have been
+    accepted; tried again it carries the same ``Message-ID``.
+    """
+    password = value_of(server.password, server.password_file, "the password of the mail server")
+    where = f"{server.host}:{server.port_used}"
+    if password is not None:
+        secrets = (*secrets, password, f"\0{server.user}\0{password}")
+    try:
+        within(timeout_s, lambda: _hand_over(server, message, address, password, timeout_s))
+    except (smtplib.SMTPException, OSError, UnicodeError, ValueError) as error:
+        reason, again = _refused(error) if isinstance(error, smtplib.SMTPException) else _broken(error)
+        raise DeliveryError(visible(without(f"{where}: {reason}", secrets))[:_LONGEST], again) from None
+
+
+def _hand_over(
+    server: MailSettings, message: EmailMessage, address: str, password: str | None, timeout_s: float
+) -> None:
+    context = ssl.create_default_context(
+        cafile=None if server.ca_file is None else str(server.ca_file.expanduser())
+    )
+    client = (
+        smtplib.SMTP_SSL(server.host, server.port_used, timeout=timeout_s, context=context)
+        if server.security == "tls"
+        else smtplib.SMTP(server.host, server.port_used, timeout=timeout_s)
+    )
+    try:
+        if server.security == "starttls":
+            # raises when the server does not offer it: nothing goes on in the clear
+            client.starttls(context=context)
+        if server.user is not None and password is not None:
+            client.login(server.user, password)
+        client.send_message(message, server.sender, [address])
+    except BaseException:
+        client.close()
+        raise
+    # it is accepted: what the goodbye does changes nothing
+    with contextlib.suppress(smtplib.SMTPException, OSError):
+        client.quit()
+    client.close()
+
+
+def _refused(error: smtplib.SMTPException) -> tuple[str, Again]:
+    """What the server said, in words, and when to try again."""
+    match error:
+        case smtplib.SMTPAuthenticationError():
+            return f"the login was refused ({_said(error)}); check notify.mail.user and its password", (
+                "now" if error.smtp_code < 500 else "later"
+            )
+        case smtplib.SMTPRecipientsRefused():
+            code, answer = next(iter(error.recipients.values()))
+            return f"the address was refused ({_answer(code, answer)})", "now" if code < 500 else "never"
+        case smtplib.SMTPSenderRefused():
+            told = f"the sender {error.sender} was refused ({_said(error)}); check notify.mail.sender"
+            return told, "now" if error.smtp_code < 500 else "later"
+        case smtplib.SMTPDataError():
+            told = f"the message was refused ({_said(error)})"
+            return told, "now" if error.smtp_code < 500 else "never"
+        case smtplib.SMTPNotSupportedError():
+            return f"{error}; see notify.mail.security and notify.mail.user", "later"
+        case smtplib.SMTPServerDisconnected():
+            return "the server closed the connection before it accepted the message", "now"
+        case smtplib.SMTPResponseException():
+            return f"refused ({_said(error)})", "now" if error.smtp_code < 500 else "later"
+        case _:
+            return f"refused ({error})", "later"
+
+
+def _broken(error: Exception) -> tuple[str, Again]:
+    """What happened on the way to the server, in words, and when to try again."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return (
+                f"its certificate is not accepted ({error.verify_message}); name the authority that signed "
+                "it (notify.mail.ca_file), and the host as the certificate does"
+            ), "later"
+        case ssl.SSLError():
+            return (
+                f"no TLS ({error.reason or error}); check notify.mail.port and notify.mail.security"
+            ), "later"
+        case TimeoutError():
+            return "no answer in time (notify.timeout_s)", "now"
+        case socket.gaierror():
+            return f"the host is not known ({error.strerror}); check notify.mail.host", "now"
+        case FileNotFoundError() | PermissionError():
+            return f"cannot read {error.filename or 'notify.mail.ca_file'} ({error.strerror})", "later"
+        case OSError():
+            return f"cannot be reached ({error.strerror or error})", "now"
+        case _:
+            return f"the message cannot be sent ({error})", "never"
+
+
+def _said(error: smtplib.SMTPResponseException) -> str:
+    return _answer(error.smtp_code, error.smtp_error)
+
+
+def _answer(code: int, answer: bytes | str) -> str:
+    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    return f"{code} {' '.join(text.split())}"[:200]

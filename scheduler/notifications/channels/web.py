@@ -1,0 +1,121 @@
+"""Posting JSON to an address that somebody gave: webhooks and chats."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import requests
+import urllib3
+
+from esjobs.core.text import visible
+from scheduler.notifications.channels.outcome import Again, DeliveryError
+from scheduler.notifications.deadline import within
+from scheduler.notifications.secrecy import host_of, without
+
+_LONGEST = 300
+_MOST_READ = 2000
+"""Bytes of an answer: what it says fits into a line, and nobody is to fill our memory."""
+
+_PASSING = frozenset({408, 409, 423, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524})
+"""Statuses that may be others in a minute."""
+_OURS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 410})
+"""Statuses that say that the address or the credentials are wrong: somebody has to mend them."""
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    timeout_s: float,
+    ca_file: Path | None = None,
+    proxy: str | None = None,
+    secrets: tuple[str, ...] = (),
+) -> None:
+    """Post a body once; it returns when the receiver answers with a status of success (2xx).
+
+    Redirects are not followed: what is signed for one place is not for another. Neither passwords nor
+    proxies are taken from the environment. Raises :class:`DeliveryError`, which shows of the address its
+    host and none of ``secrets``.
+    """
+    where = host_of(url)
+    hidden = (url, *secrets, *((proxy,) if proxy else ()))
+
+    def told(reason: str) -> str:
+        return visible(without(f"{where}: {reason}", hidden))[:_LONGEST]
+
+    try:
+        status, answer, wait_s = within(
+            timeout_s, lambda: _post(url, body, headers, timeout_s, ca_file, proxy)
+        )
+    except requests.exceptions.SSLError:
+        raise DeliveryError(
+            told("its certificate is not accepted; name the authority that signed it (notify.ca_file)"),
+            "later",
+        ) from None
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError):
+        raise DeliveryError(told("the address cannot be used; check url"), "later") from None
+    except (requests.exceptions.Timeout, TimeoutError):
+        raise DeliveryError(told("no answer in time (notify.timeout_s)"), "now") from None
+    except requests.exceptions.ProxyError:
+        raise DeliveryError(told("cannot be reached through notify.proxy"), "now") from None
+    except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise DeliveryError(told(f"cannot read {error.filename}"), "later") from None
+        raise DeliveryError(told("cannot be reached, or closed the connection"), "now") from None
+    if 200 <= status < 300:
+        return
+    said = " ".join(answer.decode("utf-8", "replace").split())[:120]
+    again: Again = "now" if status in _PASSING or status > 599 else "later" if status in _OURS else "never"
+    hint = "; check its address and credentials" if again == "later" else ""
+    raise DeliveryError(told(f"answered {status}{f' ({said})' if said else ''}{hint}"), again, wait_s=wait_s)
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """What urllib3 says of the requests of this thread goes into no log: it names the path, a secret."""
+    here, logger = threading.get_ident(), logging.getLogger("urllib3.connectionpool")
+
+    def of_others(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    logger.addFilter(of_others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(of_others)
+
+
+def _post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    timeout_s: float,
+    ca_file: Path | None,
+    proxy: str | None,
+) -> tuple[int, bytes, float | None]:
+    with _unlogged(), requests.Session() as session:
+        # no .netrc, no proxy that somebody else set
+        session.trust_env = False
+        if ca_file is not None:
+            session.verify = str(ca_file.expanduser())
+        if proxy is not None:
+            session.proxies = {"http": proxy, "https": proxy}
+        response = session.post(
+            url,
+            data=body,
+            headers={"content-type": "application/json", "user-agent": "esjobs", **headers},
+            timeout=timeout_s,
+            allow_redirects=False,
+            stream=True,
+        )
+        with response:
+            answer = response.raw.read(_MOST_READ, decode_content=True) or b""
+            asked = response.headers.get("retry-after", "").strip()
+            return (
+                response.status_code,
+                answer,
+                float(asked) if asked.isascii() and asked.isdecimal() else None,
+            )

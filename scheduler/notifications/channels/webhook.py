@@ -1,0 +1,61 @@
+"""The generic webhook: JSON, signed as https://www.standardwebhooks.com says, for which libraries exist."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from esjobs.core.errors import SettingsError
+from scheduler.notifications.notices import Notice
+from scheduler.notifications.outbox import Entry
+
+VERSION = 1
+"""Of the body; fields may be added to a version."""
+_PREFIX = "whsec_"
+
+
+def body_of(entry: Entry, notices: Sequence[Notice], text: str) -> bytes:
+    """The body: the same bytes whenever the message is tried again."""
+    content = {
+        "version": VERSION,
+        "type": "esjobs.test" if all(notice.kind == "test" for notice in notices) else "esjobs.notification",
+        "id": entry.notification,
+        "recipient": entry.recipient,
+        "night": entry.night.isoformat(),
+        "created_at": entry.first_at.isoformat(),
+        "subject": entry.subject,
+        "text": text,
+        "notices": [notice.plain() for notice in notices],
+    }
+    return json.dumps(content, sort_keys=True, ensure_ascii=True).encode()
+
+
+def key_of(secret: str) -> bytes:
+    """The key that a secret of the settings stands for; :class:`SettingsError` for broken base64.
+
+    >>> key_of("whsec_c2VjcmV0"), key_of("secret")
+    (b'secret', b'secret')
+    """
+    if not secret.startswith(_PREFIX):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    except binascii.Error:
+        raise SettingsError(
+            "the secret of a webhook begins with whsec_, but is no base64 behind it"
+        ) from None
+
+
+def signed(name: str, now: datetime, body: bytes, secret: str) -> dict[str, str]:
+    """The headers of a body: its name, the time (seconds of Unix) and HMAC-SHA256 over ``name.time.body``."""
+    timestamp = str(int(now.timestamp()))
+    digest = hmac.new(key_of(secret), f"{name}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return {
+        "webhook-id": name,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+        "idempotency-key": name,
+    }

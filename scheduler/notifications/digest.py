@@ -1,0 +1,213 @@
+"""A message as its templates see it: notices in groups, numbers in the words that people read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from urllib.parse import quote
+
+from esjobs.core.numbers import day_range, declared, estimate, many, signed_percent
+from esjobs.core.text import visible
+from esjobs.core.words import ALL_TYPES, noun
+from scheduler.notifications.notices import KINDS, Kind, Notice
+from scheduler.notifications.settings import Role
+
+MOST_LINES = 150
+"""Flags of one kind in one message; of the others it says how many they are."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A flag in a message. Texts only; ``-`` where there is nothing to say. ``slower``: None: not known."""
+
+    name: str
+    site: str
+    noun: str
+    work: str
+    declared: str
+    ran_like: str
+    deviation: str
+    interval: str
+    since: str
+    window: str
+    sentence: str
+    evidence: str
+    reasons: tuple[str, ...]
+    basis: str
+    also: tuple[str, ...]
+    link: str
+    slower: bool | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The flags of one kind; ``more``: how many others there are."""
+
+    kind: Kind
+    lines: tuple[Line, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something about the service itself, or a test."""
+
+    kind: Kind
+    severity: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a message tells, to whom.
+
+    ``whose``: the queue or WLCG site that it is about, or the first two queues. ``slower``, ``faster``:
+    whether a deviation in it goes that way, for what is to be checked. ``nights``: first and last.
+    """
+
+    id: str
+    recipient: str
+    role: Role
+    groups: tuple[Group, ...]
+    alerts: tuple[Alert, ...]
+    nights: tuple[date, date]
+    whose: str
+    slower: bool
+    faster: bool
+
+    def of(self, *kinds: str) -> tuple[Line, ...]:
+        """All lines of these kinds."""
+        return tuple(line for group in self.groups if group.kind in kinds for line in group.lines)
+
+    def count(self, *kinds: str, but: tuple[str, ...] = ()) -> int:
+        """How many names there are of these kinds; a name with several kinds of work counts once.
+
+        ``but``: without names that are also of these.
+        """
+        more = sum(group.more for group in self.groups if group.kind in kinds)
+        others = {(line.noun, line.name) for line in self.of(*but)}
+        return len({(line.noun, line.name) for line in self.of(*kinds)} - others) + more
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The addresses of its queues, each once."""
+        lines = (line for group in self.groups for line in group.lines)
+        return tuple(dict.fromkeys(line.link for line in lines if line.link))
+
+    @property
+    def days(self) -> str:
+        """The nights in words."""
+        first, last = self.nights
+        return f"{last}" if first == last else f"{first} to {last}"
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is sent to see whether it arrives."""
+        return bool(self.alerts) and all(alert.kind == "test" for alert in self.alerts)
+
+
+def digest_of(
+    name: str, recipient: str, role: Role, notices: Sequence[Notice], link: str | None = None
+) -> Digest:
+    """The message of some notices; ``name``: that of the notification. ``link``: as the settings have it."""
+    flags = [notice for notice in notices if notice.is_flag]
+    groups = []
+    for kind in KINDS:
+        of_kind = sorted((notice for notice in flags if notice.kind == kind), key=_order)
+        if of_kind:
+            shown = of_kind[:MOST_LINES]
+            groups.append(Group(kind, tuple(line_of(one, link) for one in shown), len(of_kind) - len(shown)))
+    alerts = sorted((n for n in notices if not n.is_flag), key=lambda n: (KINDS.index(n.kind), n.night, n.id))
+    moved = [n.deviation for n in flags if n.kind in ("opened", "reopened", "candidate") and n.deviation]
+    return Digest(
+        id=name,
+        recipient=recipient,
+        role=role,
+        groups=tuple(groups),
+        alerts=tuple(Alert(n.kind, n.severity, visible(n.subject), visible(n.text)) for n in alerts),
+        nights=(min(notice.night for notice in notices), max(notice.night for notice in notices)),
+        whose=_whose(flags),
+        slower=any(deviation < 0 for deviation in moved),
+        faster=any(deviation > 0 for deviation in moved),
+    )
+
+
+def _whose(flags: Sequence[Notice]) -> str:
+    """The one queue, the one site, or the first queues."""
+    sites = sorted({notice.rc_site or notice.name or "" for notice in flags})
+    names = sorted({notice.name or "" for notice in flags})
+    if len(names) == 1 or len(sites) == 1:
+        return visible((names if len(names) == 1 else sites)[0])
+    return visible(", ".join(names[:2])) + (", ..." if len(names) > 2 else "")
+
+
+def _order(notice: Notice) -> tuple[str, str, bool, str, str]:
+    """Queues before CPU models, by site and name, all kinds of work together first."""
+    return (
+        "" if notice.level == "site" else notice.level or "",
+        (notice.rc_site or notice.name or "") + "\0" + (notice.name or ""),
+        notice.processing_type != ALL_TYPES,
+        notice.processing_type or "",
+        notice.id,
+    )
+
+
+def line_of(notice: Notice, link: str | None = None) -> Line:
+    """A flag in words."""
+    low, high = notice.deviation_low, notice.deviation_high
+    unit = f" {visible(notice.benchmark)}" if notice.benchmark else ""
+    work = notice.processing_type or ""
+    return Line(
+        name=visible(notice.name or "-"),
+        site=visible(notice.rc_site or "-"),
+        noun=noun(notice.level or "site", 1),
+        work="all work" if work == ALL_TYPES else visible(work) or "-",
+        declared="-" if notice.corepower is None else f"{declared(notice.corepower)}{unit}",
+        ran_like="-" if notice.proposal is None else f"{estimate(notice.proposal, None)}{unit}",
+        deviation="-" if notice.deviation is None else signed_percent(notice.deviation),
+        interval="-" if low is None or high is None else f"{signed_percent(low)} to {signed_percent(high)}",
+        since="-" if notice.since is None else notice.since.isoformat(),
+        window=_window(notice),
+        sentence=visible(notice.text),
+        evidence=visible(notice.evidence or ""),
+        reasons=tuple(map(visible, notice.reasons)),
+        basis=_basis(notice),
+        also=tuple(map(visible, notice.also)),
+        link="" if link is None else link_to(link, notice),
+        slower=None if not notice.deviation else notice.deviation < 0,
+    )
+
+
+def _basis(notice: Notice) -> str:
+    """How much the deviation rests on; empty where that is unknown."""
+    if notice.n_jobs is None:
+        return ""
+    tasks = "" if notice.n_tasks is None else f" of {many(notice.n_tasks, 'task')}"
+    others = "CPU model" if notice.level == "cpu_model" else "WLCG site"
+    compared = "" if notice.n_sites is None else f", compared over {many(notice.n_sites, others)}"
+    return f"{many(notice.n_jobs, 'job')}{tasks}{compared}"
+
+
+def link_to(link: str, notice: Notice) -> str:
+    """The address of what is known of a queue: placeholders replaced, or the queue behind ``#``.
+
+    ``{queue}`` and ``{site}`` become the percent-encoded names. An address without them, and without a
+    ``#``, gets ``#queue=NAME``, which opens the queue in a report of esjobs.
+
+    >>> from scheduler.notifications.notices import Notice
+    >>> one = Notice("", "opened", "info", "", "", date(2026, 1, 1), name="A B", rc_site="S", level="site")
+    >>> link_to("https://h.example/r", one), link_to("https://h.example/{site}?q={queue}", one)
+    ('https://h.example/r#queue=A%20B', 'https://h.example/S?q=A%20B')
+    """
+    queue, site = (quote(text or "", safe="") for text in (notice.name, notice.rc_site))
+    filled = link.replace("{queue}", queue).replace("{site}", site)
+    if filled != link or "#" in link or notice.level != "site":
+        return filled
+    return f"{link}#queue={queue}"
+
+
+def _window(notice: Notice) -> str:
+    if notice.window_start is None or notice.window_end is None:
+        return "-"
+    days = (notice.window_end - notice.window_start).days
+    return f"{day_range(notice.window_start, notice.window_end)} ({many(days, 'day')})"

@@ -1,0 +1,80 @@
+"""Reasons and numbers of jobs behind the events that tell of a name."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from esjobs.core.query import In
+from esjobs.core.tables import Table
+from esjobs.publish.publication import read_table
+from esjobs.schema.decomposition import REASONS
+from esjobs.schema.drift import DRIFTS
+from esjobs.schema.speed import FLAGS, LINES
+from esjobs.store.base import JobStore
+
+Flag = tuple[str, str, str, str]
+"""Run of speed factors, level, processing type, name."""
+
+
+_LINE = ("run", "level", "processing_type", "method")
+_FLAG = ("speed_run", "level", "processing_type", "name")
+
+
+def reasons_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, tuple[str, ...]]:
+    """By flag, sentences about why it deviates, then when it changed, of the runs that the events follow."""
+    runs = sorted({event["run"] for event in events if event["run"] is not None})
+    if not runs:
+        return {}
+    told: dict[Flag, dict[str, None]] = defaultdict(dict)
+    for row in _rows(store, REASONS, runs, "largest", "reason"):
+        # the largest part has the sentence about all of them
+        if row["largest"] and row["reason"]:
+            told[_flag(row)][row["reason"]] = None
+    for row in sorted(_rows(store, DRIFTS, runs, "day", "sentence"), key=lambda row: row["day"]):
+        if row["sentence"]:
+            told[_flag(row)][row["sentence"]] = None
+    return {flag: tuple(sentences) for flag, sentences in told.items()}
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Jobs and tasks behind a deviation, and the WLCG sites (of a CPU model: models) that were compared."""
+
+    n_jobs: int | None
+    n_tasks: int | None
+    n_sites: int | None
+
+
+def bases_of(store: JobStore, events: Sequence[Mapping[str, Any]]) -> dict[Flag, Basis]:
+    """By flag, the jobs that the verdicts of some events rest on. Costs two requests, none without events."""
+    runs = tuple(sorted({event["run"] for event in events if event["run"] is not None}))
+    if not runs:
+        return {}
+    names = tuple(sorted({event["name"] for event in events}))
+    seen = {(_flag(event, "run"), event["deviation"]) for event in events}
+    lines = read_table(store, LINES, [In("run", runs)], [*_LINE, "n_sites"]).to_pylist()
+    sites = {tuple(row[key] for key in _LINE): row["n_sites"] for row in lines}
+    columns = ["method", "deviation", "n_jobs", "n_distinct_tasks"]
+    flags = read_table(
+        store, FLAGS, [In("run", runs), In("name", names)], ["run", *_FLAG[1:], *columns]
+    ).to_pylist()
+    return {
+        _flag(row, "run"): Basis(
+            row["n_jobs"], row["n_distinct_tasks"], sites.get(tuple(row[key] for key in _LINE))
+        )
+        for row in flags
+        # one row per method: the one that the event followed
+        if (_flag(row, "run"), row["deviation"]) in seen
+    }
+
+
+def _rows(store: JobStore, table: Table, runs: Sequence[str], *columns: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = read_table(
+        store, table, [In("speed_run", tuple(runs))], [*_FLAG, *columns]
+    ).to_pylist()
+    return rows
+
+
+def _flag(row: Mapping[str, Any], run: str = "speed_run") -> Flag:
+    return row[run], row["level"], row["processing_type"], row["name"]

@@ -1,0 +1,149 @@
+"""What there is to tell of a night: changes of flags, and nights that failed or are missing."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any, cast
+
+from esjobs.core.identity import content_id
+from esjobs.core.numbers import signed_percent
+from esjobs.core.text import visible
+from esjobs.core.window import format_time
+from scheduler.notifications.explanations import Basis, Flag
+from scheduler.notifications.notices import FLAG_KINDS, Kind, Notice, Severity
+
+_KINDS: Mapping[str, Kind] = {"noticed": "candidate", **{kind: kind for kind in FLAG_KINDS}}
+"""Kind of an event to that of its notice."""
+
+
+def flag_notices(
+    events: Iterable[Mapping[str, Any]],
+    reasons: Mapping[Flag, tuple[str, ...]] | None = None,
+    bases: Mapping[Flag, Basis] | None = None,
+    *,
+    critical: float = 0.5,
+) -> list[Notice]:
+    """The notices of rows of ``flag_events``.
+
+    ``reasons``: by run, level, processing type and name what explains a deviation; ``bases``: the
+    jobs behind it. ``critical``: a confirmed deviation is critical when all of its interval is beyond this.
+    """
+    notices = []
+    for row in events:
+        kind = _KINDS.get(row["kind"])
+        if kind is None:
+            continue
+        key = (row.get("run") or "", row["level"], row["processing_type"], row["name"])
+        basis = (bases or {}).get(key, _NO_BASIS)
+        notices.append(
+            Notice(
+                id=row["event"],
+                kind=kind,
+                severity=_severity(kind, row, critical),
+                subject=_subject(kind, row),
+                text=row.get("sentence") or "",
+                night=row["night"],
+                reasons=(reasons or {}).get(key, ()),
+                n_jobs=basis.n_jobs,
+                n_tasks=basis.n_tasks,
+                n_sites=basis.n_sites,
+                **_copied(row),
+            )
+        )
+    return notices
+
+
+_NO_BASIS = Basis(None, None, None)
+_COPIED = (
+    *("level", "processing_type", "name", "rc_site", "from_state", "to_state", "deviation", "deviation_low"),
+    *("deviation_high", "corepower", "proposal", "confirmed", "run", "window_start", "window_end", "since"),
+    *("benchmark", "evidence"),
+)
+"""What a notice has under the names of the columns."""
+
+
+def _copied(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row.get(name) for name in _COPIED}
+
+
+def _severity(kind: Kind, row: Mapping[str, Any], critical: float) -> Severity:
+    if kind not in ("opened", "reopened", "expired") or row.get("confirmed") is not True:
+        return "info"
+    low, high = row.get("deviation_low"), row.get("deviation_high")
+    beyond = low is not None and high is not None and (low >= critical or high <= -critical)
+    return "critical" if beyond else "warning"
+
+
+def _subject(kind: Kind, row: Mapping[str, Any]) -> str:
+    deviation = row.get("deviation")
+    return f"{row['name']}: {kind.replace('_', ' ')}" + (
+        "" if deviation is None else f", {signed_percent(deviation)}"
+    )
+
+
+def night_notices(
+    rows: Iterable[Mapping[str, Any]], *, since: date, told: Iterable[str] = ()
+) -> list[Notice]:
+    """The notices of rows of ``nights``, of nights not before ``since``.
+
+    ``told``: ids of notices of before; a night that is done is told of only where its failure was.
+    """
+    known = set(told)
+    notices = []
+    for row in sorted(rows, key=lambda row: row["night"]):
+        night = row["night"]
+        if night < since:
+            continue
+        if row["state"] in ("failed", "missing"):
+            kind: Kind = "night_failed" if row["state"] == "failed" else "night_missing"
+            reason = visible(str(row.get("reason") or "the ledger gives no reason"))
+            text = f"{reason.rstrip('.')}. See: esjobs show night_steps. Run it again: esjobs rerun {night}"
+            notices.append(_of_service(kind, "critical", f"Night {night} {_STATES[kind]}", text, night))
+        elif row["state"] == "done" and known & {
+            _service_id("night_failed", night),
+            _service_id("night_missing", night),
+        }:
+            text = "It had failed or was missing; its results are there now."
+            notices.append(_of_service("night_recovered", "info", f"Night {night} is done now", text, night))
+    return notices
+
+
+_STATES: Mapping[str, str] = {"night_failed": "failed", "night_missing": "is missing"}
+
+
+def ingest_stopped(last: datetime | None, hours: float, now: datetime) -> Notice:
+    """The alert that no new jobs arrive: once per last job, however long it lasts.
+
+    ``last``: when the last job ended; None: there is none. ``hours``: after how many one is worried.
+    """
+    since = "no job was ever stored" if last is None else f"the last one ended at {format_time(last)}"
+    text = f"No new jobs for more than {hours:g} hours: {since}. Check what writes job records."
+    night = now.date() - timedelta(days=1)
+    subject = "No new jobs arrive"
+    identity = content_id({"kind": "ingest_stopped", "last": None if last is None else last.isoformat()}, 20)
+    return Notice(identity, "ingest_stopped", "critical", subject, text, night)
+
+
+def undelivered(notification: str, recipient: str, subject: str, error: str, night: date) -> Notice:
+    """The notice that a message was given up: a wrong address must not stay unseen."""
+    identity = content_id({"kind": "undelivered", "notification": notification}, 20)
+    text = (
+        f"'{visible(subject)}' to {recipient}: {error}. When it is mended and esjobs notify test {recipient} "
+        "arrives: esjobs notify send --retry"
+    )
+    return Notice(identity, "undelivered", "warning", f"A message to {recipient} was given up", text, night)
+
+
+def trial(recipient: str, now: datetime) -> Notice:
+    """What a test message tells."""
+    identity = content_id({"kind": "test", "recipient": recipient, "at": now.isoformat()}, 20)
+    return Notice(
+        identity, "test", "info", "Test message", f"This is a test of esjobs to {recipient}.", now.date()
+    )
+
+
+def _service_id(kind: Kind, night: date) -> str:
+    return content_id({"kind": cast("str", kind), "night": night.isoformat()}, 20)
+
+
+def _of_service(kind: Kind, severity: Severity, subject: str, text: str, night: date) -> Notice:
+    return Notice(_service_id(kind, night), kind, severity, subject, text, night)

@@ -1,0 +1,95 @@
+"""The past of names in the store: their changes, and the messages that told of them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from esjobs.core.query import Days, In
+from esjobs.publish.publication import read_table
+from esjobs.schema.flags import FLAG_EVENTS
+from esjobs.schema.notifications import NOTIFICATIONS, SAME, WAITING
+from esjobs.store.base import JobStore
+from scheduler.notifications.gathering import flag_notices
+from scheduler.notifications.notices import Notice
+from scheduler.notifications.repetition import name_of
+
+_UNREAD = (SAME, "given up")
+"""States of what nobody reads, ever."""
+_MAILED = (*WAITING, "sent")
+_COLUMNS = ("notification", "night", "recipient", "state", "notices", "bundle", "first_at")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message by the changes that it told. ``name``: the one that it went out in; None: none yet."""
+
+    recipient: str
+    name: str | None
+    first_at: datetime
+    notices: frozenset[str]
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """``changes``: of all names that were asked for, in order. ``messages``: those of the nights since."""
+
+    changes: Sequence[Notice] = ()
+    messages: Sequence[Message] = ()
+
+    def read_by(self, recipient: str, without: Collection[str] = ()) -> set[str]:
+        """Ids of changes that a recipient has read or is to read; ``without``: but for these."""
+        return {
+            identity
+            for message in self.messages
+            if message.recipient == recipient and message.is_read
+            for identity in message.notices
+        }.difference(without)
+
+    def first_messages(self, recipient: str, notices: Iterable[Notice]) -> tuple[str, ...]:
+        """Names of the messages that told a recipient first of the queues of some notices, oldest first."""
+        names = {name_of(notice) for notice in notices if notice.is_flag}
+        found: dict[str, None] = {}
+        own = sorted(
+            (one for one in self.messages if one.recipient == recipient), key=lambda one: one.first_at
+        )
+        for name in sorted(names):
+            changes = {change.id for change in self.changes if name_of(change) == name}
+            first = next((one.name for one in own if one.name and one.notices & changes), None)
+            if first is not None:
+                found[first] = None
+        return tuple(found)
+
+
+def history_of(store: JobStore, notices: Iterable[Notice], last: date) -> History:
+    """The history of the queues and CPU models of some notices, up to a night.
+
+    Costs two requests where a notice is about any; rows of messages are read without what they say.
+    """
+    names = {name_of(notice) for notice in notices if notice.is_flag}
+    if not names:
+        return History()
+    where = [In("name", tuple(sorted({name for _, name in names})))]
+    rows = read_table(store, FLAG_EVENTS, where).to_pylist()
+    rows.sort(key=lambda row: (row["night"], row["place"] or 0))
+    changes = [change for change in flag_notices(rows) if name_of(change) in names]
+    if not changes:
+        return History()
+    first = min(change.night for change in changes)
+    told = read_table(
+        store, NOTIFICATIONS, [Days("night", first, last + timedelta(days=1))], _COLUMNS
+    ).to_pylist()
+    return History(changes, [_message(row) for row in told])
+
+
+def _message(row: Mapping[str, Any]) -> Message:
+    name = row["bundle"] if row["state"] == "bundled" else row["notification"]
+    went_out = row["state"] in (*_MAILED, "bundled")
+    return Message(
+        row["recipient"],
+        name if went_out else None,
+        row["first_at"],
+        frozenset(row["notices"].split()),
+        row["state"] not in _UNREAD,
+    )

@@ -1,0 +1,52 @@
+"""Notices about users and projects whose jobs have issues, once per recurrence."""
+
+import shlex
+from collections.abc import Sequence
+from datetime import date
+
+from esjobs.core.identity import content_id
+from esjobs.core.numbers import core_hours, many
+from esjobs.core.text import visible
+from esjobs.core.window import Window
+from scheduler.notifications.notices import Notice, Severity
+
+MOST = 100
+"""Notices of a night; of the others one says how many they are."""
+_SEVERITY: dict[str, Severity] = {"critical": "critical", "major": "warning"}
+_RULES = 4
+
+
+def job_issue(
+    what: str,
+    name: str,
+    day: date,
+    severity: str,
+    n_jobs: int,
+    rules: Sequence[tuple[str, int]],
+    wasted_core_hours: float,
+    wasted_gpu_hours: float,
+    least: str,
+) -> Notice:
+    """The notice about a user or a project; its id follows from who it is and the day it began again."""
+    identity = content_id({"kind": "job_issues", "what": what, "name": name, "day": day.isoformat()}, 20)
+    shown = ", ".join(f"{rule} ({count:,})" for rule, count in rules[:_RULES])
+    more = f" and {len(rules) - _RULES} other rules" if len(rules) > _RULES else ""
+    hours = [
+        core_hours(hours, unit)
+        for hours, unit in ((wasted_core_hours, "core-hours"), (wasted_gpu_hours, "GPU-hours"))
+        if hours >= 0.5
+    ]
+    saved = f" Up to {' and '.join(hours)} could have been saved." if hours else ""
+    command = f"esjobs show issues --{what} {shlex.quote(visible(name))} --min-severity {least}"
+    text = f"{shown}{more}.{saved} See: {command}"
+    subject = f"{what.capitalize()} {name}: {many(n_jobs, 'job')} with {severity} issues"
+    return Notice(identity, "job_issues", _SEVERITY.get(severity, "info"), subject, text, day)
+
+
+def more_job_issues(n: int, day: date, least: str) -> Notice:
+    """The notice that there are more users and projects than are told of."""
+    identity = content_id({"kind": "job_issues", "more": day.isoformat()}, 20)
+    text = f"See: esjobs show issues --window {Window.of_days(day, day)} --min-severity {least}"
+    return Notice(
+        identity, "job_issues", "info", f"{n:,} more users and projects with issues of jobs", text, day
+    )

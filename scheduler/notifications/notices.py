@@ -1,0 +1,139 @@
+"""What can be told: one change of a state each, with everything that a message about it needs."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import date, datetime
+from typing import Any, Literal, get_args
+
+Kind = Literal[
+    "opened",
+    "reopened",
+    "closed",
+    "candidate",
+    "acknowledged",
+    "expired",
+    "answered",
+    "declaration_changed",
+    "withdrawn",
+    "vanished",
+    "returned",
+    "night_failed",
+    "night_missing",
+    "night_recovered",
+    "ingest_stopped",
+    "undelivered",
+    "job_issues",
+    "test",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Every kind of notice."""
+SITE_KINDS: tuple[Kind, ...] = ("opened", "reopened", "closed")
+"""What a site may be told: changes of confirmed deviations."""
+FLAG_KINDS: tuple[Kind, ...] = KINDS[:11]
+"""Kinds about a queue or CPU model."""
+SERVICE_KINDS: tuple[Kind, ...] = KINDS[11:16]
+"""Kinds about this service."""
+JOB_KINDS: tuple[Kind, ...] = ("job_issues",)
+"""Kinds about jobs of users and projects."""
+ROLE_KINDS: Mapping[str, tuple[Kind, ...]] = {
+    "site": SITE_KINDS,
+    "coordinator": FLAG_KINDS,
+    "operator": SERVICE_KINDS,
+    "support": JOB_KINDS,
+}
+"""What a role is there for."""
+
+Severity = Literal["info", "warning", "critical"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""From the least."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A change that somebody may be told of.
+
+    ``id`` follows from what changed, so that the same change is the same notice however often it is worked
+    out. ``subject``: a few words; ``text``: a sentence or two. All below ``night`` is of flags only:
+    ``deviation`` with its 90 % interval ``deviation_low`` to ``deviation_high`` (fractions of what is
+    declared), ``corepower`` declared and ``proposal`` in benchmark per core. ``n_jobs`` of ``n_tasks`` tasks
+    say so, compared over ``n_sites`` WLCG sites (of a CPU model: models). ``also``: other kinds of work in
+    which the same deviation was confirmed. ``confirmed``: whether it may be
+    sent to a site. None: not known, or of no meaning for the kind.
+    """
+
+    id: str
+    kind: Kind
+    severity: Severity
+    subject: str
+    text: str
+    night: date
+    level: str | None = None
+    processing_type: str | None = None
+    name: str | None = None
+    rc_site: str | None = None
+    from_state: str | None = None
+    to_state: str | None = None
+    deviation: float | None = None
+    deviation_low: float | None = None
+    deviation_high: float | None = None
+    corepower: float | None = None
+    proposal: float | None = None
+    confirmed: bool | None = None
+    run: str | None = None
+    window_start: datetime | None = None
+    window_end: datetime | None = None
+    since: date | None = None
+    benchmark: str | None = None
+    evidence: str | None = None
+    reasons: tuple[str, ...] = ()
+    n_jobs: int | None = None
+    n_tasks: int | None = None
+    n_sites: int | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is about a queue or a CPU model."""
+        return self.kind in FLAG_KINDS
+
+    def plain(self) -> dict[str, Any]:
+        """It as plain data for JSON; moments and days are ISO texts."""
+        return {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def written(notices: Iterable[Notice]) -> str:
+    """Notices as one text, the same for the same notices."""
+    return json.dumps([notice.plain() for notice in notices], sort_keys=True, ensure_ascii=True)
+
+
+def read(text: str) -> tuple[Notice, ...]:
+    """Notices from such a text; what a later version added to them is left out."""
+    known = {field.name for field in fields(Notice)}
+    return tuple(
+        _notice({key: value for key, value in row.items() if key in known}) for row in json.loads(text)
+    )
+
+
+def _notice(row: dict[str, Any]) -> Notice:
+    for name, kind in (
+        ("night", date),
+        ("since", date),
+        ("window_start", datetime),
+        ("window_end", datetime),
+    ):
+        if row.get(name) is not None:
+            row[name] = kind.fromisoformat(row[name])
+    return Notice(**row | {name: tuple(row.get(name, ())) for name in ("reasons", "also")})
+
+
+def at_least(severity: Severity, least: Severity) -> bool:
+    """Whether a severity reaches another.
+
+    >>> at_least("warning", "info"), at_least("info", "critical")
+    (True, False)
+    """
+    return SEVERITIES.index(severity) >= SEVERITIES.index(least)

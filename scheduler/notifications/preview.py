@@ -1,0 +1,109 @@
+"""What would be sent of a night, as files to look at; nothing is sent, nothing is written to the store."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from esjobs.core.errors import InputError, SettingsError
+from esjobs.store.base import JobStore
+from esjobs.store.files.destination import writing
+from scheduler.notifications.channels.letter import cid_of
+from scheduler.notifications.history import history_of
+from scheduler.notifications.outbox import Entry, following
+from scheduler.notifications.repetition import repeated
+from scheduler.notifications.rules import takes
+from scheduler.notifications.sending import Post, Rendered
+from scheduler.notifications.settings import NotifySettings, Recipient
+from scheduler.notifications.sources import notices_of
+from scheduler.notifications.step import Office
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """A message as it would be: to whom, what it says, and the files that were written.
+
+    ``note``: why it would not be sent now, and what is left out because it repeats what was sent.
+    """
+
+    recipient: str
+    channel: str
+    address: str
+    digest: str
+    notices: int
+    subject: str
+    files: str
+    note: str
+
+
+def preview(store: JobStore, office: Office, night: date, out: Path) -> list[Previewed]:
+    """Write each message of a night into a folder, whether it was sent before or not.
+
+    A mail is written as it goes out (``.eml``), and its parts beside it; the other channels as the JSON that
+    is posted. A recipient that no notice is for has no files. Raises :class:`InputError` when the folder
+    cannot be made, :class:`SettingsError` for a broken template.
+    """
+    settings, today = office.settings, office.clock().date()
+    notices = notices_of(store, night, settings, today=today)
+    history = history_of(store, notices, max(night, today))
+    current = {notice.id for notice in notices}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {out}: {error.strerror}; name another one") from None
+    previewed = []
+    for recipient in settings.recipients:
+        taken = [notice for notice in notices if takes(recipient, notice)]
+        sent = history.read_by(recipient.name, without=current)
+        told, repetitions = repeated(taken, history.changes, sent, office.limit)
+        if not told:
+            continue
+        entry = following(office.draft(night)(recipient, told), history)
+        files = [_write(out / name, content) for name, content in _contents(office.post, entry, recipient)]
+        previewed.append(
+            Previewed(
+                recipient.name,
+                recipient.channel,
+                entry.address,
+                recipient.digest,
+                len(told),
+                entry.subject,
+                ", ".join(files),
+                "; ".join(_notes(recipient, settings, today, len(repetitions))),
+            )
+        )
+    return previewed
+
+
+def _notes(recipient: Recipient, settings: NotifySettings, today: date, repetitions: int) -> Iterator[str]:
+    if recipient.role == "site" and not settings.writes_to_sites(today):
+        yield settings.why_withheld
+    if repetitions:
+        yield f"{repetitions} left out: they repeat what was sent"
+
+
+def _contents(post: Post, entry: Entry, recipient: Recipient) -> Iterator[tuple[str, bytes]]:
+    try:
+        made = post.rendered(entry, recipient)
+        body = post.body(entry, recipient, made)
+    except SettingsError as error:
+        raise SettingsError(f"recipient '{recipient.name}': {error}") from error
+    if recipient.channel != "mail":
+        yield f"{recipient.name}.json", body
+        return
+    yield f"{recipient.name}.eml", body
+    yield f"{recipient.name}.txt", made.texts.text.encode()
+    yield f"{recipient.name}.html", _standing_alone(made, entry, recipient).encode()
+    if made.picture is not None:
+        yield f"{recipient.name}.png", made.picture.png
+
+
+def _standing_alone(made: Rendered, entry: Entry, recipient: Recipient) -> str:
+    """The HTML with the picture beside it, so that a browser shows it."""
+    return made.texts.html.replace(f"cid:{cid_of(entry)}", f"{recipient.name}.png")
+
+
+def _write(path: Path, content: bytes) -> str:
+    with writing(path) as stream:
+        stream.write(content)
+    return path.name

@@ -1,0 +1,179 @@
+"""Changes that repeat what a recipient read of a queue or CPU model: one wrong declaration, one message.
+
+A declaration is wrong for every kind of work, and each kind is confirmed on a night of its own. A kind is
+news only where it would still deviate by more than the limit if the declaration were corrected by what was
+sent before. Nothing here reads or writes.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from esjobs.core.words import ALL_TYPES
+from scheduler.notifications.notices import Notice
+
+OPENINGS = ("opened", "reopened")
+"""Kinds that say that a deviation is confirmed."""
+
+Name = tuple[str, str]
+"""Level and name."""
+
+
+def name_of(notice: Notice) -> Name:
+    """The queue or CPU model that a notice is about."""
+    return notice.level or "", notice.name or ""
+
+
+def agree(left: float | None, right: float | None, limit: float) -> bool:
+    """True if correcting a declaration by one deviation leaves at most the limit of the other.
+
+    Deviations to different sides never agree.
+
+    >>> agree(-0.31, -0.38, 0.2), agree(-0.31, -0.5, 0.2), agree(0.05, -0.05, 0.2)
+    (True, False, False)
+    """
+    if left is None or right is None or left * right < 0 or min(left, right) <= -1:
+        return False
+    return abs(math.log1p(left) - math.log1p(right)) <= math.log1p(limit)
+
+
+def repeated(
+    new: Sequence[Notice], history: Iterable[Notice], sent: Collection[str], limit: float
+) -> tuple[list[Notice], list[Notice]]:
+    """New notices to a recipient, parted: news, and repetitions.
+
+    ``history``: all changes of the same names, the new ones among them or not. ``sent``: ids of those that
+    the recipient has read, or is to read. News gets the other kinds of work that say the same (``also``).
+    """
+    wanted = {notice.id: notice for notice in new}
+    changes = {notice.id: notice for notice in history} | wanted
+    by_name: dict[Name, list[Notice]] = defaultdict(list)
+    for notice in changes.values():
+        by_name[name_of(notice)].append(notice)
+    news: dict[str, Notice] = {}
+    for of_name in by_name.values():
+        story = _Story(limit, wanted, sent)
+        for night in sorted({notice.night for notice in of_name}):
+            story.go_on([notice for notice in of_name if notice.night == night])
+        news |= story.news
+    order = [notice.id for notice in new]
+    return [news[each] for each in order if each in news], [one for one in new if one.id not in news]
+
+
+@dataclass
+class _Story:
+    """One name, night by night. By kind of work: deviations that stand, and those that were sent."""
+
+    limit: float
+    wanted: Collection[str]
+    sent: Collection[str]
+    news: dict[str, Notice] = field(default_factory=dict)
+    open: dict[str, float | None] = field(default_factory=dict)
+    candidates: dict[str, float | None] = field(default_factory=dict)
+    read: dict[str, tuple[str, float | None]] = field(default_factory=dict)
+    covered: set[str] = field(default_factory=set)
+    said: set[tuple[object, ...]] = field(default_factory=set)
+
+    def go_on(self, night: Sequence[Notice]) -> None:
+        """One night: all kinds of work together first."""
+        closing = {one.processing_type for one in night if one.kind in ("closed", "withdrawn")}
+        for change in sorted(night, key=_order):
+            is_read = change.id in self.sent
+            if change.id in self.wanted:
+                is_read = not self._repeats(change, closing)
+                if is_read:
+                    self.news[change.id] = change
+            self._happened(change, is_read=is_read)
+
+    def _repeats(self, change: Notice, closing: Collection[str | None]) -> bool:
+        work = change.processing_type or ""
+        left = {other: size for other, size in self.open.items() if other not in closing}
+        match change.kind:
+            case "opened" | "reopened":
+                return self._covers(change)
+            case "closed":
+                size = self.open.get(work)
+                if any(agree(size, other, self.limit) for other in left.values()):
+                    return True
+                return work in self.covered and not self._was_read(size)
+            case "candidate":
+                others = (size for other, size in self.candidates.items() if other != work)
+                return bool(self.open) or any(agree(change.deviation, size, self.limit) for size in others)
+            case "withdrawn":
+                size = self.candidates.get(work)
+                others = (size for other, size in self.candidates.items() if other not in closing)
+                return (
+                    bool(self.open)
+                    or any(agree(size, other, self.limit) for other in others)
+                    or _topic(change) in self.said
+                )
+            case _:
+                return _topic(change) in self.said
+
+    def _covers(self, change: Notice) -> bool:
+        """Another deviation was sent that agrees with this one, and still stands, be it in another kind."""
+        work = change.processing_type or ""
+        standing = [size for other, size in self.open.items() if other != work]
+        for identity, size in self.read.values():
+            if not agree(size, change.deviation, self.limit):
+                continue
+            if any(agree(size, other, self.limit) for other in standing):
+                leader = self.news.get(identity)
+                if leader is not None and work != leader.processing_type:
+                    self.news[identity] = replace(leader, also=tuple(sorted({*leader.also, work})))
+                return True
+        return False
+
+    def _was_read(self, size: float | None) -> bool:
+        return any(agree(size, other, self.limit) for _, other in self.read.values())
+
+    def _happened(self, change: Notice, *, is_read: bool) -> None:
+        work = change.processing_type or ""
+        if is_read:
+            self.said.add(_topic(change))
+        match change.kind:
+            case "opened" | "reopened":
+                self.candidates.pop(work, None)
+                self.open[work] = change.deviation
+                self.read.pop(work, None)
+                (self.covered.discard if is_read else self.covered.add)(work)
+                if is_read:
+                    self.read[work] = (change.id, change.deviation)
+            case "closed":
+                size = self.open.pop(work, None)
+                if is_read:
+                    self.read = {
+                        other: (identity, read)
+                        for other, (identity, read) in self.read.items()
+                        if other != work and not agree(size, read, self.limit)
+                    }
+            case "candidate":
+                self.candidates[work] = change.deviation
+            case "withdrawn":
+                self.candidates.pop(work, None)
+
+
+def _order(notice: Notice) -> tuple[bool, str]:
+    work = notice.processing_type or ""
+    return work != ALL_TYPES, work
+
+
+def _topic(notice: Notice) -> tuple[object, ...]:
+    """Something that is entered or imported once and happens to every kind of work of a name."""
+    if notice.kind == "declaration_changed" and notice.corepower is not None:
+        return notice.kind, f"{notice.corepower:.4g}"
+    return notice.kind, notice.night
+
+
+def lasting(notices: Iterable[Notice]) -> list[Notice]:
+    """What is left to say of changes that were withheld: without deviations that have ended meanwhile."""
+    pending: dict[tuple[Name, str | None], Notice] = {}
+    rest: list[Notice] = []
+    for notice in sorted(notices, key=lambda one: (one.night, one.id)):
+        key = (name_of(notice), notice.processing_type)
+        if notice.kind in OPENINGS:
+            pending[key] = notice
+        elif notice.kind != "closed" or pending.pop(key, None) is None:
+            rest.append(notice)
+    return [*rest, *pending.values()]

@@ -1,0 +1,210 @@
+"""Delivery of what waits in the outbox: in rounds, so that who does not answer keeps nobody waiting."""
+
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import tenacity
+
+from esjobs.core.clock import Clock
+from esjobs.core.errors import SettingsError
+from scheduler.notifications.channels import chat, webhook
+from scheduler.notifications.channels.letter import cid_of, letter_of
+from scheduler.notifications.channels.mail import send_mail
+from scheduler.notifications.channels.outcome import DeliveryError
+from scheduler.notifications.channels.web import post
+from scheduler.notifications.digest import Digest, digest_of
+from scheduler.notifications.notices import Notice
+from scheduler.notifications.outbox import GONE, Entry, given_up
+from scheduler.notifications.picture import WIDTH, Picture, picture_of
+from scheduler.notifications.secrecy import host_of, secrets_of, value_of, without
+from scheduler.notifications.settings import NotifySettings, Recipient, is_web_address
+from scheduler.notifications.wording import PREFIX, Inline, Texts, Wording
+
+_log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 2.0, 60.0
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A message as it is delivered."""
+
+    digest: Digest
+    texts: Texts
+    picture: Picture | None
+
+
+class Post:
+    """What delivers a message: settings, the limit that pictures show, and the clock that signs."""
+
+    def __init__(self, settings: NotifySettings, limit: float, clock: Clock) -> None:
+        self.settings = settings
+        self._limit = limit
+        self._clock = clock
+
+    def subject(self, recipient: Recipient, notices: Sequence[Notice]) -> str:
+        """The subject of a message; a plain one where a template is broken, which its delivery tells."""
+        digest = digest_of("-", recipient.name, recipient.role, notices, self.settings.link)
+        try:
+            return Wording(self.settings, recipient).subject(digest)
+        except SettingsError:
+            return f"{PREFIX}Night {digest.days}"
+
+    def address(self, recipient: Recipient) -> str:
+        """Where it goes, as the log has it: a mail address, or the host of an address."""
+        if recipient.address is not None:
+            return recipient.address
+        try:
+            url = value_of(recipient.url, recipient.url_file, "the url")
+            return host_of(url) if url else "-"
+        except (SettingsError, ValueError):
+            return f"{recipient.url_file}"
+
+    def rendered(self, entry: Entry, recipient: Recipient) -> Rendered:
+        """The texts and the picture of an entry; :class:`SettingsError` where a template is broken."""
+        notices = entry.told
+        digest = digest_of(entry.notification, recipient.name, recipient.role, notices, self.settings.link)
+        picture = picture_of(notices, self._limit) if recipient.channel == "mail" else None
+        inline = None if picture is None else Inline(cid_of(entry), WIDTH, picture.alt)
+        return Rendered(
+            digest, Wording(self.settings, recipient).texts(digest, entry.subject, inline), picture
+        )
+
+    def body(self, entry: Entry, recipient: Recipient, made: Rendered) -> bytes:
+        """What is handed over: a mail, or the JSON of the other channels."""
+        match recipient.channel:
+            case "mail":
+                if self.settings.mail is None or recipient.address is None:
+                    raise SettingsError("mail needs a server: [notify.mail]")
+                letter = letter_of(entry, made.texts, made.picture, self.settings.mail, recipient)
+                return letter.as_bytes()
+            case "webhook":
+                return webhook.body_of(entry, entry.told, made.texts.chat)
+            case form:
+                return chat.body_of(made.digest, made.texts.chat, form)
+
+    def deliver(self, entry: Entry, recipient: Recipient) -> None:
+        """Hand a message over once. Raises :class:`DeliveryError`."""
+        try:
+            self._deliver(entry, recipient)
+        except SettingsError as error:
+            raise DeliveryError(self._hidden(str(error)), "later") from None
+
+    def _deliver(self, entry: Entry, recipient: Recipient) -> None:
+        settings, made = self.settings, self.rendered(entry, recipient)
+        if recipient.channel == "mail":
+            if settings.mail is None or recipient.address is None:
+                raise SettingsError("mail needs a server: [notify.mail]")
+            letter = letter_of(entry, made.texts, made.picture, settings.mail, recipient)
+            send_mail(
+                settings.mail,
+                letter,
+                recipient.address,
+                timeout_s=settings.timeout_s,
+                secrets=self._secrets,
+            )
+            return
+        url = value_of(recipient.url, recipient.url_file, "the url") or ""
+        if not is_web_address(url):
+            raise SettingsError(f"{recipient.url_file} holds no address such as https://HOST/PATH")
+        body = self.body(entry, recipient, made)
+        headers = {}
+        if recipient.channel == "webhook":
+            secret = value_of(recipient.secret, recipient.secret_file, "the secret") or ""
+            headers = webhook.signed(entry.notification, self._clock(), body, secret)
+        post(
+            url,
+            body,
+            headers,
+            timeout_s=settings.timeout_s,
+            ca_file=settings.ca_file,
+            proxy=None if settings.proxy is None else settings.proxy.get_secret_value(),
+            secrets=self._secrets,
+        )
+
+    def attempt(self, entry: Entry) -> tuple[Entry, DeliveryError | None]:
+        """An entry after one attempt to deliver it, and the error if it failed."""
+        recipient = self.settings.recipient(entry.recipient)
+        if recipient is None:
+            return given_up(entry, GONE), None
+        try:
+            self.deliver(entry, recipient)
+        except DeliveryError as error:
+            return self._failed(entry, error), error
+        except Exception as error:
+            where = self._hidden("".join(traceback.format_exception(error)))
+            _log.error("message %s to %s: %s", entry.notification, entry.recipient, where)
+            told = DeliveryError(self._hidden(f"a defect of esjobs: {error!r}")[:300], "later")
+            return self._failed(entry, told), told
+        now = self._clock()
+        done = replace(
+            entry, state="sent", attempts=entry.attempts + 1, sent_at=now, tried_at=now, error=None
+        )
+        return done, None
+
+    def _failed(self, entry: Entry, error: DeliveryError) -> Entry:
+        now = self._clock()
+        tried = replace(entry, state="failed", attempts=entry.attempts + 1, tried_at=now, error=str(error))
+        if error.again == "never":
+            return given_up(tried, str(error))
+        days = (now - entry.first_at).days
+        if days >= self.settings.give_up_days:
+            return given_up(tried, f"not delivered in {days} days: {error}")
+        return tried
+
+    def _hidden(self, text: str) -> str:
+        return without(text, self._secrets)
+
+    @cached_property
+    def _secrets(self) -> tuple[str, ...]:
+        return secrets_of(self.settings)
+
+
+def deliver_all(
+    office: Post,
+    waiting: Sequence[Entry],
+    mark: Callable[[Entry], None],
+    *,
+    pause: Callable[[float], None],
+    alive: Callable[[], None] = lambda: None,
+) -> list[Entry]:
+    """Try everything once, then again what may work after a pause; the entries as they are in the end.
+
+    ``mark`` is called after each attempt, ``alive`` before it: it raises when another process has taken the
+    right to send. Pauses double, and last as long as a receiver asked for, up to a
+    minute.
+    """
+    ended: dict[str, Entry] = {}
+    asked: list[float] = []
+
+    def round_of(pending: list[Entry]) -> list[Entry]:
+        asked.clear()
+        again = []
+        for entry in pending:
+            alive()
+            tried, error = office.attempt(entry)
+            mark(tried)
+            ended[tried.notification] = tried
+            if error is not None and error.again == "now" and tried.state == "failed":
+                again.append(tried)
+                asked.append(error.wait_s or 0.0)
+        return again
+
+    rest = list(waiting)
+
+    def one_round() -> bool:
+        rest[:] = round_of(rest)
+        return bool(rest)
+
+    usual = tenacity.wait_exponential(multiplier=FIRST_PAUSE_S) + tenacity.wait_random(0, 1)
+    tenacity.Retrying(
+        retry=tenacity.retry_if_result(bool),
+        stop=tenacity.stop_after_attempt(office.settings.attempts),
+        wait=lambda state: min(max(usual(state), *asked, 0.0), LONGEST_PAUSE_S),
+        sleep=pause,
+        retry_error_callback=lambda _: False,
+    )(one_round)
+    return list(ended.values())

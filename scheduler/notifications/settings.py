@@ -1,0 +1,254 @@
+"""What a user can set about notifications: the mail server, who is told what, how often, in which words."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from esjobs.core.setting_types import Count, no_flag
+from scheduler.notifications.notices import SITE_KINDS, Kind, Severity
+
+Channel = Literal["mail", "webhook", "mattermost", "slack"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
+"""How a message travels."""
+Role = Literal["site", "coordinator", "operator", "support"]
+"""Who reads it: a site about its own queues, who looks after all sites, who looks after this service."""
+Digest = Literal["nightly", "weekly"]
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
+
+_SIMPLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def _word(value: str) -> str:
+    if not _SIMPLE.fullmatch(value):
+        raise PydanticCustomError("word", "expected 1 to 64 letters, digits, dots, dashes or underscores")
+    return value
+
+
+def _mail_address(value: str) -> str:
+    # takes as long to import as all other settings
+    from email.errors import MessageError
+    from email.headerregistry import Address
+
+    try:
+        valid = value.isascii() and "@" in value and bool(Address(addr_spec=value).domain)
+    except (MessageError, ValueError, IndexError):
+        valid = False
+    if not valid or not value.isprintable() or " " in value:
+        raise PydanticCustomError("address", "expected an address such as grid-support@site.example")
+    return value
+
+
+_Word = Annotated[str, AfterValidator(_word)]
+_Address = Annotated[str, AfterValidator(_mail_address)]
+_Seconds = Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=600)]
+_Patterns = tuple[Annotated[str, Field(min_length=1, max_length=200)], ...]
+
+
+class _Section(BaseModel):
+    """A table of the settings file. An unknown key is named; its value, perhaps a secret, is not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: object) -> object:
+        if isinstance(given, Mapping):
+            for key in given:
+                if key not in cls.model_fields:
+                    raise PydanticCustomError(
+                        "unknown", f"no key '{key}'; there are {', '.join(cls.model_fields)}"
+                    )
+        return given
+
+
+class MailSettings(_Section):
+    """The server that takes mail, and who writes."""
+
+    host: Annotated[str, Field(min_length=1, max_length=255)]
+    port: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=65535)] | None = None
+    """587 with STARTTLS, 465 with TLS, 25 with none, when not set."""
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    """``none``: in the clear, and only without a login."""
+    user: Annotated[str, Field(min_length=1)] | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    """A file that holds the password, read when mail is sent."""
+    ca_file: Path | None = None
+    """Certificates to trust, PEM; the system's when not set."""
+    sender: _Address
+    """In ``From``, and where undeliverable mail returns to."""
+    sender_name: Annotated[str, Field(max_length=64)] = "esjobs"
+    reply_to: _Address | None = None
+    """Where an answer of a site goes; the sender when not set."""
+
+    @property
+    def port_used(self) -> int:
+        """The port that is set, or that of the kind of security."""
+        return self.port or {"starttls": 587, "tls": 465, "none": 25}[self.security]
+
+    @model_validator(mode="after")
+    def _login(self) -> Self:
+        given = (self.password is not None) + (self.password_file is not None)
+        if given > 1:
+            raise PydanticCustomError("login", "give password or password_file, not both")
+        if (self.user is not None) != bool(given):
+            raise PydanticCustomError("login", "a login needs user and password (or password_file), both")
+        if given and self.security == "none":
+            raise PydanticCustomError(
+                "login", "a password is not sent in the clear; set security to starttls or tls"
+            )
+        return self
+
+
+class Recipient(_Section):
+    """Somebody who is told something, by one channel.
+
+    ``sites``: patterns (``*``, ``?``, ``[...]``, in upper or lower case) over WLCG site and queue.
+    ``severity``: nothing less. ``kinds``: nothing else; not set: what the role is there for.
+    """
+
+    name: _Word
+    role: Role
+    channel: Channel
+    address: _Address | None = None
+    """Of a mail."""
+    url: SecretStr | None = None
+    """Of the other channels; it often contains a secret, so no message shows more than its host."""
+    url_file: Path | None = None
+    secret: SecretStr | None = None
+    """Signs what a webhook gets; ``whsec_...`` is base64, anything else is taken as it is."""
+    secret_file: Path | None = None
+    sites: _Patterns = ()
+    severity: Severity = "info"
+    kinds: tuple[Kind, ...] = ()
+    digest: Digest = "nightly"
+    language: _Word | None = None
+    """A folder of templates; that of ``[notify]`` when not set."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        problem = _of_channel(self) or _of_role(self)
+        if problem:
+            raise PydanticCustomError("recipient", f"recipient '{self.name}': {problem}")
+        return self
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Its patterns; who is no site and names none has everything."""
+        return self.sites or ("*",)
+
+
+def _of_channel(given: Recipient) -> str:
+    """What is wrong about how it is reached."""
+    urls = (given.url is not None) + (given.url_file is not None)
+    secrets = (given.secret is not None) + (given.secret_file is not None)
+    if given.channel == "mail":
+        if given.address is None:
+            return "channel 'mail' needs an address"
+        return "url and secret belong to other channels than 'mail'" if urls or secrets else ""
+    if given.address is not None:
+        return f"an address belongs to channel 'mail', channel '{given.channel}' has a url"
+    if urls != 1:
+        return f"channel '{given.channel}' needs url or url_file, one of them"
+    if given.url is not None and not is_web_address(given.url.get_secret_value()):
+        return "url is no address such as https://HOST/PATH"
+    if given.channel == "webhook":
+        return "" if secrets == 1 else "channel 'webhook' needs secret or secret_file, one of them, to sign"
+    return f"a secret belongs to channel 'webhook', not to '{given.channel}'" if secrets else ""
+
+
+def _of_role(given: Recipient) -> str:
+    """What is wrong about what it is to be told."""
+    if given.role != "site":
+        return ""
+    if not given.sites:
+        return "role 'site' needs sites, patterns of its WLCG site or queues"
+    beyond = [kind for kind in given.kinds if kind not in SITE_KINDS]
+    return f"a site is told of {', '.join(SITE_KINDS)} only, not of {beyond[0]}" if beyond else ""
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text is an address that something can be posted to.
+
+    >>> is_web_address("https://chat.example/hooks/1"), is_web_address("chat.example"), is_web_address("http://")
+    (True, False, False)
+    """
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and (parts.port is None or parts.port > 0)
+            and text.isprintable()
+            and " " not in text
+        )
+    except ValueError:
+        return False
+
+
+class NotifySettings(_Section):
+    """Who is told, and how patiently. Without recipients nothing is told to anybody."""
+
+    recipients: tuple[Recipient, ...] = ()
+    mail: MailSettings | None = None
+    ca_file: Path | None = None
+    """Certificates to trust for webhooks and chats, PEM; the usual ones when not set."""
+    proxy: SecretStr | None = None
+    """``http://HOST:PORT`` through which webhooks and chats are reached."""
+    language: _Word = "en"
+    templates: Path | None = None
+    """A folder ``LANGUAGE/NAME`` with templates that take the place of ours."""
+    link: Annotated[str, Field(max_length=500)] | None = None
+    """Address of a report or dashboard that messages name."""
+    contact: Annotated[str, Field(max_length=200)] | None = None
+    """Who to ask, as messages say it."""
+    weekly_on: Weekday = "monday"
+    """The day (UTC) on which weekly digests are sent."""
+    timeout_s: _Seconds = 30.0
+    """For one attempt to deliver one message, all of it."""
+    attempts: Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=20)] = 3
+    """How often a message is tried before it waits for the next night."""
+    give_up_days: Count = 7
+    """A message that could not be delivered for so many days is given up."""
+    within_days: Count = 14
+    """Changes of nights longer ago are noted and not sent: who catches up a year writes to nobody."""
+    sites_from: date | None = None
+    """The day (UTC) from which recipients of the role site are written to; not set: never."""
+    critical_deviation: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=10)] = 0.5
+    """A confirmed deviation is critical when all of its interval is beyond this."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [recipient.name.casefold() for recipient in self.recipients]
+        for name in names:
+            if names.count(name) > 1:
+                raise PydanticCustomError("recipient", f"there are two recipients '{name}'; name each once")
+        if self.mail is None and any(recipient.channel == "mail" for recipient in self.recipients):
+            raise PydanticCustomError("mail", "recipients of channel 'mail' need a server: [notify.mail]")
+        if self.link is not None and not is_web_address(self.link):
+            raise PydanticCustomError("link", "link is no address such as https://HOST/PATH")
+        if self.proxy is not None and not is_web_address(self.proxy.get_secret_value()):
+            raise PydanticCustomError("proxy", "proxy is no address such as http://HOST:3128")
+        return self
+
+    def writes_to_sites(self, today: date) -> bool:
+        """True from ``sites_from`` on."""
+        return self.sites_from is not None and today >= self.sites_from
+
+    @property
+    def why_withheld(self) -> str:
+        """What the log and a preview say of a message to a site that is not sent yet."""
+        if self.sites_from is None:
+            return "withheld: sites are written to from notify.sites_from on, which is not set"
+        return f"withheld: sites are written to from {self.sites_from} on (notify.sites_from)"
+
+    def recipient(self, name: str) -> Recipient | None:
+        """The recipient of this name, in upper or lower case; None when there is none."""
+        return next((one for one in self.recipients if one.name.casefold() == name.casefold()), None)

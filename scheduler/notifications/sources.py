@@ -1,0 +1,89 @@
+"""Reads from the store what there is to tell."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import date, timedelta
+
+from esjobs.core.query import Days, In
+from esjobs.publish.publication import read_table
+from esjobs.schema.flags import FLAG_EVENTS, FLAG_NOTES, FLAG_STATES
+from esjobs.schema.nights import NIGHTS
+from esjobs.store.base import JobStore
+from scheduler.notifications.explanations import bases_of, reasons_of
+from scheduler.notifications.gathering import flag_notices, night_notices
+from scheduler.notifications.notices import Notice
+from scheduler.notifications.settings import NotifySettings
+
+_ORDER = ("night", "level", "name", "processing_type", "place")
+
+
+def notices_of(
+    store: JobStore,
+    night: date,
+    settings: NotifySettings,
+    *,
+    today: date,
+    told: Collection[str] = (),
+    alerts: Sequence[Notice] = (),
+) -> list[Notice]:
+    """Changes of flags of a night and those after it, nights of the last weeks that went wrong, ``alerts``.
+
+    A night that is run again may change what the nights after it were taken for. ``told``: ids of what was
+    told before. A notice that is there twice is taken once.
+    """
+    events = read_table(store, FLAG_EVENTS, [Days("night", night, max(night, today))]).to_pylist()
+    since = today - timedelta(days=settings.within_days)
+    nights = read_table(
+        store, NIGHTS, [Days("night", since, max(night, today))], ["night", "state", "reason"]
+    ).to_pylist()
+    events.sort(
+        key=lambda row: (
+            row["night"],
+            row["level"],
+            row["name"],
+            row["processing_type"],
+            row.get("place") or 0,
+        )
+    )
+    gathered = [
+        *flag_notices(
+            events, reasons_of(store, events), bases_of(store, events), critical=settings.critical_deviation
+        ),
+        *night_notices(nights, since=since, told=told),
+        *alerts,
+    ]
+    return list({notice.id: notice for notice in gathered}.values())
+
+
+def events_between(store: JobStore, first: date, last: date) -> set[str]:
+    """Ids of the events of some nights, both ends included."""
+    rows = read_table(store, FLAG_EVENTS, [Days("night", first, last)], ["event"])
+    return set(rows.column("event").to_pylist())
+
+
+def last_night(store: JobStore, today: date) -> date | None:
+    """The newest night up to today that anything is known of; None when there is none."""
+    nights = [
+        row["night"]
+        for table in (FLAG_EVENTS, NIGHTS)
+        for batch in store.read(
+            table, [Days("night", date.min, today)], ["night"], order=("-night",), limit=1
+        )
+        for row in batch.to_pylist()
+    ]
+    return max(nights, default=None)
+
+
+def known_names(store: JobStore) -> list[tuple[str | None, str | None]]:
+    """Pairs of WLCG site and queue that were ever flagged."""
+    rows = read_table(store, FLAG_STATES, [In("level", ("site",))], ["rc_site", "name"]).to_pylist()
+    return sorted({(row["rc_site"], row["name"]) for row in rows}, key=str)
+
+
+def answers_by_name(store: JobStore) -> dict[str, list[tuple[str, str]]]:
+    """What was answered about each name: when (ISO) and what, the oldest first."""
+    rows = read_table(store, FLAG_NOTES, [In("kind", ("answer",))], ["name", "entered_at", "text", "by"])
+    answers: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in sorted(rows.to_pylist(), key=lambda row: row["entered_at"]):
+        answers[row["name"]].append((row["entered_at"].isoformat(), f"{row['by']}: {row['text']}"))
+    return answers

@@ -1,0 +1,57 @@
+"""Telling people, as a step of the night; also of one that failed."""
+
+from esjobs.issues.recurrence import recurrences
+from scheduler.ledger import Ledger
+from scheduler.night import why_missing
+from scheduler.notifications.gathering import ingest_stopped, night_notices
+from scheduler.notifications.job_issues import MOST, job_issue, more_job_issues
+from scheduler.notifications.notices import Notice
+from scheduler.work import NightAccount, NightWork
+
+
+def _job_issues(work: NightWork) -> list[Notice]:
+    """Users and projects whose jobs of the night have issues, and had none for a while."""
+    detect = work.settings.detect
+    found = list(recurrences(work.store, work.night, detect.told_from, detect.quiet_days))
+    notices = [
+        job_issue(
+            one.what,
+            one.name,
+            one.day,
+            one.severity,
+            one.n_jobs,
+            one.rules,
+            one.wasted_core_hours,
+            one.wasted_gpu_hours,
+            detect.told_from,
+        )
+        for one in found[:MOST]
+    ]
+    if len(found) > MOST:
+        notices.append(more_job_issues(len(found) - MOST, work.night, detect.told_from))
+    return notices
+
+
+def notify_night(work: NightWork) -> NightAccount:
+    """Tell what the night changed, and what went wrong; send what waits in the outbox."""
+    if not work.settings.notify.recipients:
+        return NightAccount()
+    report = work.session.notifier.send(work.night, alerts=_alerts(work))
+    told = tuple(f"{count} {name}" for name, count in report.counts.items())
+    return NightAccount(report.rows_in, report.rows_out, (*told, *report.notes))
+
+
+def _alerts(work: NightWork) -> list[Notice]:
+    """What no table tells yet: that this very night has no jobs, and that none arrive any more."""
+    alerts = []
+    row = Ledger(work.store, work.clock).night(work.night)
+    if not work.windows and row is not None and row["state"] == "running":
+        alerts += night_notices(
+            [{"night": work.night, "state": "missing", "reason": why_missing(work)}], since=work.night
+        )
+    alerts += _job_issues(work)
+    now, hours = work.clock(), work.settings.nights.ingest_stopped_h
+    last = work.store.span().last
+    if last is not None and (now - last).total_seconds() > 3600 * hours:
+        alerts.append(ingest_stopped(last, hours, now))
+    return alerts

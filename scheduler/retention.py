@@ -1,0 +1,51 @@
+"""What a night lets go of: results of old runs, and the accounts of old nights by the same rule."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from scheduler.ledger import Ledger
+from scheduler.work import NightAccount, NightWork
+
+
+def prune_night(work: NightWork) -> NightAccount:
+    """Prune by the settings (``[retention]``), as ``esjobs prune`` does, and the ledger with it."""
+    report = work.session.prune()
+    settings = work.settings.retention
+    ledger = Ledger(work.store, work.clock)
+    nights = [row["night"] for row in ledger.nights()]
+    kept = kept_nights(
+        nights, settings.keep_newest, settings.keep_daily, settings.keep_weekly, settings.keep_monthly
+    )
+    gone = sorted(set(nights) - kept - {work.night})
+    ledger.remove(gone)
+    return NightAccount(
+        report.rows_in + len(nights),
+        report.rows_out + len(nights) - len(gone),
+        (f"{report.rows_in - report.rows_out} runs and {len(gone)} nights of the ledger removed",),
+    )
+
+
+def kept_nights(nights: Sequence[date], newest: int, daily: int, weekly: int, monthly: int) -> set[date]:
+    """The nights that stay: so many of the newest, and the newest of each day, week and month.
+
+    >>> days = [date(2025, 1, 1 + number) for number in range(31)]
+    >>> [night.day for night in sorted(kept_nights(days, 2, 3, 2, 1))]
+    [26, 29, 30, 31]
+    """
+    ordered = sorted(nights, reverse=True)
+    kept = set(ordered[: max(newest, daily, 1)])
+    for number, period in ((weekly, _week), (monthly, _month)):
+        first: dict[tuple[int, int], date] = {}
+        for night in ordered:
+            first.setdefault(period(night), night)
+        kept.update(list(first.values())[:number])
+    return kept
+
+
+def _week(night: date) -> tuple[int, int]:
+    year, week, _ = night.isocalendar()
+    return year, week
+
+
+def _month(night: date) -> tuple[int, int]:
+    return night.year, night.month

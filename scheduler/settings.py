@@ -1,0 +1,91 @@
+"""What a user can set about the nights: when they run, what they look at, and how long they are patient."""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from esjobs.core.setting_types import no_flag
+
+_LONGEST_WINDOW = 3_660
+"""Days: ten years."""
+
+
+def _ascending(days: tuple[int, ...]) -> tuple[int, ...]:
+    if any(a >= b for a, b in pairwise(days)):
+        raise PydanticCustomError("ascending", "expected each length once, the shortest first")
+    return days
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError) as error:
+        raise PydanticCustomError(
+            "zone", "expected the name of a time zone, such as Europe/Zurich or UTC"
+        ) from error
+    return name
+
+
+_Days = Annotated[int, BeforeValidator(no_flag), Field(ge=1, le=_LONGEST_WINDOW)]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class NightlyFiles(BaseModel):
+    """Files that every night reads before it aggregates."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: _Text
+    """As ``esjobs ingest`` names it: panda, jobs, corepower, cric."""
+    files: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    """Names or patterns; ``{night}`` stands for the day, as 2018-08-31, and those that may be late."""
+    fill: tuple[_Text, ...] = ()
+    """``FIELD=VALUE``: fills a field where it is missing."""
+
+
+class NightsSettings(BaseModel):
+    """Windows, memory, patience and times of the nightly service."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    windows: Annotated[tuple[_Days, ...], Field(min_length=1), AfterValidator(_ascending)] = (7, 30, 90)
+    """Lengths of the sliding windows, days; each keeps a latest run of its own."""
+    headline: _Days = 30
+    """The window, one of these lengths, whose results people see where they name none."""
+    late_days: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=_LONGEST_WINDOW)] = 7
+    """So many days before a night are looked at for late records."""
+    catch_up: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=1_000)] = 7
+    """So many nights that are missing one trigger makes up for, oldest first."""
+    deadline_h: Annotated[float, BeforeValidator(no_flag), Field(ge=0, le=240)] = 4.0
+    """A night whose engine fails is tried again for so many hours."""
+    backoff_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=3_600)] = 30.0
+    """Seconds before the first repetition; each pause is twice as long as the one before."""
+    longest_pause_s: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=86_400)] = 900.0
+    """No pause is longer."""
+    cron: _Text = "30 3 * * *"
+    """When ``esjobs serve`` begins: minute, hour, day, month, day of the week."""
+    time_zone: Annotated[_Text, AfterValidator(_zone)] = "UTC"
+    """The zone of these times; daylight saving is followed. Days of jobs are days of UTC."""
+    ingest: tuple[NightlyFiles, ...] = ()
+    """What every night reads first; nothing: jobs come by other ways."""
+    ingest_stopped_h: Annotated[float, BeforeValidator(no_flag), Field(gt=0, le=10_000)] = 36.0
+    """No job ended for so many hours: an alert."""
+    listen: Literal["metrics", "nothing"] = "metrics"
+    """Whether the service answers questions for its metrics and its health."""
+    host: _Text = "127.0.0.1"
+    """Where it listens: on this machine alone, unless another address is given."""
+    port: Annotated[int, BeforeValidator(no_flag), Field(ge=0, le=65_535)] = 9464
+    """The port of that; 0: any that is free."""
+
+    @model_validator(mode="after")
+    def _headline_is_a_window(self) -> "NightsSettings":
+        if self.headline not in self.windows:
+            raise PydanticCustomError(
+                "headline",
+                "expected headline to be one of the windows: {windows}",
+                {"windows": ", ".join(map(str, self.windows))},
+            )
+        return self

@@ -1,0 +1,56 @@
+"""Evidence, beside the clock of this machine, that a night is over.
+
+A clock that is ahead once makes nights of the future: sixty that are "missing", retention that counts from
+them, mails about them. So a trigger runs a night only where something else reaches nearly as far.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+
+from esjobs.core.clock import Clock
+from esjobs.core.errors import ClockError
+from esjobs.store.base import JobStore, ServerClock
+from scheduler.ledger import Ledger
+
+_TOLERANCE = timedelta(days=1)
+"""A night may lie so far behind the newest evidence: the day may have no jobs."""
+
+
+def last_complete_day(now: datetime) -> date:
+    """The last day of UTC that is over.
+
+    >>> last_complete_day(datetime(2018, 9, 1, 3, 30, tzinfo=UTC)).isoformat()
+    '2018-08-31'
+    """
+    return now.astimezone(UTC).date() - timedelta(days=1)
+
+
+def require_plausible(store: JobStore, clock: Clock, night: date) -> None:
+    """Raise :class:`ClockError` for a night more than a day after all evidence.
+
+    Evidence is the end of the newest job and the time of the store's server. Where the store has no server,
+    the newest night that was run: nights without jobs follow each other a day at a time. A store without any
+    evidence takes every night. Costs what ``span`` costs, and a search that reads no document.
+    """
+    evidence = list(_evidence(store, clock, night))
+    if not evidence:
+        return
+    newest, what = max(evidence)
+    if night - newest > _TOLERANCE:
+        raise ClockError(
+            f"the night of {night} was not run: it lies {(night - newest).days} days after {newest}, {what}; "
+            f"set the clock of this machine, or, if it is right: esjobs catch-up --to {night}"
+        )
+
+
+def _evidence(store: JobStore, clock: Clock, night: date) -> Iterator[tuple[date, str]]:
+    last_job = store.span().last
+    if last_job is not None:
+        yield last_job.date(), "the day of the newest job"
+    server_time = store.server_time() if isinstance(store, ServerClock) else None
+    if server_time is not None:
+        yield last_complete_day(server_time), "the last day that is over by the clock of the cluster"
+        return
+    run = [row["night"] for row in Ledger(store, clock).nights(None, night) if row["attempt"]]
+    if run:
+        yield max(run), "the newest night that was run"

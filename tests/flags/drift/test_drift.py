@@ -1,0 +1,216 @@
+"""Changes planted in made-up jobs are found, dated and explained; where nothing changes nothing is told."""
+
+import math
+import statistics
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from esjobs.api.session import Session
+from esjobs.core.errors import NoResultError
+from esjobs.publish.publication import rows_table
+from esjobs.records.names.cpu_models import resolve_names
+from esjobs.schema.drift import DAILY_FACTORS
+from tests.conftest import memory_session
+from tests.flags.drift.grids import DAYS, FIRST, GRID, WINDOW, contradicting, faster, fill, on_one_model
+
+TRUTH = GRID.truth()
+LARGE = sorted(
+    (queue for queue in TRUTH.queues if not queue.island and not queue.short_jobs), key=lambda q: -q.share
+)
+STEADY, STEPPED, REFITTED = LARGE[0].name, LARGE[1].name, LARGE[2].name
+SLOWEST = min(TRUTH.cpu_models, key=lambda cpu: cpu.speed)
+
+
+@pytest.fixture(scope="module")
+def changed() -> Session:
+    """One queue 20 % faster from day 14 on, another on the slowest CPU model from day 16 on."""
+    session = memory_session()
+    fill(session, {14: faster(STEPPED, 1.2), 16: on_one_model(REFITTED, SLOWEST.name)})
+    session.run(WINDOW)
+    session.drift()
+    return session
+
+
+def told(session: Session, name: str) -> dict[str, Any]:
+    (row,) = session.arrow.show("drifts", level="site", name=name).to_pylist()
+    return dict(row)
+
+
+def test_nothing_is_told_of_a_grid_where_nothing_changes(session: Session) -> None:
+    fill(session)
+    session.run(WINDOW)
+    report = session.drift()
+    assert report.counts["days fitted"] == DAYS
+    assert report.counts["names looked at"] >= 28
+    assert session.drifts().empty
+
+
+def test_a_step_is_found_on_its_day_with_its_size(changed: Session) -> None:
+    row = told(changed, STEPPED)
+    assert row["day_low"] <= FIRST + timedelta(days=14) <= row["day_high"]
+    assert abs(math.log1p(row["change"]) - math.log(1.2)) < 3 * row["change_err"]
+    assert row["cause"] == "unexplained"
+    assert row["sentence"].startswith(f"From {row['day']} on {STEPPED} ran")
+    assert "faster" in row["sentence"]
+
+
+def test_another_mix_of_cpu_models_is_named_and_predicts_the_change(changed: Session) -> None:
+    row = told(changed, REFITTED)
+    truth = TRUTH.queue(REFITTED)
+    expected = math.log(SLOWEST.speed / truth.speed)
+    assert row["day_low"] <= FIRST + timedelta(days=16) <= row["day_high"]
+    assert row["cause"] == "CPU mix changed"
+    assert f"CPU mix changed on {row['day']}" in row["sentence"]
+    assert "100 % of its CPU time" in row["sentence"]
+    assert math.log1p(row["mix_change"]) == pytest.approx(expected, abs=0.05)
+
+
+def test_nobody_else_changed(changed: Session) -> None:
+    rows = changed.arrow.show("drifts").to_pylist()
+    assert {row["name"] for row in rows if row["level"] == "site"} == {STEPPED, REFITTED}
+
+
+def test_a_cpu_model_that_moves_with_a_queue_names_the_queue(session: Session) -> None:
+    """The model that is found at one queue more than any other is."""
+    everywhere = {
+        cpu.name: sum(queue.share * dict(queue.mixture).get(cpu.name, 0.0) for queue in TRUTH.queues)
+        for cpu in TRUTH.cpu_models
+    }
+    _, most, queue = max(
+        (queue.share * part / everywhere[model], model, queue.name)
+        for queue in LARGE[:12]
+        for model, part in queue.mixture
+    )
+    fill(session, {14: faster(queue, 1.3)})
+    session.run(WINDOW)
+    session.drift()
+    (row,) = session.arrow.show("drifts", level="cpu_model", name=resolve_names([most])[0]).to_pylist()
+    assert row["cause"] == f"changed at {queue}"
+    assert f"{queue}, which has" in row["sentence"]
+
+
+def test_daily_factors_say_which_tasks_days_share(changed: Session) -> None:
+    rows = changed.arrow.show("daily_factors", level="site", name=STEADY).to_pylist()
+    assert len(rows) == DAYS
+    for row in rows:
+        assert len(row["tasks"]) == len(set(row["tasks"])) == len(row["task_parts"]) <= row["n_tasks"]
+        assert row["task_parts"] == sorted(row["task_parts"], reverse=True)
+        assert row["task_parts"][0] == 1.0
+    common = [len({*before["tasks"]} & {*after["tasks"]}) for before, after in pairwise(rows)]
+    assert min(common) >= 1
+    # tasks live up to six days
+    assert not any({*rows[at]["tasks"]} & {*rows[at + 6]["tasks"]} for at in range(DAYS - 6))
+
+
+def test_a_day_of_tasks_that_contradict_each_other_has_wider_errors(session: Session) -> None:
+    fill(session, days=10)
+    odd = FIRST + timedelta(days=10)
+    session.store.put_jobs([contradicting(batch) for batch in GRID.jobs(odd)], "day 10")
+    session.run((str(FIRST), str(odd + timedelta(days=1))))
+    session.drift()
+    rows = session.arrow.show("daily_factors", level="site").to_pylist()
+    for part in ("k_err_stat", "k_err_int"):
+        usual, then = (
+            statistics.median(row[part] / row["k"] for row in rows if (row["day"] == odd) == is_odd)
+            for is_odd in (False, True)
+        )
+        assert then > 1.5 * usual, part
+
+
+def test_days_of_a_store_that_knows_no_tasks_are_made_again(session: Session) -> None:
+    fill(session, days=20)
+    session.run((str(FIRST), str(FIRST + timedelta(days=19))))
+    session.drift()
+    made = session.arrow.show("daily_factors")
+    for day in sorted(set(made["day"].to_pylist())):
+        rows = [{**row, "tasks": None, "task_parts": None} for row in made.to_pylist() if row["day"] == day]
+        batches = rows_table(DAILY_FACTORS, rows).to_batches()
+        session.store.publish([session.store.replace(DAILY_FACTORS, str(day), batches)])
+    # those before the window of the run are left out, not taken for days that share nothing
+    session.run((str(FIRST + timedelta(days=5)), str(FIRST + timedelta(days=19))))
+    report = session.drift()
+    assert report.counts["days fitted"] == 14
+    assert report.rows_in == len([row for row in made.to_pylist() if row["day"] >= FIRST + timedelta(days=5)])
+
+
+def test_an_edit_of_the_declaration_stands_beside_the_change(changed: Session, tmp_path: Path) -> None:
+    table = tmp_path / "corepower.csv"
+    since = FIRST + timedelta(days=13)
+    table.write_text(
+        "name,corepower,benchmark,level,valid_from\n"
+        f"{STEPPED},10.4,HS06,site,2025-01-01\n{STEPPED},12.3,HS06,site,{since}\n"
+        f"{REFITTED},11,HS06,site,2025-01-01\n{REFITTED},9,HS06,site,2025-02-01\n"
+    )
+    imported = changed.import_corepower(table)
+    try:
+        changed.drift()
+        row = told(changed, STEPPED)
+        assert row["cause"] == "unexplained", "a declared value slows no machine"
+        assert (row["corepower_before"], row["corepower_after"], row["declared_on"]) == (10.4, 12.3, since)
+        assert f"declared 10.4 -> 12.3 on {since}" in row["sentence"]
+        other = told(changed, REFITTED)
+        assert other["cause"] == "CPU mix changed"
+        assert other["corepower_before"] is None, "an edit months before is none of this change"
+    finally:
+        changed.remove_corepower(imported.run)
+        changed.drift()
+
+
+def test_again_it_leaves_the_same_rows_and_fits_no_day(changed: Session) -> None:
+    drifts, daily = changed.drifts(), changed.daily_factors()
+    report = changed.drift()
+    assert report.counts["days fitted"] == 0
+    assert changed.drifts().equals(drifts)
+    assert changed.daily_factors().equals(daily)
+
+
+def test_days_are_fitted_once_and_again_when_their_jobs_change(session: Session) -> None:
+    fill(session, days=20)
+    shorter = (str(FIRST), str(FIRST + timedelta(days=19)))
+    session.run(shorter)
+    assert session.drift().counts["days fitted"] == 19
+    session.run((str(FIRST), str(FIRST + timedelta(days=20))))
+    assert session.drift().counts["days fitted"] == 1
+    before = session.arrow.show("daily_factors").to_pylist()
+    late = [batch.slice(0, 400) for batch in GRID.jobs(FIRST + timedelta(days=40))]
+    moved = [_on_day(batch, 5) for batch in late]
+    session.store.put_jobs(moved, "late")
+    session.run((str(FIRST), str(FIRST + timedelta(days=20))))
+    assert session.drift().counts["days fitted"] == 1
+    after = session.arrow.show("daily_factors").to_pylist()
+    differ = {row["day"] for row in before if row not in after}
+    assert differ == {FIRST + timedelta(days=5)}
+    # an older window takes nothing back
+    assert session.drift(shorter).counts["days fitted"] == 0
+
+
+def _on_day(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    shift = pa.scalar(timedelta(days=40 - number))
+    for name in ("submit_time", "start_time", "end_time"):
+        place = batch.schema.get_field_index(name)
+        moved = pc.subtract(batch.column(name), shift).cast(batch.schema.field(name).type)
+        batch = batch.set_column(place, name, moved)
+    return batch
+
+
+def test_without_a_run_there_is_nothing_to_look_at(session: Session) -> None:
+    fill(session, days=2)
+    with pytest.raises(NoResultError, match="nothing has been run yet"):
+        session.drift()
+    session.run(where=[f"site={STEADY}"])
+    with pytest.raises(NoResultError, match="no unrestricted run"):
+        session.drift()
+
+
+def test_few_days_tell_nothing_and_say_so(session: Session) -> None:
+    fill(session, days=4)
+    session.run()
+    report = session.drift()
+    assert report.counts["names looked at"] == 0
+    assert report.counts["names with too few days"] > 20

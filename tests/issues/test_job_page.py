@@ -1,0 +1,128 @@
+"""The page about one job: what is on it, the ranges that are marked, and names that are traps."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import esjobs
+from esjobs.core.errors import NoResultError, UsageError
+from esjobs.issues.plots import sparkline, underline
+from esjobs.render.job_page import job_html
+from esjobs.render.text.job import page_lines
+from tests.issues.conftest import HOSTILE
+from tests.issues.made_jobs import START, put_records, record
+
+
+class Elements(HTMLParser):
+    """The elements of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_the_story_of_a_job(detected: esjobs.Session) -> None:
+    story = detected.job("stops")
+    assert (story.source, story.record["user"]) == ("c", "alice")
+    assert [row["detector"] for row in story.issues if row["begin"] is not None] == ["collapse", "cpu-idle"]
+    (plot,) = story.plots
+    assert (plot.metric, plot.n_units, plot.start) == ("cpu_load", 4, START)
+    (collapse,) = [row for row in story.seen_in("cpu_load") if row["detector"] == "collapse"]
+    assert (plot.place(collapse["begin"]), plot.place(collapse["until"])) == (0.5, 1.0)
+    half = len(plot.mean) // 2
+    assert plot.mean[: half - 1].min() > 0.9
+    assert plot.mean[half + 1 :].max() == 0
+
+
+def test_the_lines_of_a_terminal(detected: esjobs.Session) -> None:
+    lines = list(page_lines(detected.job("stops"), 84))
+    start = next(number for number, line in enumerate(lines) if line.startswith("  cpu_load, 4 x core"))
+    assert re.fullmatch(r"    █{40}▁{40}", lines[start + 1])
+    (mark,) = [line for line in lines[start:] if line.endswith("  collapse")]
+    assert mark == " " * 44 + "━" * 40 + "  collapse"
+    assert any("The cores worked, and then stopped" in line for line in lines)
+    assert any(line.startswith("  user") and line.endswith("alice") for line in lines)
+    assert not any("not judged" in line for line in lines)
+
+
+def test_the_page_needs_nothing_else_and_marks_the_range(detected: esjobs.Session, tmp_path: Path) -> None:
+    page = detected.job_page("stops", tmp_path / "job.html").read_text()
+    elements = Elements(page).tags
+    assert not {"script", "img", "link", "iframe", "object"} & {tag for tag, _ in elements}
+    assert not [attrs for _, attrs in elements if {"src", "href", "onload", "onclick"} & set(attrs)]
+    assert "url(" not in page
+    assert spans(page) == [("240.0", "240.0")]
+    tracks = re.findall(r'<g class="track track-(\w+)"><text[^>]*>([^<]*)', page)
+    assert tracks == [("minor", "collapse (minor)"), ("info", "cpu-idle (info)")]
+    assert page == job_html(detected.job("stops"))
+    assert "default-src 'none'" in page
+
+
+def spans(page: str) -> list[tuple[str, ...]]:
+    """Where the ground of a plot is shaded."""
+    return re.findall(r'<rect class="shade" x="([\d.]+)" y="0" width="([\d.]+)"', page)
+
+
+def test_times_of_several_issues_are_shaded_once(detected: esjobs.Session) -> None:
+    """Four rules about the same hours: each has its row, and no part of the ground has two shades."""
+    story = detected.job("stops")
+    (row,) = [each for each in story.issues if each["detector"] == "collapse"]
+    length = story.plots[0].end - START
+    more = [
+        {
+            **row,
+            "detector": f"rule-{number}",
+            "begin": START + share * length,
+            "until": START + until * length,
+        }
+        for number, (share, until) in enumerate([(0.0, 0.25), (0.2, 0.3), (0.25, 0.75), (0.9, 1.0)])
+    ]
+    page = job_html(replace(story, issues=(row, *more)))
+    assert spans(page) == [("0.0", "480.0")]
+    assert page.count('<g class="track') == 5
+    apart = job_html(replace(story, issues=(row, more[0])))
+    assert spans(apart) == [("0.0", "120.0"), ("240.0", "240.0")]
+
+
+def test_names_that_are_traps_are_shown_as_text(hostile: esjobs.Session) -> None:
+    story = hostile.job(HOSTILE)
+    assert story.issues
+    page = job_html(story)
+    assert not {"script", "img", "i"} & {tag for tag, _ in Elements(page).tags}
+    assert page.count("<script") == 0
+    assert "<b>n1" not in page
+    assert "&lt;script&gt;" in page
+    assert "\x1b" not in page
+    lines = "\n".join(page_lines(story, 100))
+    assert "\x1b" not in lines
+    assert "<b>n1</b>/1" in lines
+
+
+def test_a_job_with_nothing_but_a_record(detected: esjobs.Session) -> None:
+    page = job_html(detected.job("lazy"))
+    assert "low-efficiency" in page
+    assert "Time series" not in page
+
+
+def test_a_job_that_is_not_there_or_not_the_only_one(detected: esjobs.Session, tmp_path: Path) -> None:
+    with pytest.raises(NoResultError, match="no job 'nope' is stored"):
+        detected.job("nope")
+    put_records(detected, tmp_path, [record("lazy", source="d")])
+    with pytest.raises(UsageError, match="several sources have a job 'lazy': c, d"):
+        detected.job("lazy")
+    assert detected.job("lazy", source="d").source == "d"
+
+
+def test_sparklines_of_odd_values() -> None:
+    assert sparkline(np.array([np.nan, 0.0, 5.0]), 0.0) == " ▁█"
+    assert sparkline(np.array([]), 1.0) == ""
+    assert underline(1.0, 1.0, 8) == " " * 7 + "━"
+    assert underline(0.0, 0.0, 8) == "━"

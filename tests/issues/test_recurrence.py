@@ -1,0 +1,88 @@
+"""Who is told of: users and projects with issues, once until they had none for a while."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+import pyarrow as pa
+import pytest
+
+import esjobs
+from esjobs.core.arrow import table_schema
+from esjobs.issues.recurrence import recurrences
+from esjobs.schema.issues import ISSUES, SEVERITIES
+from scheduler.notifications.job_issues import job_issue
+
+FIRST = date(2026, 3, 1)
+
+
+def put_day(
+    session: esjobs.Session, day: date, issues: Sequence[tuple[str | None, str, str, str, float]]
+) -> None:
+    """User, job, rule, severity and wasted core-hours of the issues of a day."""
+    rows = [
+        {
+            "day": day,
+            "source": "c",
+            "job_id": job,
+            "user": user,
+            "project": None if user is None else user[0],
+            "detector": rule,
+            "severity": severity,
+            "severity_rank": SEVERITIES.index(severity),
+            "wasted_core_hours": wasted,
+        }
+        for user, job, rule, severity, wasted in issues
+    ]
+    table = pa.Table.from_pylist(rows, table_schema(ISSUES))
+    session.store.publish([session.store.replace(ISSUES, str(day), table.to_batches())])
+
+
+def told(session: esjobs.Session, day: date, least: str = "major", quiet: int = 3) -> list[tuple[str, str]]:
+    return [(one.what, one.name) for one in recurrences(session.store, day, least, quiet)]
+
+
+def test_once_per_recurrence(session: esjobs.Session) -> None:
+    bad = ("alice", "1", "cpu-idle", "major", 200.0)
+    for number in (0, 1, 2, 4, 9):
+        put_day(session, FIRST + timedelta(days=number), [bad])
+    days = {n: told(session, FIRST + timedelta(days=n)) for n in range(11)}
+    assert {n for n, names in days.items() if names} == {0, 9}
+    assert days[0] == [("user", "alice"), ("project", "a")]
+    # the same day gives the same answer whenever it is asked
+    assert told(session, FIRST) == days[0]
+
+
+def test_only_from_a_severity_and_never_of_nobody(session: esjobs.Session) -> None:
+    put_day(
+        session,
+        FIRST,
+        [
+            ("alice", "1", "cpu-idle", "minor", 5.0),
+            (None, "2", "cpu-idle", "critical", 5.0),
+            ("bob", "3", "memory-leak", "critical", 0.0),
+            ("bob", "3", "cpu-idle", "major", 100.0),
+            ("bob", "3", "cpu-unused", "major", 150.0),
+            ("bob", "4", "cpu-idle", "major", 100.0),
+            ("eve", "5", "cpu-idle", "major", 900.0),
+        ],
+    )
+    assert told(session, FIRST) == [("user", "bob"), ("user", "eve"), ("project", "b"), ("project", "e")]
+    assert ("user", "alice") in told(session, FIRST, "minor")
+    bob = next(iter(recurrences(session.store, FIRST, "major", 3)))
+    # of a job the largest of any rule: 150 + 100
+    assert (bob.n_jobs, bob.severity, bob.wasted_core_hours) == (2, "critical", 250.0)
+    assert bob.rules == (("cpu-idle", 2), ("cpu-unused", 1), ("memory-leak", 1))
+
+
+@pytest.mark.parametrize("name", ["bob", "b; rm -rf /", "a\x1b[31m\nb"])
+def test_a_notice_says_who_what_and_how_to_see_more(name: str) -> None:
+    notice = job_issue("user", name, FIRST, "critical", 2, [("cpu-idle", 2)], 250.4, 0.0, "major")
+    assert (notice.kind, notice.severity, notice.is_flag) == ("job_issues", "critical", False)
+    assert "Up to 250 core-hours could have been saved" in notice.text
+    assert "\x1b" not in notice.text
+    assert notice.id == job_issue("user", name, FIRST, "major", 9, [], 0.0, 0.0, "major").id
+    if name == "bob":
+        assert notice.subject == "User bob: 2 jobs with critical issues"
+        assert notice.text.endswith("esjobs show issues --user bob --min-severity major")
+    else:
+        assert "--user '" in notice.text

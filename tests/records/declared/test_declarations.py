@@ -1,0 +1,128 @@
+"""Where a declared value comes from, and whether it is a measurement."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esjobs.records.declared.origin import (
+    Declaration,
+    Declared,
+    RecordedValue,
+    declare,
+    is_default,
+    newest_valid,
+)
+
+
+def recorded(values: list[float], core_s: list[float]) -> RecordedValue:
+    """Sums over jobs with these corepowers, the normalised work rounded as PanDA does."""
+    x = np.array(core_s)
+    work = np.round(np.array(values) * x)
+    return RecordedValue(
+        len(x),
+        float(work.sum()),
+        float(x.sum()),
+        float((work**2).sum()),
+        float((work * x).sum()),
+        float((x**2).sum()),
+    )
+
+
+def settle(imported: Declaration | None, found: RecordedValue | None, **sites: float) -> Declared:
+    return declare("Q_UCORE", imported, found, guessed_site="Q", site_values=sites)
+
+
+def row(
+    value: float | None, when: str = "2018-01-01", parent: float | None = None, site: str | None = None
+) -> Declaration:
+    moment = datetime.fromisoformat(when).replace(tzinfo=UTC)
+    return Declaration("Q_UCORE", value, "HS23", moment, site, parent, "table")
+
+
+@given(
+    st.floats(4.0, 30.0),
+    st.lists(st.integers(600, 900_000), min_size=2, max_size=300),
+)
+def test_a_constant_value_is_found_and_not_called_changed(value: float, core_s: list[int]) -> None:
+    found = recorded([value] * len(core_s), [float(x) for x in core_s])
+    assert found.value == pytest.approx(value, rel=1e-3)
+    declared = settle(None, found)
+    assert declared.origin == ("default" if is_default(found.value, float(np.mean(core_s))) else "own")
+
+
+def test_two_values_in_the_window_are_changed() -> None:
+    found = recorded([10.672] * 2 + [10.874] * 500, [4000.0] * 502)
+    assert found.spread < 0.002
+    found = recorded([10.672] * 100 + [10.874] * 400, [4000.0] * 500)
+    assert settle(None, found).origin == "changed"
+
+
+@pytest.mark.parametrize("value", [10.0, 10.01, 9.98, 12.0, 12.02])
+def test_imported_defaults_declare_nothing(value: float) -> None:
+    assert settle(row(value), None).origin == "default"
+
+
+@pytest.mark.parametrize(
+    ("value", "core_s", "origin"),
+    [
+        (10.0, 9000.0, "default"),
+        (10.01, 9000.0, "default"),
+        (12.0, 333.0, "default"),
+        (9.98, 9000.0, "own"),
+        (12.02, 9000.0, "own"),
+        (9.98, 30.0, "default"),
+        (10.05, 20.0, "default"),
+    ],
+)
+def test_what_records_allow_decides_whether_they_carry_a_default(
+    value: float, core_s: float, origin: str
+) -> None:
+    assert settle(None, recorded([value] * 92, [core_s] * 92)).origin == origin
+
+
+@given(st.lists(st.integers(20, 900_000), min_size=1, max_size=200), st.sampled_from([np.round, np.floor]))
+def test_a_default_in_records_is_one_however_its_work_was_rounded(
+    core_s: list[int], rounding: np.ufunc
+) -> None:
+    x = np.array(core_s, float)
+    for value in (10.0, 10.01, 12.0):
+        assert is_default(float(rounding(value * x).sum() / x.sum()), float(x.mean()))
+
+
+def test_the_imported_value_wins_and_both_are_shown_beyond_one_percent() -> None:
+    found = recorded([11.0] * 50, [9000.0] * 50)
+    declared = settle(row(14.0), found)
+    assert (declared.corepower, declared.benchmark, declared.origin) == (14.0, "HS23", "own")
+    assert declared.from_records == pytest.approx(11.0, rel=1e-3)
+    assert settle(row(11.05), found).from_records is None
+
+
+def test_a_parent_is_shown_beside_a_default_and_never_takes_its_place() -> None:
+    declared = settle(row(10.0, parent=16.886, site="CERN-PROD"), None)
+    assert (declared.corepower, declared.origin, declared.parent) == (10.0, "default", 16.886)
+    assert (declared.rc_site, declared.rc_site_guessed) == ("CERN-PROD", False)
+
+
+def test_a_value_equal_to_the_sites_is_inherited() -> None:
+    found = recorded([16.88] * 50, [9000.0] * 50)
+    assert settle(None, found, Q=16.886).origin == "inherited"
+    assert settle(None, found, Q=15.0).origin == "own"
+    assert settle(row(16.886, parent=16.886), None).origin == "inherited"
+
+
+def test_nothing_at_all_is_none() -> None:
+    declared = settle(None, None)
+    assert (declared.corepower, declared.benchmark, declared.origin) == (None, None, "none")
+    assert settle(row(None, site="Q"), None).origin == "none"
+
+
+def test_the_newest_value_valid_at_the_end_of_the_window_counts() -> None:
+    rows = [row(11.0, "2018-01-01"), row(12.5, "2018-07-01"), row(13.0, "2018-09-01")]
+    at = datetime(2018, 9, 1, tzinfo=UTC)
+    found = newest_valid(rows, at)
+    assert found is not None
+    assert found.corepower == 12.5
+    assert newest_valid(rows, datetime(2017, 1, 1, tzinfo=UTC)) is None

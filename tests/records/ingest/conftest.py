@@ -1,0 +1,32 @@
+"""What the tests of this room share: read bytes as a file and check its books on the way."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from esjobs.core.arrow import PUT_SCHEMA
+from esjobs.records.ingest.base import Reject
+from esjobs.records.ingest.formats.sources import source
+
+Rows = tuple[list[dict[str, object]], list[Reject]]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Rows]:
+    """Parse bytes under a file name: ``read(name, data, form="panda", **fill)`` gives rows and rejects."""
+
+    def parse(name: str, data: bytes, form: str = "panda", **fill: object) -> Rows:
+        path = tmp_path / name
+        path.write_bytes(data)
+        rows: list[dict[str, object]] = []
+        rejects: list[Reject] = []
+        for piece in source(form).parse(path, fill):
+            assert piece.batch.schema == PUT_SCHEMA
+            piece.batch.validate(full=True)
+            assert piece.rows_in == piece.batch.num_rows + sum(reject.n_rows for reject in piece.rejects)
+            rows += piece.batch.to_pylist()
+            rejects += piece.rejects
+        return rows, rejects
+
+    return parse

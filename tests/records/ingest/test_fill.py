@@ -1,0 +1,89 @@
+"""``--set``: typed by the catalogue, never overwriting, refused when it makes no sense."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from esjobs.core.errors import UsageError
+from esjobs.records.ingest.base import Reject, parse_fill
+from esjobs.records.ingest.formats.sources import SOURCES, source
+
+Read = Callable[..., tuple[list[dict[str, object]], list[Reject]]]
+
+
+def test_values_are_typed_by_the_catalogue() -> None:
+    pairs = ["site=A=B", "cores=8.0", "cpu_s=1.5", "end_time=2018-08-15T14:00:00+02:00", "source=cern"]
+    assert parse_fill(pairs) == {
+        "site": "A=B",
+        "cores": 8,
+        "cpu_s": 1.5,
+        "end_time": datetime(2018, 8, 15, 12, tzinfo=UTC),
+        "source": "cern",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("cores", "not FIELD=VALUE"),
+        ("=8", "not FIELD=VALUE"),
+        ("cores=", "has no value"),
+        ("core=8", "no field 'core'.*cores"),
+        ("day=2018-08-15", "computed"),
+        ("cpu_model=x", "computed"),
+        ("job_id=1", "same for every row"),
+        ("processing_type=all", "reserved"),
+        ("cores=eight", "not a number"),
+        ("cores=1.5", "not whole"),
+        ("cores=-1", "out of range"),
+        ("cores=1e300", "out of range"),
+        ("cpu_s=nan", "out of range"),
+        ("cpu_s=inf", "out of range"),
+        ("end_time=noon", "not a time"),
+        ("end_time=1066-10-14", "out of range"),
+    ],
+)
+def test_refused(pair: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_fill([pair])
+
+
+def test_set_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="cores is set twice"):
+        parse_fill(["cores=1", "cores=2"])
+
+
+def test_fill_fills_what_is_missing_and_nothing_else(read: Read) -> None:
+    data = b"pandaid,computingsite,endtime,processingtype,nevents\n"
+    data += b"1,A,2018-08-15,,\n2,,2018-08-15,evgen,x\n3,C,,evgen,7\n"
+    fill = parse_fill(["processing_type=simul", "site=Z", "end_time=2018-08-16", "events=5", "cores=8"])
+    rows, rejects = read("a.csv", data, **fill)
+    assert [(row["site"], row["processing_type"], row["events"], row["cores"]) for row in rows] == [
+        ("A", "simul", 5, 8),
+        ("C", "evgen", 7, 8),
+    ]
+    assert rows[1]["end_time"] == datetime(2018, 8, 16, tzinfo=UTC)
+    assert [(reject.line, reject.reason) for reject in rejects] == [(3, "not a number")]
+
+
+def test_a_filled_end_may_lie_before_a_recorded_start(read: Read) -> None:
+    data = b"pandaid,computingsite,endtime,starttime\n1,A,,2018-08-15\n"
+    rows, rejects = read("a.csv", data, **parse_fill(["end_time=2018-08-14"]))
+    assert rows == []
+    assert [reject.reason for reject in rejects] == ["end before start"]
+
+
+def test_source_is_the_record_s_own_then_the_fill_then_the_format(read: Read) -> None:
+    csv = b"job_id,site,end_time,source\n1,A,2018-08-15,mine\n2,A,2018-08-15,\n"
+    assert [row["source"] for row in read("a.csv", csv, "jobs")[0]] == ["mine", "jobs"]
+    assert [row["source"] for row in read("a.csv", csv, "jobs", source="x")[0]] == ["mine", "x"]
+    line = json.dumps({"pandaid": 1, "computingsite": "A", "endtime": "2018-08-15"}).encode()
+    assert read("a.jsonl", line)[0][0]["source"] == "panda"
+
+
+def test_formats_are_found_by_name() -> None:
+    assert [source(known.name) for known in SOURCES] == list(SOURCES)
+    with pytest.raises(UsageError, match="no format 'lsf'; there are panda, jobs"):
+        source("lsf")
