@@ -34,6 +34,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from esjobs.core.errors import SettingsError
 from esjobs.core.rules import CleaningRules, unusable
+from esjobs.core.sections import Section
 from esjobs.core.setting_types import Count, Number, no_flag
 from esjobs.core.words import NOT_MEASURED, OF_LAUNCHES
 from esjobs.flags.drift.settings import DriftSettings
@@ -183,6 +184,14 @@ class Settings(BaseSettings):
     detect: DetectSettings = DetectSettings()
     talp: TalpSettings = TalpSettings()
     similar: SimilarSettings = SimilarSettings()
+
+    def section(self, kind: type[Section]) -> Section:
+        """Return the section of a type, such as ``FitSettings``."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, kind):
+                return value
+        raise LookupError(f"no section of type {kind.__name__}")
 
     @property
     def memory_bytes(self) -> float:

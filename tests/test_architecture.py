@@ -69,6 +69,7 @@ _RECORDS = {
     *_PUBLISH,
     "esjobs.records",
     *(f"esjobs.records.{each}" for each in ("names", "declared", "references", "jobs", "tasks", "clusters")),
+    *("esjobs.records.context", "esjobs.records.night"),
     *("esjobs.records.series", "esjobs.records.accounting", "esjobs.records.export", *_PACKED, *_INGEST),
 }
 _FITTING = {*_RECORDS, "fitters"}
@@ -109,6 +110,8 @@ ROOMS = {
     },
     "esjobs.records.tasks": {*_NAMED, "esjobs.records.jobs", "esjobs.records.tasks", "fitters.layout"},
     "esjobs.records": {"esjobs.records"},
+    "esjobs.records.context": {"esjobs.core", "esjobs.store", "esjobs.records.jobs"},
+    "esjobs.records.night": {*_PUBLISH, "esjobs.records.context", "esjobs.records.jobs"},
     "esjobs.issues.detectors": {"esjobs.issues.detectors"},
     "esjobs.issues": {*_RECORDS, "esjobs.issues", "esjobs.issues.detectors"},
     **{f"esjobs.{each}": {*_FITTING, f"esjobs.{each}"} for each in FITTING},
