@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.settings import Settings
 from tests.scheduler.crashes import Victim, moments
 from tests.scheduler.notifications.servers import MailServer, mail_server
@@ -192,7 +192,7 @@ def seen(settings: Settings, only: tuple[str, ...] = ()) -> dict[str, list[str]]
 def latest(settings: Settings) -> list[str]:
     """The flags that people see."""
     with open_session(settings=settings) as session:
-        return sorted(map(repr, session.arrow.show("flags").to_pylist()))
+        return sorted(map(repr, session.tables.flags().rows.to_pylist()))
 
 
 def compare(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
+from esjobs.api.peers import load_files
 from esjobs.core.errors import InputError
 from esjobs.core.identity import content_id
 from esjobs.store.base import JobStore
@@ -29,7 +30,7 @@ def ingest_files(work: NightWork) -> NightAccount:
             name, state = content_id({"path": str(path), "fill": [source.format, *source.fill]}), _state(path)
             if seen.get(name) == state:
                 continue
-            report = work.session.ingest(source.format, [path], fill=source.fill)
+            report = load_files(work.session, source.format, [path], source.fill)
             rows_in += report.rows_in
             rows_out += report.rows_out
             notes.append(f"{path.name}: {report.rows_in} rows, {report.n_dropped} rejected, {report.run}")

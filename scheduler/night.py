@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from esjobs.core.clock import Clock
 from esjobs.core.errors import EsjobsError, SchemaError, StoreBusyError, StoreError
@@ -18,9 +18,6 @@ from scheduler.ledger import Ledger, Row
 from scheduler.patience import REAL_TIME, Patience
 from scheduler.windows import headline_of, windows_of
 from scheduler.work import NightAccount, NightStep, NightWork
-
-if TYPE_CHECKING:
-    from esjobs.api.session import Session
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -38,7 +35,7 @@ class NightRunner:
 
     def __init__(
         self,
-        session: "Session",
+        session: Any,
         clock: Clock,
         steps: Sequence[NightStep],
         *,
@@ -94,7 +91,7 @@ class _Attempt:
 
     def __init__(
         self,
-        session: "Session",
+        session: Any,
         clock: Clock,
         steps: Sequence[NightStep],
         ledger: Ledger,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,9 +23,6 @@ from scheduler.unwritten import Unwritten
 from scheduler.witnesses import last_complete_day, require_plausible
 from scheduler.work import NightStep
 
-if TYPE_CHECKING:
-    from esjobs.api.session import Session
-
 _LONGEST_STEP_S = 1_800.0
 """A step may be silent for so long before another process takes the nights over from one elsewhere."""
 
@@ -40,7 +37,7 @@ class Nights:
 
     def __init__(
         self,
-        session: "Session",
+        session: Any,
         clock: Clock,
         *,
         steps: Sequence[NightStep] = NIGHT_STEPS,

@@ -6,6 +6,8 @@ from scheduler.night import why_missing
 from scheduler.notifications.gathering import ingest_stopped, night_notices
 from scheduler.notifications.job_issues import MOST, job_issue, more_job_issues
 from scheduler.notifications.notices import Notice
+from scheduler.notifications.notifier import Notifier
+from scheduler.notifications.step import office_of
 from scheduler.work import NightAccount, NightWork
 
 
@@ -36,7 +38,7 @@ def notify_night(work: NightWork) -> NightAccount:
     """Tell what the night changed, and what went wrong; send what waits in the outbox."""
     if not work.settings.notify.recipients:
         return NightAccount()
-    report = work.session.notifier.send(work.night, alerts=_alerts(work))
+    report = Notifier(work.session.opener, office_of(work.session)).send(work.night, alerts=_alerts(work))
     told = tuple(f"{count} {name}" for name, count in report.counts.items())
     return NightAccount(report.rows_in, report.rows_out, (*told, *report.notes))
 

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from datetime import date
 
+from esjobs.api.runs import Runs
 from scheduler.ledger import Ledger
 from scheduler.work import NightAccount, NightWork
 
 
 def prune_night(work: NightWork) -> NightAccount:
     """Prune by the settings (``[retention]``), as ``esjobs prune`` does, and the ledger with it."""
-    report = work.session.prune()
+    report = Runs(work.session).prune()
     settings = work.settings.retention
     ledger = Ledger(work.store, work.clock)
     nights = [row["night"] for row in ledger.nights()]

@@ -3,6 +3,7 @@
 from datetime import UTC, timedelta
 
 from esjobs.core.errors import InputError
+from esjobs.pop.facade import Pop
 from esjobs.pop.joining import is_used
 from scheduler.work import NightAccount, NightWork
 
@@ -16,7 +17,7 @@ def talp_night(work: NightWork) -> NightAccount:
     notes = _gathered(work) if _is_due(work) else ()
     if not is_used(work.store):
         return NightAccount(notes=notes)
-    joined = work.session.join_talp()
+    joined = Pop(work.session).join()
     aside = joined.counts["reports kept aside"]
     told = (f"{aside} reports without a job",) if aside else ()
     return NightAccount(joined.rows_in, joined.rows_out, (*notes, *told))
@@ -27,7 +28,7 @@ def _gathered(work: NightWork) -> tuple[str, ...]:
     if not spools:
         return ()
     try:
-        report = work.session.gather_talp(join=False)
+        report = Pop(work.session).gather(join=False)
     except InputError as error:
         return (f"{len(spools)} of {len(spools)} spools not read", str(error))
     failed = report.counts["spools not read"]

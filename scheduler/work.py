@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from esjobs.core.clock import Clock
 from esjobs.core.window import Window
 from esjobs.store.base import JobStore
 
 if TYPE_CHECKING:
-    from esjobs.api.session import Session
     from esjobs.settings import Settings
 
 
@@ -29,7 +28,7 @@ class NightWork:
     settings: "Settings"
     night: date
     clock: Clock
-    session: "Session"
+    session: Any
     windows: tuple[Window, ...] = ()
     headline: Window | None = None
     window: Window | None = None

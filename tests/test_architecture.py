@@ -69,7 +69,6 @@ _RECORDS = {
     *_PUBLISH,
     "esjobs.records",
     *(f"esjobs.records.{each}" for each in ("names", "declared", "references", "jobs", "tasks", "clusters")),
-    *("esjobs.records.context", "esjobs.records.night"),
     *("esjobs.records.series", "esjobs.records.accounting", "esjobs.records.export", *_PACKED, *_INGEST),
 }
 _FITTING = {*_RECORDS, "fitters"}
@@ -109,9 +108,7 @@ ROOMS = {
         *("esjobs.records.declared", "esjobs.records.export", "esjobs.records.jobs"),
     },
     "esjobs.records.tasks": {*_NAMED, "esjobs.records.jobs", "esjobs.records.tasks", "fitters.layout"},
-    "esjobs.records": {"esjobs.records"},
-    "esjobs.records.context": {"esjobs.core", "esjobs.store", "esjobs.records.jobs"},
-    "esjobs.records.night": {*_PUBLISH, "esjobs.records.context", "esjobs.records.jobs"},
+    "esjobs.records": _RECORDS,
     "esjobs.issues.detectors": {"esjobs.issues.detectors"},
     "esjobs.issues": {*_RECORDS, "esjobs.issues", "esjobs.issues.detectors"},
     **{f"esjobs.{each}": {*_FITTING, f"esjobs.{each}"} for each in FITTING},
@@ -167,13 +164,14 @@ Capabilities do not import each other: what one needs of another is a table, or 
 OFFENDERS = {
     "esjobs.settings": r".+\.settings",
     "esjobs.api.session": r"scheduler\..+",
+    "esjobs.api.peers": r"scheduler\..+",
 }
 """Module -> what it imports from above; each goes with the registry of capabilities, none is added."""
 
 _CALCULATING = {"numpy", "pyarrow", "pydantic"}
 
 THIRD_PARTY: dict[str, set[str]] = {
-    "esjobs.core": {"numpy", "pyarrow", "pydantic"},
+    "esjobs.core": {"numpy", "pandas", "pyarrow", "pydantic"},
     "esjobs.schema": set(),
     "esjobs.store": {
         *("numpy", "pandas", "pyarrow", "duckdb", "orjson", "msgspec", "tenacity"),
@@ -191,13 +189,13 @@ THIRD_PARTY: dict[str, set[str]] = {
     "esjobs.records.series.rows": {"numpy", "pyarrow"},
     "esjobs.records.accounting": {"numpy", "pyarrow"},
     "esjobs.records.clusters": {"pydantic"},
-    "esjobs.records": set(),
+    "esjobs.records": {"pandas", "pyarrow", "altair"},
     "esjobs.issues.detectors": {"numpy", "scipy"},
     "esjobs.noise": {"numpy", "pyarrow", "scipy"},
     "esjobs.provisioning": {*_CALCULATING, "scipy"},
     "esjobs.similar": {*_CALCULATING, "elftools", "gensim"},
-    "esjobs.render": {"numpy", "pyarrow", "pandas"},
-    "esjobs.api": {"numpy", "pyarrow", "pandas", "altair"},
+    "esjobs.render": {"numpy", "pyarrow"},
+    "esjobs.api": {"pyarrow", "pandas"},
     "scheduler": {
         *(*_CALCULATING, "apscheduler", "prometheus_client"),
         *("jinja2", "markupsafe", "PIL", "requests", "urllib3", "tenacity"),
@@ -246,7 +244,7 @@ ONLY_IMPORTERS: dict[str, tuple[str, ...]] = {
     "click": ("esjobs/cli/*",),
     "pydantic": ("*/settings.py", "esjobs/core/setting_types.py"),
     "pydantic_settings": ("esjobs/settings.py",),
-    "altair": ("esjobs/api/session.py",),
+    "altair": ("esjobs/records/answer.py",),
     "apscheduler": ("scheduler/*",),
     "prometheus_client": ("scheduler/metrics.py", "scheduler/endpoint.py"),
     "jinja2": ("dashboards/targets/html/*", "scheduler/notifications/wording.py"),

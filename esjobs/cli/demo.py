@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
@@ -61,16 +61,16 @@ def demonstrate(
             write_jobs((batch for day in days for batch in grid.jobs(day)), stream, "parquet")
         _write_declarations(grid, declared_file)
         ingested = session.ingest("jobs", job_file)
-        session.import_corepower(declared_file)
+        session.declared.import_values(declared_file)
         reports = session.run(window)
-        detected = session.detect(window)
-        scored = session.score(window)
-        explained = session.reasons(window)
-        watched = session.watch(days[-1])
+        detected = session.issues.detect(window)
+        scored = session.scores.compute(window)
+        explained = session.flags.decompose(window)
+        watched = session.flags.update(days[-1])
         report = session.report(folder / "report.html")
         headline = session.settings.fit.methods[0]
         flags, conclusions = (
-            session.arrow.show(what, level="site", type=ALL_TYPES, method=headline)
+            session.tables.read(what, level="site", type=ALL_TYPES, method=headline).rows
             for what in ("flags", "conclusions")
         )
     judged = flags.select(["name", "verdict", "confirmed", "deviation"]).to_pylist()

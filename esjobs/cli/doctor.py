@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
 
+from esjobs.api.opening import open as open_session
 from esjobs.api.session import Session
-from esjobs.api.session import open as open_session
 from esjobs.core.errors import EsjobsError
 from esjobs.core.query import In, NotLike
 from esjobs.core.version import __version__
@@ -125,7 +125,7 @@ def _store_findings(session: Session) -> Iterator[_Finding]:
 
 def _night_findings(session: Session) -> Iterator[_Finding]:
     """The nights, where there are any: as the metrics of the service tell them."""
-    known = session.condition()
+    known = session.nights.health()
     if known.future:
         yield (
             "nights of the future",
@@ -176,7 +176,7 @@ def _field_findings(session: Session) -> Iterator[_Finding]:
 
 def _result_findings(session: Session) -> Iterator[_Finding]:
     reasons: dict[str, str] = {}
-    for row in session.arrow.show("fits").to_pylist():
+    for row in session.tables.fits().rows.to_pylist():
         if row["status"] != "ok" and row["processing_type"] == ALL_TYPES:
             reasons.setdefault(row["level"], row["reason"])
     for level, reason in reasons.items():

@@ -28,7 +28,7 @@ def score(obj: Context, window: str | None, rebuild: bool, form: str, out: str) 
     job. Days are scored again when their jobs, what was detected of them, or the settings changed.
     """
     with obj.session(writes=True) as session:
-        report = session.score(window, rebuild=rebuild)
+        report = session.scores.compute(window, rebuild=rebuild)
     emit_reports([report], form, out)
 
 
@@ -78,7 +78,7 @@ def rank(
     of its jobs. spread: weighted standard deviation over jobs. Scores are 0 at best, cpu_efficiency is 1.
     """
     with obj.session() as session:
-        ranked = session.ranking(
+        ranked = session.scores.rank(
             by, chosen, window=window, top=top or None, weight=weight, variant=variant, predicted=predicted
         )
     if not obj.quiet:

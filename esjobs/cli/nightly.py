@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from esjobs.api.factory import embedded_file
+from esjobs.api.opening import open as open_session
 from esjobs.api.session import Session
-from esjobs.api.session import open as open_session
 from esjobs.cli.rlimits import require_open_files
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import BooksError, ClockError, EsjobsError, InputError, SchemaError, StoreBusyError
@@ -154,7 +154,7 @@ def _errands(settings: Settings, metrics: Metrics) -> list[Errand]:
 
     def gather() -> None:
         with open_session(settings=settings, create=True) as session:
-            report = session.gather_talp()
+            report = session.pop.gather()
         if report.rows_out or report.counts["new junk"]:
             _log.info("%s", report.headline)
         if report.counts["spools not read"]:

@@ -71,7 +71,7 @@ class Context:
 
         A command that only reads says nothing: it shares a file with others who read, and changes nothing.
         """
-        from esjobs.api.session import open as open_session
+        from esjobs.api.opening import open as open_session
         from esjobs.cli.terminal import progress_bar
 
         with (
@@ -126,7 +126,7 @@ def _rows_options(function: _Function, also: tuple[str, ...]) -> _Function:
         context = click.get_current_context()
         context.meta[_SPREADSHEET] = spreadsheet
         if context.obj.own_process and format_of(given["form"], given["out"]) != "parquet":
-            from esjobs.render.frames import spare_pandas
+            from esjobs.core.frames import spare_pandas
 
             spare_pandas()
         return function(*arguments, **given)

@@ -86,11 +86,7 @@ def show(
     if plot and (form != "table" or out != "-"):
         raise click.UsageError("--plot draws in the terminal; a file is drawn with --format svg, png or html")
     with obj.session() as session:
-        shown = session.run_shown(what, run=run_id, window=window)
-        only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
-        # the very run that the title names, also when another one is published meanwhile
-        run_id = run_id if shown is None else shown.run
-        rows = session.arrow.show(
+        answer = session.tables.read(
             what,
             columns=capabilities.table(what).shown if form == "table" and not drawn else (),
             level=level or None,
@@ -107,6 +103,8 @@ def show(
             window=window,
         )
         costs = session.noise.sentences() if what == "scores" else ()
+    rows, shown = answer.rows, answer.run
+    only_restricted = "" if run_id or not (shown and shown.restriction) else "no unrestricted run has any"
     if plot:
         import shutil
 
@@ -177,8 +175,8 @@ def compare(
     Tables show the headline method unless --method names another; the other formats have every row.
     """
     with obj.session() as session:
-        first, second = session.runs_compared(run_a, run_b, since)
-        rows = session.arrow.compare(
+        first, second = session.speed.pair(run_a, run_b, since)
+        rows = session.speed.compare(
             first.run,
             second.run,
             level=level or None,
@@ -186,7 +184,7 @@ def compare(
             name=names or None,
             site=sites or None,
             method=methods,
-        )
+        ).rows
     title = f"a: {first.title}; b: {second.title}"
     if form == "table":
         from esjobs.render.columns import compared_for_people
@@ -215,7 +213,7 @@ def hint(obj: Context, lines: Iterable[str]) -> None:
 def _say_window(obj: Context, session: "Session", window: str | None) -> None:
     """Without a window everything stored was taken: say which span that is."""
     if window is None and not obj.quiet:
-        click.echo(f"window: {session.stored_window()} (all that is stored)", err=True)
+        click.echo(f"window: {session.runs.window()} (all that is stored)", err=True)
 
 
 @example("esjobs fields")
@@ -226,7 +224,7 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
     """Every field and metric that queries take, with unit and meaning."""
     if ctx.invoked_subcommand is not None:
         return
-    from esjobs.api.session import fields_table
+    from esjobs.records.jobs.catalogue import fields_table
 
     emit(fields_table(), form, out, prose=["meaning"])
 
@@ -238,7 +236,7 @@ def list_fields(ctx: click.Context, form: str, out: str) -> None:
 def check(obj: Context, form: str, out: str) -> None:
     """Hold the field map against the jobs' index; exit code 1 when it lacks what every job needs."""
     with obj.session() as session:
-        checked = session.arrow.check_fields()
+        checked = session.tables.fields().rows
     emit(checked, form, out, prose=["note", "effect"])
     if not obj.quiet:
         states = checked.column("check").to_pylist()
@@ -314,7 +312,7 @@ def export(
                 )
             emit(rows, chosen, out, spreadsheet=spreadsheet)
         else:
-            jobs = session.export_jobs(
+            jobs = session.export.jobs(
                 out,
                 form=cast("Any", form or ("csv" if out == "-" else None)),
                 where=where,
@@ -333,7 +331,10 @@ def _rows_out(
     session: "Session", what: str, where: tuple[str, ...], window: str | None, key: Path | None
 ) -> "pa.Table":
     """All rows at once, without names if there is a key."""
-    rows = session.batches(what, where=where, window=window).read_all()
+    if what == "jobs":
+        rows = session.jobs(where=where, window=window).rows
+    else:
+        rows = session.tables.read(what, window=window).rows
     if key is None:
         return rows
     from pyarrow import Table

@@ -338,9 +338,9 @@ def test_python_writes_by_the_same_rules(filled: Path, tmp_path: Path) -> None:
     out.write_text("old")
     link.symlink_to(out)
     with esjobs.open(f"duckdb:{filled}") as session:
-        assert session.export_jobs(link) == 2160
+        assert session.export.jobs(link) == 2160
         assert out.read_text().startswith("source,job_id")
-        assert session.report(link) == link
+        assert session.report(link).save(link) == link
     assert out.read_text().startswith("<!DOCTYPE html>")
     assert link.is_symlink()
 

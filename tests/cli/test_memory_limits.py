@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.core.errors import StoreError
 
 pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed")
@@ -46,7 +46,7 @@ def test_a_run_ends_well_or_with_one_line(demo_folder: Path, tmp_path: Path, lim
 
     def flags() -> str:
         with open_session(f"duckdb:{store}", read_only=True) as session:
-            return str(session.arrow.show("flags").to_pylist())
+            return str(session.tables.flags().rows.to_pylist())
 
     before = flags()
     ended = limited(

@@ -63,8 +63,8 @@ def test_the_report_and_its_conclusion_say_how_old_they_are(demo: Session) -> No
 
 
 def test_the_page_of_a_site_says_how_old_it_is(demo: Session, tmp_path: Path) -> None:
-    name = str(demo.verdicts()["name"].iloc[0])
-    page = demo.profile_page(demo.site(name), tmp_path / "site.html").read_text("utf-8")
+    name = str(demo.flags.verdicts().to_pandas()["name"].iloc[0])
+    page = demo.site(name).save(tmp_path / "site.html").read_text("utf-8")
     assert "newest day with jobs 2025-06-30, 510 days before 2026-11-23: too old to be sent" in page
 
 
@@ -97,7 +97,7 @@ def test_a_report_grows_old_after_it_was_written(
 def test_the_conclusion_on_a_page_says_that_it_is_old(
     browser: "Browser", demo: Session, tmp_path: Path
 ) -> None:
-    folder = demo.export_html(tmp_path / "pages", job_pages=0).parent
+    folder = demo.export.html(tmp_path / "pages", job_pages=0).parent
     opened = open_file(browser, folder, "sites")
     words = opened.page.locator("#sites-conclusion .too-old")
     assert words.is_visible()

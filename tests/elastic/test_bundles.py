@@ -104,19 +104,19 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(demo_folder / "demo.duckdb", folder)
     with esjobs.open(f"duckdb:{folder / 'demo.duckdb'}") as session:
         session.run("2025-06-01/2025-06-25")
-        session.watch("2025-06-30")
-        session.reasons()
+        session.flags.update("2025-06-30")
+        session.flags.decompose()
         ledger = Ledger(session.store, system_clock)
         ledger.write({"night": date(2025, 6, 29), "state": "done", "jobs": 1_000, "seconds": 3.5}, [])
         ledger.write({"night": date(2025, 6, 30), "state": "failed", "reason": "no room", "attempt": 2}, [])
-        models = session.show("factors", level="cpu_model", method=HEADLINE).dropna(subset=["k"])
+        models = session.tables.factors(level="cpu_model", method=HEADLINE).to_pandas().dropna(subset=["k"])
         names = sorted(set(models["name"]))[::2]
         scores = folder / "HS23scores.csv"
         scores.write_text(
             "CPU,SMT enabled,Ncores,Score,Score/Ncores\n"
             + "".join(f"{name},1,{10 + place},{200 + 9 * place},\n" for place, name in enumerate(names * 2))
         )
-        session.import_references(scores, form="hepix-hs23")
+        session.declared.import_references(scores, form="hepix-hs23")
         add_scores(session)
         add_issues(session)
         add_runs(session)
@@ -136,7 +136,7 @@ def demo(folder: Path) -> Iterator[Session]:
 
 def add_issues(session: Session) -> None:
     """Issues of detectors, which the demo's jobs have none of for lack of time series."""
-    (row, *_), day = session.arrow.show("issues").to_pylist(), date(2025, 5, 31)
+    (row, *_), day = session.tables.issues().rows.to_pylist(), date(2025, 5, 31)
     rows = [
         {**row, "day": day, "detector": "cpu-idle", "severity": "major", "wasted_core_hours": 200.0},
         {**row, "day": day, "detector": "gpu-idle", "severity": "critical", "wasted_gpu_hours": 600.0},
@@ -147,11 +147,11 @@ def add_issues(session: Session) -> None:
 
 def add_scores(session: Session) -> None:
     """Scores of jobs whose counters are known, beside those of the demo, of which none are."""
-    session.score("2025-06-29/2025-07-01")
+    session.scores.compute("2025-06-29/2025-07-01")
     with esjobs.open("duckdb::memory:") as other:
         moved = [{**job, "end_time": job["end_time"] + timedelta(days=2500)} for job in made_jobs(500)]
         put_all(other.store, moved)
-        other.score()
+        other.scores.compute()
         batches = list(other.store.read(SCORES))
         days = {day for batch in batches for day in batch.column("day").to_pylist()}
         changes = []
@@ -190,7 +190,7 @@ def filled(server: Server, demo: Session, demo_folder: Path, published: set[str]
 
 def latest(demo: Session, kind: Kind = SPEED) -> str:
     """The run of a kind whose rows people see."""
-    shown = demo.show("latest_runs")
+    shown = demo.tables.latest_runs().to_pandas()
     return str(shown[shown["shown"] & (shown["kind"] == kind.name)]["run"].iloc[0])
 
 
@@ -276,7 +276,7 @@ MAY_BE_EMPTY: set[str] = set()
 
 
 def test_planted_queues_and_only_they_are_confirmed(filled: Server, demo: Session) -> None:
-    flags = demo.show("flags", run=latest(demo))
+    flags = demo.tables.flags(run=latest(demo)).to_pandas()
     chosen = flags[(flags["level"] == "site") & (flags["processing_type"] == "all")]
     wanted = set(chosen[(chosen["method"] == HEADLINE) & chosen["confirmed"].eq(True)]["name"])
     assert len(wanted) > 2
@@ -493,7 +493,7 @@ def test_a_queue_chosen_by_its_name_has_its_jobs(filled: Server, demo: Session) 
 
 
 def test_the_line_that_is_drawn_is_that_of_the_table(filled: Server, demo: Session) -> None:
-    lines = demo.show("lines", run=latest(demo))
+    lines = demo.tables.lines(run=latest(demo)).to_pandas()
     chosen = lines[(lines["level"] == "site") & (lines["method"] == HEADLINE)]
     wanted = {row.processing_type: row.slope for row in chosen.itertuples()}
     (chart,) = [each for each in CHARTS if each.panel == "sites-scatter"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.cli.nightly import Trigger
 from esjobs.core.errors import StoreBusyError, StoreError
 from esjobs.settings import Settings

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.settings import Settings
 from scheduler.nights import Nights
 from scheduler.steps import NIGHT_STEPS

@@ -127,7 +127,7 @@ class Quarter:
             for row in rows:
                 values = [getattr(row, column) for column in columns]
                 writer.writerow(["" if value is None else value for value in values] + ["made up"])
-        self._session.import_corepower(path)
+        self._session.declared.import_values(path)
 
     @property
     def misdeclared(self) -> QueueTruth:

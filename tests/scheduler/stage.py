@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+from esjobs.api.opening import open as open_session
 from esjobs.api.session import Session
-from esjobs.api.session import open as open_session
 from esjobs.records.demo import Grid
 from esjobs.settings import Settings
 from esjobs.store.base import JobStore

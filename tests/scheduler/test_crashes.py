@@ -4,7 +4,7 @@ import shutil
 from datetime import timedelta
 from pathlib import Path
 
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.settings import Settings
 from tests.scheduler.crashes import Victim, moments
 from tests.scheduler.rows import visible_rows
@@ -22,7 +22,7 @@ def rows(settings: Settings) -> dict[str, list[str]]:
 def shown(settings: Settings) -> list[str]:
     """What readers of the latest flags see."""
     with open_session(settings=settings) as session:
-        return sorted(map(repr, session.arrow.show("flags").to_pylist()))
+        return sorted(map(repr, session.tables.flags().rows.to_pylist()))
 
 
 def test_killed_in_any_step_a_night_ends_the_same(tmp_path: Path) -> None:

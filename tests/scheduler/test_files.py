@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from esjobs.api.opening import open as open_session
 from esjobs.api.session import Session
-from esjobs.api.session import open as open_session
 from esjobs.cli.main import main
 from esjobs.cli.nightly import Trigger, require_files
 from esjobs.core.errors import InputError
@@ -38,7 +38,7 @@ def deliver(folder: Path, day: date, name: str = "", grid: Grid = GRID) -> None:
 
 
 def steps_of(session: Session) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = session.arrow.show("night_steps").to_pylist()
+    rows: list[dict[str, Any]] = session.tables.night_steps().rows.to_pylist()
     return rows
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from esjobs.api.session import open as open_session
+from esjobs.api.opening import open as open_session
 from esjobs.settings import Settings
 from tests.scheduler.notifications.servers import MailServer, mail_server
 from tests.scheduler.stage import FIRST, Hands, Stage, days

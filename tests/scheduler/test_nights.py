@@ -16,7 +16,7 @@ from tests.scheduler.stage import FIRST, Hands, Stage, days, staged
 
 
 def shown_runs(stage: Stage) -> dict[int, bool]:
-    rows = stage.session.arrow.show("latest_runs").to_pylist()
+    rows = stage.session.tables.latest_runs().rows.to_pylist()
     return {row["window_days"]: row["shown"] for row in rows}
 
 
@@ -27,7 +27,7 @@ def test_first_nights_fit_windows_as_far_as_data_reach(tmp_path: Path) -> None:
         assert [row["windows"] for row in rows] == ["3d", "3d", "3d", "3d,7d"]
         assert [row["jobs"] for row in rows] == [400] * 4
         assert shown_runs(stage) == {3: False, 7: True}
-        flags = stage.session.arrow.show("flags")
+        flags = stage.session.tables.flags().rows
         assert set(flags.column("window_days").to_pylist()) == {7}
 
 

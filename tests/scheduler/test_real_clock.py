@@ -18,7 +18,7 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
     with staged(tmp_path) as stage:
         stage.live(*days(FIRST, 3))
         stage.arrive(FIRST + timedelta(days=3))
-        before = stage.session.arrow.show("nights").to_pylist()
+        before = stage.session.tables.nights().rows.to_pylist()
     offset = tmp_path / "offset"
     # the fifth morning, an hour after the trigger
     right = datetime(2025, 6, 5, 4, 30, tzinfo=UTC) - datetime.now(UTC)
@@ -39,7 +39,7 @@ def test_a_service_whose_clock_is_ahead_once_goes_on_when_it_is_mended(tmp_path:
         said = until(url, "days after")
         assert not said["ok"]
         with staged(tmp_path) as stage:
-            assert stage.session.arrow.show("nights").to_pylist() == before
+            assert stage.session.tables.nights().rows.to_pylist() == before
         move(right)
         said = until(url, '"last_night": "2025-06-04"')
         assert (said["ok"], said["last_state"]) == (True, "done")

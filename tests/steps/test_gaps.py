@@ -103,5 +103,5 @@ def test_what_a_gap_is_said_to_cost_it_costs(session: Session, tmp_path: Path, f
     path.write_text("\n".join([",".join(names), *(",".join(row.values()) for row in rows)]) + "\n")
     said = session.ingest("panda", path).notes
     assert f"dropped ({drop})" in next(note for note in said if note.startswith("1 row lacks"))
-    report = session.aggregate(Window.parse("2018-08-10/2018-08-11"))
+    report = session.speed.aggregate(Window.parse("2018-08-10/2018-08-11"))
     assert report.dropped == {drop: 1}

@@ -39,7 +39,7 @@ def test_reading_a_file_again_leaves_the_account_of_the_load(session: Session, t
     assert again.counts == {"stored": 0, "updated": 1}
     assert "was read before" in again.notes[-1]
     assert account(session) == before
-    assert len(session.show("rejects")) == 1
+    assert len(session.tables.rejects().to_pandas()) == 1
 
 
 def test_rows_that_are_not_listed_one_by_one_are_counted(session: Session, tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_rows_that_are_not_listed_one_by_one_are_counted(session: Session, tmp_p
     session.ingest("jobs", newer)
     report = session.ingest("jobs", older)
     assert report.dropped == {"not a number": len(jobs), "superseded": len(jobs)}
-    rejects = session.show("rejects")
+    rejects = session.tables.rejects().to_pandas()
     for reason, first in (("not a number", 2), ("superseded", 2 + len(jobs))):
         mine = rejects[rejects["reason"] == reason]
         assert mine["n_rows"].tolist() == [1] * LISTED + [7]
@@ -81,7 +81,7 @@ def test_what_came_to_nothing_leaves_no_file(tmp_path: Path) -> None:
     with esjobs.open(f"duckdb:{store}") as session:
         session.ingest("jobs", good, dry_run=True)
     with esjobs.open(f"duckdb:{store}") as session, pytest.raises(InputError):
-        session.import_corepower(bad)
+        session.declared.import_values(bad)
     assert {path.name for path in tmp_path.iterdir()} == {"bad.csv", "good.csv"}
 
 
@@ -152,9 +152,9 @@ def test_a_later_load_on_a_full_disk_leaves_the_store_as_it_was(tmp_path: Path) 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     with esjobs.open(f"duckdb:{store}") as session:
-        assert len(session.jobs()) == 2 * 3 * 60
+        assert len(session.jobs().to_pandas()) == 2 * 3 * 60
         session.ingest("jobs", second)
-        assert len(session.jobs()) == 12 * 3 * 800
+        assert len(session.jobs().to_pandas()) == 12 * 3 * 800
 
 
 def test_a_load_that_broke_off_does_not_claim_to_know_what_it_changed(
@@ -180,7 +180,7 @@ def test_a_load_that_broke_off_does_not_claim_to_know_what_it_changed(
     rows = {row["files"]: row for row in read_table(session.store, LOADS).to_pylist()}
     changed = {Path(name).name: row["jobs_changed"] for name, row in rows.items()}
     assert changed == {"first.csv": 0, "second.csv": None}
-    assert session.jobs()["cpu_s"].tolist() == [7.0]
+    assert session.jobs().to_pandas()["cpu_s"].tolist() == [7.0]
 
 
 def test_imports_of_declared_values_are_listed_and_taken_back(session: Session, tmp_path: Path) -> None:
@@ -189,16 +189,16 @@ def test_imports_of_declared_values_are_listed_and_taken_back(session: Session, 
     jobs.write_text(HEADER + GOOD)
     declared.write_text("name,corepower\nCERN,12.5\nBNL,13.5\n")
     load = session.ingest("jobs", jobs).run
-    imported = session.import_corepower(declared, benchmark="HS06").run
-    shown = session.show("loads").set_index("load_id")
+    imported = session.declared.import_values(declared, benchmark="HS06").run
+    shown = session.tables.loads().to_pandas().set_index("load_id")
     assert set(shown.index) == {load, imported}
     row = shown.loc[[imported]]
     columns = ["state", "format", "files", "stored"]
     assert row[columns].to_numpy().tolist() == [["complete", "corepower", "declared.csv", 2]]
     assert row[["rows_in", "rejected"]].isna().all(axis=None)
     session.undo(imported)
-    assert session.show("loads")["load_id"].tolist() == [load]
-    assert session.show("corepower").empty
+    assert session.tables.loads().to_pandas()["load_id"].tolist() == [load]
+    assert session.tables.corepower().to_pandas().empty
 
 
 class Overtaken:
@@ -223,13 +223,13 @@ def test_a_day_that_another_load_fills_meanwhile_keeps_its_buckets(session: Sess
     first.write_text(f"{header}1{row}")
     second.write_text(f"{header}2{row}3{row}")
     load = session.ingest("jobs", first).run
-    session.aggregate()
+    session.speed.aggregate()
 
     def meanwhile() -> None:
         session.ingest("jobs", second)
-        session.aggregate()
+        session.speed.aggregate()
 
     assert isinstance(session.store, DuckStore)
     undo(cast("JobStore", Overtaken(session.store, meanwhile)), load, TABLES)
-    assert session.show("buckets")["n_jobs"].tolist() == [2]
-    assert session.show("days")["n_jobs"].tolist() == [2]
+    assert session.tables.buckets().to_pandas()["n_jobs"].tolist() == [2]
+    assert session.tables.days().to_pandas()["n_jobs"].tolist() == [2]

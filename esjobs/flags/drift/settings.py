@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from esjobs.core.sections import Sections
 from esjobs.core.setting_types import no_flag
 
 
@@ -18,3 +19,9 @@ class DriftSettings(BaseModel):
     """Change over its error from which one is told; what false alarms each value costs: docs/drift.md."""
     smallest: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
     """Relative change that matters; told is one that is larger by two errors."""
+
+
+def relevance(settings: Sections) -> tuple[float, float]:
+    """Significance and relative size from which a change is reported."""
+    drift = settings.section(DriftSettings)
+    return drift.significance, drift.smallest
