@@ -164,7 +164,6 @@ Capabilities do not import each other: what one needs of another is a table, or 
 OFFENDERS = {
     "esjobs.settings": r".+\.settings",
     "esjobs.api.session": r"scheduler\..+",
-    "esjobs.api.peers": r"scheduler\..+",
 }
 """Module -> what it imports from above; each goes with the registry of capabilities, none is added."""
 

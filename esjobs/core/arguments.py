@@ -23,7 +23,7 @@ are: none is a list with commas, none needs quotes."""
 
 
 class Filters(TypedDict, total=False):
-    """How :meth:`Session.show` narrows a result table; one value or several each, None as if left out."""
+    """How :meth:`s.tables` narrows a result table; one value or several each, None as if left out."""
 
     level: Names | None
     type: Names | None

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from esjobs.api.opening import open as open_session

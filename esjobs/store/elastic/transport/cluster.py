@@ -113,7 +113,7 @@ class Cluster(ABC):
         del columns
         raise UsageError(
             f"a search of elasticsearch.dsl is for Elasticsearch, and {self.location} is {self.product}: "
-            f"take s.show({name!r}), or opensearchpy.Search on the alias {index}"
+            f"use s.tables.{name}(), or opensearchpy.Search on the alias {index}"
         )
 
     def _be_patient(self, access: Access) -> None:
