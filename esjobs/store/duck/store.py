@@ -349,7 +349,7 @@ def _require_layout(ask: _Ask, location: str, layout: schema.Layout) -> None:
 
 def _require_folder(file: Path) -> None:
     """Refuse a location below something that is not a folder: no write can ever make it."""
-    above = next(each for each in file.absolute().parents if each.exists())
+    above = next((each for each in file.absolute().parents if each.exists()), Path("/"))
     if not above.is_dir():
         raise StoreError(
             f"cannot make the folder {file.absolute().parent} for the store: {above} is not a folder; "
