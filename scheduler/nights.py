@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +48,10 @@ class Nights:
         self._clock = clock
         self._steps = steps
         self._patience = patience
-        self._ledger = Ledger(session.store, clock)
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(self._session.store, self._clock)
 
     @property
     def due(self) -> date:

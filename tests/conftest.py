@@ -58,6 +58,11 @@ def session() -> Iterator[Session]:
         yield opened
 
 
+def with_settings(session: Session, settings: Settings) -> Session:
+    """Another session over the same store, at the same time."""
+    return Session(session.store, settings, clock=session._context.clock)
+
+
 def memory_session(settings: Settings | None = None) -> Session:
     """Open a session over an empty store in memory, at a fixed time."""
     return esjobs.open("duckdb::memory:", settings=settings, clock=lambda: NOW)

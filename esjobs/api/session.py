@@ -90,7 +90,7 @@ class Session:
         self._store = store
         self._called = settings.place if called is None else called
         self._opener = opener
-        self.settings = settings
+        self._settings = settings
         self._context = Context(
             lambda: self.store,
             settings,
@@ -109,6 +109,11 @@ class Session:
                 raise StoreError("the session is closed; open it again")
             self._store = self._opener()
         return self._store
+
+    @property
+    def settings(self) -> Settings:
+        """Settings that the session was opened with."""
+        return self._settings
 
     def close(self) -> None:
         """Release the store."""

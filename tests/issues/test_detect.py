@@ -8,6 +8,7 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import InputError, UsageError
+from tests.conftest import with_settings
 from tests.issues.made_jobs import START, N, busy, cores, made_series, put_records, put_series, record, series
 
 
@@ -168,8 +169,11 @@ def test_rules_that_are_wrong_change_nothing(detected: esjobs.Session, tmp_path:
     before = detected.tables.issues().rows.to_pylist()
     wrong = tmp_path / "site.toml"
     wrong.write_text('[rule.cpu-idle]\nlimits = { idle = "5 %" }\n\n[rule.mine]\nwhen = "corse > 1"\n')
-    detected.settings = detected.settings.model_copy(
-        update={"detect": detected.settings.detect.model_copy(update={"rules": (wrong,)})}
+    detected = with_settings(
+        detected,
+        detected.settings.model_copy(
+            update={"detect": detected.settings.detect.model_copy(update={"rules": (wrong,)})}
+        ),
     )
     with pytest.raises(InputError, match=r"site\.toml, line"):
         detected.issues.detect()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import esjobs
+from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 
 
@@ -90,8 +91,11 @@ def test_cores_that_follow_from_described_nodes_count_for_efficiency(
 def test_a_rule_of_a_detector_may_tell_another_number(session: esjobs.Session, tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text('[rule.cpu-idle]\nvalue = "unit_share"\nlimits.idle = 0.9\n')
-    session.settings = session.settings.model_copy(
-        update={"detect": session.settings.detect.model_copy(update={"rules": (path,)})}
+    session = with_settings(
+        session,
+        session.settings.model_copy(
+            update={"detect": session.settings.detect.model_copy(update={"rules": (path,)})}
+        ),
     )
     put_records(session, tmp_path, [record("one core idle")])
     put_series(session, {"one core idle": cores([busy(), busy(), busy(), busy(0)])})

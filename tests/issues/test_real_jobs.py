@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from tests.conftest import with_settings
 from tests.issues.made_jobs import put_records
 
 TRIMMED = '[rule.memory-leak]\nvariant = "trim-start"\n'
@@ -22,7 +23,7 @@ def with_rules(session: esjobs.Session, folder: Path, text: str) -> None:
     path = folder / "site.toml"
     path.write_text(text)
     detect = session.settings.detect.model_copy(update={"rules": (path,)})
-    session.settings = session.settings.model_copy(update={"detect": detect})
+    session = with_settings(session, session.settings.model_copy(update={"detect": detect}))
 
 
 def found(session: esjobs.Session) -> set[str]:

@@ -9,6 +9,7 @@ import esjobs
 from esjobs.core.errors import InputError, NoResultError
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Retired
+from tests.conftest import with_settings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 
 OTHERS = """
@@ -72,8 +73,9 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     assert rows["one-core-used", "other severity"]["examples"] == "c/serial (minor to major)"
     assert flagged(detected) == before
     settings = detected.settings
-    detected.settings = settings.model_copy(
-        update={"detect": settings.detect.model_copy(update={"rules": (path,)})}
+    detected = with_settings(
+        detected,
+        settings.model_copy(update={"detect": settings.detect.model_copy(update={"rules": (path,)})}),
     )
     detected.issues.detect()
     after = flagged(detected)
@@ -119,8 +121,9 @@ def test_a_variant_that_was_not_measured_is_measured_and_nothing_written(
     assert detected.tables.measures().rows.to_pylist() == before
     # what detecting with the rules finds is what was told
     settings = detected.settings
-    detected.settings = settings.model_copy(
-        update={"detect": settings.detect.model_copy(update={"rules": (path,)})}
+    detected = with_settings(
+        detected,
+        settings.model_copy(update={"detect": settings.detect.model_copy(update={"rules": (path,)})}),
     )
     detected.issues.detect()
     found = detected.tables.issues(detector="memory-leak").rows.to_pylist()

@@ -18,7 +18,7 @@ from esjobs.scores.settings import EfficiencySettings
 from esjobs.settings import Settings
 from scheduler.scoring import score_inputs, score_night
 from scheduler.work import NightWork
-from tests.conftest import NOW, memory_session
+from tests.conftest import NOW, memory_session, with_settings
 from tests.contract.jobs import START, Row, day, job, put
 from tests.scores.made_jobs import CPUS, detected, made_jobs, put_all
 from tests.scores.per_job import scores_of_job
@@ -234,11 +234,11 @@ def test_days_are_scored_again_when_anything_they_rest_on_moves() -> None:
         assert session.scores.compute().counts["days scored"] == 1
         detected(session.store, 2, [{"job_id": "1", "area": "io", "severity": "major", "share_frac": 0.1}])
         assert session.scores.compute().counts["days scored"] == 1
-        session.settings = Settings(efficiency=EfficiencySettings(cores_per_node=32))
-        assert session.scores.compute().counts["days scored"] == 3
-        assert session.scores.compute(rebuild=True).counts["days scored"] == 3
+        larger = with_settings(session, Settings(efficiency=EfficiencySettings(cores_per_node=32)))
+        assert larger.scores.compute().counts["days scored"] == 3
+        assert larger.scores.compute(rebuild=True).counts["days scored"] == 3
         session.store.undo_load("late")
-        assert session.scores.compute().rows_in > 0
+        assert larger.scores.compute().rows_in > 0
         assert "late" not in rows_of(session)
 
 

@@ -11,7 +11,7 @@ from esjobs.core.errors import UsageError
 from esjobs.publish.publication import rows_table
 from esjobs.schema.drift import DAILY_FACTORS
 from scheduler.ledger import Ledger
-from tests.conftest import memory_session
+from tests.conftest import memory_session, with_settings
 from tests.contract.jobs import START, batch, hours, job
 
 WINDOW = "2018-07-01/2018-10-01"
@@ -66,7 +66,7 @@ def test_buckets_stay_unless_somebody_says_of_how_many_months(session: Session) 
     session.runs.prune()
     assert days(session) == DAYS
     retention = session.settings.retention.model_copy(update={"keep_bucket_months": 1})
-    session.settings = session.settings.model_copy(update={"retention": retention})
+    session = with_settings(session, session.settings.model_copy(update={"retention": retention}))
     session.runs.prune()
     assert days(session) == DAYS[3:]
 

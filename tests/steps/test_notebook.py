@@ -58,7 +58,7 @@ def test_who_aggregates_does_not_wait_for_the_fits(tmp_path: Path) -> None:
 import sys, esjobs
 with esjobs.open("duckdb::memory:") as session:
     session.ingest("jobs", {str(jobs)!r})
-    session.aggregate()
+    session.speed.aggregate()
 print([name for name in ("scipy", "numba", "fitters") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -224,8 +224,8 @@ def test_lists_and_maps_hold_numbers_within_bounds(bad: float) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda s: s.prune(keep="x"), "keep is a whole number of runs, 0 or more; got 'x'"),
-        (lambda s: s.prune(daily=1.5), "daily is a whole number"),
+        (lambda s: s.runs.prune(keep="x"), "keep is a whole number of runs, 0 or more; got 'x'"),
+        (lambda s: s.runs.prune(daily=1.5), "daily is a whole number"),
         (lambda s: s.query(by=3), "expected a name, or several, as texts; got 3, an object of int"),
         (lambda s: s.query(by=[3]), "expected names as texts; got 3"),
         (lambda s: s.query("site", where=3), "expected conditions"),
@@ -310,17 +310,16 @@ def test_batches_are_what_the_frames_are(session: Session, lines: Path) -> None:
     (load,) = session.tables.batches("loads", columns=["format", "rows_in"]).read_all().to_pylist()
     assert load == {"format": "lines", "rows_in": 4}
     assert session.tables.batches("corepower").schema.names == list(COREPOWER.column_names)
-    for options, words in (
-        ({"run": "a"}, "jobs belong to no run"),
-        ({"what": "loads", "run": "a"}, "loads belong to no run"),
-        ({"what": "loads", "where": {"site": "A"}}, "where chooses jobs"),
-        ({"what": "loads", "window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
-        ({"what": "nothing"}, "no table 'nothing'"),
-        ({"columns": ["nothing"]}, "no field 'nothing'"),
-        ({"what": "loads", "columns": ["k"]}, "has no column 'k'"),
+    for name, options, words in (
+        ("loads", {"run": "a"}, "loads belong to no run"),
+        ("loads", {"window": "2018-08-10/2018-08-11"}, "loads belong to no window"),
+        ("nothing", {}, "no table 'nothing'"),
+        ("loads", {"columns": ["k"]}, "has no column 'k'"),
     ):
         with pytest.raises(UsageError, match=words):
-            session.jobs(**options).batches()
+            session.tables.batches(name, **options)
+    with pytest.raises(UsageError, match="no field 'nothing'"):
+        session.jobs(columns=["nothing"])
     with pytest.raises(NoResultError):
         session.tables.batches("factors")
 
