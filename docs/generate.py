@@ -14,7 +14,7 @@ from esjobs.core.rules import CleaningRules
 from esjobs.records.jobs.query import METRICS
 from esjobs.records.jobs.questions.metrics import GENERIC
 from esjobs.render import bundles
-from esjobs.schema.catalogue import CAPABILITIES, TABLES
+from esjobs.schema.catalogue import OF_CAPABILITY, TABLES
 
 HERE = Path(__file__).parent
 OBJECTS = HERE.parent / "kibana_objects"
@@ -95,9 +95,9 @@ def _fields() -> str:
 
 def _tables() -> str:
     lines = ["# Result tables\n", _NOTE]
-    for capability in CAPABILITIES:
-        links = ", ".join(f"[{table.name}](#{table.name})" for table in capability.tables)
-        lines.append(f"- {capability.name}: {links}")
+    for name, tables in OF_CAPABILITY.items():
+        links = ", ".join(f"[{table.name}](#{table.name})" for table in tables)
+        lines.append(f"- {name}: {links}")
     lines.append("")
     for table in TABLES:
         lines += [

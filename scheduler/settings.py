@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from esjobs.core.sections import Sections
 from esjobs.core.setting_types import no_flag
 
 _LONGEST_WINDOW = 3_660
@@ -89,3 +90,8 @@ class NightsSettings(BaseModel):
                 {"windows": ", ".join(map(str, self.windows))},
             )
         return self
+
+
+def headline(settings: Sections) -> int:
+    """Days of the window whose results people see where they name none."""
+    return settings.section(NightsSettings).headline

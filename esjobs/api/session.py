@@ -28,17 +28,19 @@ from esjobs.api.arguments import (
 from esjobs.api.factory import open_store, require_address
 from esjobs.api.tables import ResultTables
 from esjobs.core import fields
+from esjobs.core.capability import Capability
 from esjobs.core.clock import Clock, system_clock
 from esjobs.core.errors import NoJobsError, NoResultError, StoreError, UsageError
 from esjobs.core.report import RunReport
 from esjobs.core.text import kind_of
 from esjobs.core.window import Window
+from esjobs.records.context import Context
 from esjobs.records.jobs.aggregate import Progress
 from esjobs.render.frames import frame_of
 from esjobs.schema import catalogue as capabilities
-from esjobs.schema.catalogue import KINDS, TABLES
+from esjobs.schema.catalogue import TABLES
 from esjobs.schema.speed import FLAGS, SPEED
-from esjobs.settings import Settings, load
+from esjobs.settings import RetentionSettings, Settings, load, with_sections
 from esjobs.store.base import JobStore, require_store
 from esjobs.store.checks import writes
 
@@ -59,9 +61,6 @@ if TYPE_CHECKING:
     from esjobs.similar.similar import SimilarJobs
     from esjobs.speed.chain import Chain
     from esjobs.speed.question import SpeedQuestion
-    from scheduler.condition import Condition
-    from scheduler.nights import Nights
-    from scheduler.notifications.notifier import Notifier
 
 
 def open(  # noqa: A001  used as esjobs.open(...)
@@ -74,6 +73,7 @@ def open(  # noqa: A001  used as esjobs.open(...)
     read_only: bool = False,
     progress: Progress | None = None,
     clock: Clock = system_clock,
+    capabilities: tuple[Capability, ...] = (),
 ) -> "Session":
     """Open a store and return a session; use it as a context manager or close it.
 
@@ -84,11 +84,18 @@ def open(  # noqa: A001  used as esjobs.open(...)
     decide. It may also be an object of your own that keeps the promises of
     :class:`esjobs.store.base.JobStore`, opened with the tables of ``esjobs.schema.catalogue.TABLES``; the
     session closes it. ``progress`` is called with what is being done, how much is done, and of how much.
+    ``capabilities``: whose sections settings have that are read here; ``esjobs.open`` names them all.
     Raises :class:`EsjobsError`, :class:`UsageError` for an object that is no store.
     """
+    if settings is None:
+        path, address = (
+            Path(config) if config is not None else None,
+            store if isinstance(store, str) else None,
+        )
+        settings = load(path, address, kind=with_sections(capabilities))
+    elif isinstance(store, str):
+        settings = settings.model_copy(update={"store": store})
     if store is not None and not isinstance(store, str):
-        if settings is None:
-            settings = load(Path(config) if config is not None else None, None)
         return Session(
             require_store(store),
             settings,
@@ -97,10 +104,6 @@ def open(  # noqa: A001  used as esjobs.open(...)
             clock=clock,
             called=kind_of(store),
         )
-    if settings is None:
-        settings = load(Path(config) if config is not None else None, store)
-    elif store is not None:
-        settings = settings.model_copy(update={"store": store})
     opener = partial(open_store, settings, create=create, read_only=read_only)
     if not late:
         return Session(opener(), settings, read_only=read_only, progress=progress, clock=clock)
@@ -201,32 +204,19 @@ class Session(ResultTables):
         :class:`esjobs.records.ingest.base.Source`. ``fill``: ``FIELD=VALUE`` texts or a mapping; fills fields
         where a record lacks them. Raises :class:`UsageError` for an object that is no source.
         """
-        from esjobs.records.ingest.base import parse_fill, require_source, settable
+        from esjobs.records.ingest.base import require_source
         from esjobs.records.ingest.formats import sources
-        from esjobs.records.ingest.formats.declared_values import DeclaredValues
         from esjobs.records.ingest.frames import as_file, is_frame
-        from esjobs.records.jobs.corepower import ingest_declared
-        from esjobs.records.jobs.ingest import ingest
+        from esjobs.records.loading import load_files
 
         if (form is None) == (source is None):
             raise UsageError("name a format or give a source, one of them: s.ingest('panda', files)")
         chosen = sources.source(form) if form is not None else require_source(source)
 
         pairs = [f"{name}={value}" for name, value in fill.items()] if isinstance(fill, Mapping) else fill
-        step = partial(ingest_declared, "ingest") if isinstance(chosen, DeclaredValues) else ingest
-        filled = parse_fill(pairs, settable(chosen))
         given: AbstractContextManager[Any] = as_file(files) if is_frame(files) else nullcontext(files)
         with given as named:
-            report = step(
-                lambda: self.store,
-                chosen,
-                paths(named),
-                filled,
-                dry_run=dry_run,
-                now=self._clock(),
-                progress=self._progress,
-            )
-        return report if dry_run else self._with_talp(report)
+            return load_files(self._context(), chosen, paths(named), pairs, dry_run=dry_run)
 
     @writes
     def gather_talp(
@@ -238,29 +228,17 @@ class Session(ResultTables):
         :meth:`join_talp` follows. Raises :class:`UsageError` where there is no spool, :class:`InputError`
         when none can be read.
         """
-        from esjobs.pop.gathering import gather
-        from esjobs.pop.settings import spools_of
-        from esjobs.records.ingest.formats.talp import Talp
-        from esjobs.records.jobs.ingest import ingest
+        from esjobs.pop.reports import gather_reports
 
-        settings = self.settings.talp
-        chosen = spools_of(spools, source) if spools else settings.spools
-        if not chosen:
-            raise UsageError("no spool to gather from; name a folder, or set talp.spools in the settings")
-
-        def put(files: Sequence[Path], of_source: str | None) -> RunReport:
-            fill = {} if of_source is None else {"source": of_source}
-            return ingest(lambda: self.store, Talp(), list(files), fill, now=self._clock())
-
-        report = gather(self.store, settings, chosen, put, self._clock().timestamp())
-        return self._with_talp(report) if join else report
+        report = gather_reports(self._context(), spools, source)
+        return self._context().ingested(report) if join else report
 
     @writes
     def undo(self, load: str) -> RunReport:
         """Take a load back and bring back what it had replaced."""
         from esjobs.records.jobs.undo import undo
 
-        return self._with_talp(undo(self.store, load, capabilities.TABLES))
+        return self._context().ingested(undo(self.store, load, capabilities.TABLES))
 
     @writes
     def forget_user(
@@ -278,29 +256,15 @@ class Session(ResultTables):
             dry_run=dry_run,
         )
 
-    def _with_talp(self, report: RunReport) -> RunReport:
-        """The account of a load with what it means for reports of TALP, where there are any."""
-        from esjobs.pop.joining import is_used
-
-        if not is_used(self.store):
-            return report
-        joined = self.join_talp()
-        if not joined.counts["days"]:
-            return report
-        of_jobs, aside = (joined.counts[name] for name in ("reports joined", "reports kept aside"))
-        told = f"reports of TALP: {of_jobs:,} of known jobs, {aside:,} kept aside"
-        return replace(report, notes=(*report.notes, told, *joined.notes))
-
     @writes
     def join_talp(self, *, rebuild: bool = False) -> RunReport:
         """Join reports of TALP with the records of their jobs: ``pop``, ``orphans``, ``scaling``.
 
         :meth:`ingest` does it of itself. ``rebuild``: of every day, also for records that changed since.
         """
-        from esjobs.pop.joining import join
+        from esjobs.pop.reports import join_reports
 
-        drift = self.settings.drift
-        return join(self.store, rebuild=rebuild, significance=drift.significance, smallest=drift.smallest)
+        return join_reports(self._context(), rebuild=rebuild)
 
     @writes
     def import_corepower(
@@ -401,9 +365,10 @@ class Session(ResultTables):
         :class:`NoResultError` when no complete run of everything ends with the night.
         """
         from esjobs.flags.nights import watch
+        from esjobs.flags.settings import WatchSettings
 
         asked = None if night is None else day_of(night)
-        return watch(self.store, asked, self.settings.watch, self.settings.nights.headline)
+        return watch(self.store, asked, self.settings.section(WatchSettings), self._headline_days)
 
     def open_flags(self, states: Names | None = None) -> "pd.DataFrame":
         """What stands open, a row a name; ``states``: others than open and acknowledged."""
@@ -432,12 +397,13 @@ class Session(ResultTables):
         name is open, :class:`UsageError` for a day that has passed.
         """
         from esjobs.flags.notes import acknowledge
+        from esjobs.flags.settings import WatchSettings
 
         return acknowledge(
             self.store,
             name,
-            self.settings.watch,
-            self.settings.nights.headline,
+            self.settings.section(WatchSettings),
+            self._headline_days,
             until=day_of(until),
             by=by,
             text=note,
@@ -458,12 +424,13 @@ class Session(ResultTables):
     ) -> RunReport:
         """Keep what a site answered about the flags of a name; ``by``: the WLCG site unless given."""
         from esjobs.flags.notes import answer
+        from esjobs.flags.settings import WatchSettings
 
         return answer(
             self.store,
             name,
-            self.settings.watch,
-            self.settings.nights.headline,
+            self.settings.section(WatchSettings),
+            self._headline_days,
             text=text,
             by=by,
             level=level,
@@ -648,9 +615,10 @@ class Session(ResultTables):
     ) -> "SimilarPrograms":
         """Jobs whose programs are most like that of a job, as an Arrow table, with books of the others."""
         from esjobs.similar.programs import similar_programs
+        from esjobs.similar.settings import SimilarSettings
 
         within = window_of(window, self._clock)
-        method = self.settings.similar.programs
+        method = self.settings.section(SimilarSettings).programs
         return similar_programs(self.store, job_id, source, window=within, top=top, method=method)
 
     @writes
@@ -673,8 +641,9 @@ class Session(ResultTables):
         Raises :class:`NoResultError` where nothing is scored, or too few jobs were measured to predict from.
         """
         from esjobs.similar.prediction import predict
+        from esjobs.similar.settings import SimilarSettings
 
-        return predict(self.store, self._days(window), self.settings.similar)
+        return predict(self.store, self._days(window), self.settings.section(SimilarSettings))
 
     def evaluate_predictions(self, most: int | None = 2000) -> "pd.DataFrame":
         """How good predictions are: measured jobs predicted from those of other runs, and of other users.
@@ -686,8 +655,9 @@ class Session(ResultTables):
     def arrow_evaluation(self, most: int | None = 2000) -> pa.Table:
         """The same as an Arrow table."""
         from esjobs.similar.evaluation import evaluate
+        from esjobs.similar.settings import SimilarSettings
 
-        return evaluate(self.store, self.settings.similar, most)
+        return evaluate(self.store, self.settings.section(SimilarSettings), most)
 
     def job(self, job_id: str, *, source: str | None = None) -> "JobStory":
         """Everything about one job: record, scores, issues, footprint, measures, its series to be drawn.
@@ -750,8 +720,8 @@ class Session(ResultTables):
         daily factors, scores, issues) of so many of the newest months stays; with nothing given the settings
         decide, and where they do not, all stay. ``dry_run``: notes say what would go, and why.
         """
-        from esjobs.publish.retention import Keep, prune
-        from esjobs.records.jobs.retention import prune_days
+        from esjobs.publish.retention import Keep
+        from esjobs.records.jobs.retention import prune_all
 
         given = {"newest": newest, "daily": daily, "weekly": weekly, "monthly": monthly}
         for name, number in {"keep": keep, **given}.items():
@@ -760,29 +730,21 @@ class Session(ResultTables):
         rule = {name: number for name, number in given.items() if number is not None}
         if keep is not None and rule:
             raise UsageError(f"prune takes a number of runs, or a rule ({', '.join(rule)}); leave one out")
-        settings = self.settings.retention
+        settings = self.settings.section(RetentionSettings)
         usual = {name: getattr(settings, f"keep_{name}") for name in given}
-        report = prune(
-            self.store, KINDS, keep if keep is not None else Keep(**(rule or usual)), dry_run=dry_run
-        )
         months = settings.keep_bucket_months if bucket_months is None else bucket_months
-        if months is None:
-            return report
-        per_day = [table for table in TABLES if table.partition == "day"]
-        return prune_days(self.store, per_day, months, report, dry_run=dry_run)
+        return prune_all(
+            self.store, keep if keep is not None else Keep(**(rule or usual)), months, dry_run=dry_run
+        )
 
     @property
-    def nightly(self) -> "Nights":
+    def nightly(self) -> Any:
         """The nights: ``s.nightly.tend()`` does what is due; also ``show``, ``catch_up``, ``rerun``."""
-        from scheduler.nights import Nights
+        return self._context().facade("nights")
 
-        return Nights(self, self._clock)
-
-    def condition(self) -> "Condition":
+    def condition(self) -> Any:
         """How the installation is: nights, flags, fits, the newest job; what the metrics tell."""
-        from scheduler.condition import condition
-
-        return condition(self.store, self._clock(), self.settings.nights.ingest_stopped_h)
+        return self.nightly.health()
 
     @property
     def provisioning(self) -> "Provisioning":
@@ -800,14 +762,9 @@ class Session(ResultTables):
         return NoiseBudget(self.store, self._clock, read_only=self.read_only)
 
     @property
-    def notifier(self) -> "Notifier":
+    def notifier(self) -> Any:
         """Messages to people: ``s.notifier.send(night)``; also ``preview``, ``test`` and ``log``."""
-        from scheduler.notifications.notifier import Notifier
-        from scheduler.notifications.step import Office
-
-        settings = self.settings
-        office = Office(settings.notify, settings.fit.deviation_limit, self._clock, settings.place)
-        return Notifier(lambda: self.store, office)
+        return self._context().facade("notifications")
 
     def query(
         self,
@@ -1041,6 +998,15 @@ class Session(ResultTables):
         if span.first is None or span.last is None:
             raise NoJobsError("no jobs are stored; ingest some first: esjobs ingest")
         return Window.of_days(span.first.date(), span.last.date())
+
+    def _context(self) -> Context:
+        """What facades and steps of capabilities work with."""
+        return Context(lambda: self.store, self.settings, self._clock, self._progress, self.read_only)
+
+    @property
+    def _headline_days(self) -> int:
+        days: int = self._context().peers["nights.headline"](self.settings)
+        return days
 
     def _chain(self) -> "Chain":
         from esjobs.speed.chain import Chain

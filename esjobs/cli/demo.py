@@ -8,15 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from esjobs.api.session import open as open_session
 from esjobs.core.errors import InputError
 from esjobs.core.report import RunReport
 from esjobs.core.window import Window
 from esjobs.core.words import ALL_TYPES, standing
+from esjobs.entry import open as open_session
 from esjobs.records.demo.course import Course
 from esjobs.records.demo.grid import Grid
 from esjobs.records.export.jobs import write_jobs
 from esjobs.records.jobs.aggregate import Progress
+from esjobs.speed.settings import FitSettings
 from esjobs.store.files.destination import writing, writing_text
 
 
@@ -68,7 +69,7 @@ def demonstrate(
         explained = session.reasons(window)
         watched = session.watch(days[-1])
         report = session.report(folder / "report.html")
-        headline = session.settings.fit.methods[0]
+        headline = session.settings.section(FitSettings).methods[0]
         flags, conclusions = (
             session.arrow.show(what, level="site", type=ALL_TYPES, method=headline)
             for what in ("flags", "conclusions")

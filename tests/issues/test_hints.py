@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import esjobs
+from esjobs.issues.settings import DetectSettings
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
 
 
@@ -91,7 +92,7 @@ def test_a_rule_of_a_detector_may_tell_another_number(session: esjobs.Session, t
     path = tmp_path / "site.toml"
     path.write_text('[rule.cpu-idle]\nvalue = "unit_share"\nlimits.idle = 0.9\n')
     session.settings = session.settings.model_copy(
-        update={"detect": session.settings.detect.model_copy(update={"rules": (path,)})}
+        update={"issues": session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
     )
     put_records(session, tmp_path, [record("one core idle")])
     put_series(session, {"one core idle": cores([busy(), busy(), busy(), busy(0)])})

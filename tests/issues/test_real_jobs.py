@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import esjobs
+from esjobs.issues.settings import DetectSettings
 from tests.issues.made_jobs import put_records
 
 TRIMMED = '[rule.memory-leak]\nvariant = "trim-start"\n'
@@ -21,8 +22,8 @@ def store() -> Iterator[esjobs.Session]:
 def with_rules(session: esjobs.Session, folder: Path, text: str) -> None:
     path = folder / "site.toml"
     path.write_text(text)
-    detect = session.settings.detect.model_copy(update={"rules": (path,)})
-    session.settings = session.settings.model_copy(update={"detect": detect})
+    detect = session.settings.section(DetectSettings).model_copy(update={"rules": (path,)})
+    session.settings = session.settings.model_copy(update={"issues": detect})
 
 
 def found(session: esjobs.Session) -> set[str]:

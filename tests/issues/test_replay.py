@@ -7,6 +7,7 @@ import pytest
 
 import esjobs
 from esjobs.core.errors import InputError, NoResultError
+from esjobs.issues.settings import DetectSettings
 from esjobs.schema.series import SERIES
 from esjobs.store.base import Retired
 from tests.issues.made_jobs import N, busy, cores, put_records, put_series, record, series
@@ -72,7 +73,7 @@ def test_it_tells_what_detecting_with_the_rules_does(detected: esjobs.Session, t
     assert flagged(detected) == before
     settings = detected.settings
     detected.settings = settings.model_copy(
-        update={"detect": settings.detect.model_copy(update={"rules": (path,)})}
+        update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
     )
     detected.detect()
     after = flagged(detected)
@@ -119,7 +120,7 @@ def test_a_variant_that_was_not_measured_is_measured_and_nothing_written(
     # what detecting with the rules finds is what was told
     settings = detected.settings
     detected.settings = settings.model_copy(
-        update={"detect": settings.detect.model_copy(update={"rules": (path,)})}
+        update={"issues": settings.section(DetectSettings).model_copy(update={"rules": (path,)})}
     )
     detected.detect()
     found = detected.arrow.show("issues", detector="memory-leak").to_pylist()

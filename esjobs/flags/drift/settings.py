@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from esjobs.core.sections import Sections
 from esjobs.core.setting_types import no_flag
 
 
@@ -18,3 +19,9 @@ class DriftSettings(BaseModel):
     """Change over its error from which one is told; what false alarms each value costs: docs/drift.md."""
     smallest: Annotated[float, BeforeValidator(no_flag), Field(ge=0, lt=1)] = 0.05
     """Relative change that matters; told is one that is larger by two errors."""
+
+
+def limits(settings: Sections) -> tuple[float, float]:
+    """Significance and smallest size of changes that are reported, for whoever looks for changes."""
+    section = settings.section(DriftSettings)
+    return section.significance, section.smallest
