@@ -50,7 +50,9 @@ def _command(command: click.Command, path: tuple[str, ...]) -> list[str]:
     parts = [f"## {name}\n", "```text", command.get_help(context), "```\n"]
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
-            parts += _command(command.commands[child], (*path, child))
+            inner = command.get_command(context, child)
+            assert inner is not None, child  # noqa: S101
+            parts += _command(inner, (*path, child))
     return parts
 
 
